@@ -1,1 +1,2 @@
-//! core
+//! Hopline.
+pub mod contract;

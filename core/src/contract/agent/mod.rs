@@ -1,0 +1,15 @@
+//! The Agent Proxy Session API: one file for each part of the contract.
+
+mod billing;
+mod products;
+mod sessions;
+
+pub use billing::*;
+pub use products::*;
+pub use sessions::*;
+
+use super::Endpoint;
+
+/// The endpoints of this API, in the order of the contract.
+pub const ENDPOINTS: &[&[&Endpoint]] =
+    &[products::ENDPOINTS, sessions::ENDPOINTS, billing::ENDPOINTS];

@@ -1,0 +1,110 @@
+//! The three macros that read the table. Each yields typed Rust and a constant descriptor of the same entry.
+
+/// A list of words: an enum with one variant a word, and `Other` for a word that the contract does not name.
+macro_rules! string_enum {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $word_doc:literal])* $variant:ident = $word:literal;)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[doc = $word_doc])* $variant,)*
+            /// A word that the contract does not name; never refused in an answer, never sent.
+            Other(String),
+        }
+        impl $name {
+            /// The word on the wire.
+            pub fn as_str(&self) -> &str {
+                match self { $($name::$variant => $word,)* $name::Other(word) => word }
+            }
+        }
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word { $($word => $name::$variant,)* other => $name::Other(other.to_owned()) }
+            }
+        }
+        impl Default for $name {
+            /// No word at all, which no request is sent with: a choice is never made by default.
+            fn default() -> Self { $name::Other(String::new()) }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> { s.serialize_str(self.as_str()) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let word = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
+                Ok($name::from(word.as_ref()))
+            }
+        }
+        impl $crate::contract::Shaped for $name {
+            const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Word(&$crate::contract::Words {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n",)*),
+                words: &[$($crate::contract::Word {
+                    name: stringify!($variant), word: $word, doc: concat!($($word_doc, "\n",)*),
+                },)*],
+            });
+        }
+    };
+}
+
+/// A type with named members. `field: Type => Place, rules…;` in a request, `field: Type;` in an answer.
+macro_rules! record {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(=> $place:ident $(, $rule:expr)*)?;)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub struct $name {
+            $($(#[doc = $field_doc])* #[serde(skip_serializing_if = "crate::contract::is_absent")] pub $field: $ty,)*
+        }
+        $($(const _: () = assert!(
+            $crate::contract::all_fit(
+                { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($rule),*] },
+                <$ty as $crate::contract::Shaped>::SHAPE,
+            ),
+            concat!("a rule of `", stringify!($name), ".", stringify!($field), "` has no meaning for its type"),
+        );)?)*
+        impl $crate::contract::Shaped for $name {
+            const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Record(&$crate::contract::Record {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n",)*),
+                fields: &[$($crate::contract::Field {
+                    name: $crate::contract::wire_name(stringify!($field)),
+                    doc: concat!($($field_doc, "\n",)*),
+                    shape: <$ty as $crate::contract::Shaped>::SHAPE,
+                    required: <$ty as $crate::contract::Shaped>::REQUIRED,
+                    place: record!(@place $($place)?),
+                    rules: { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($($rule),*)?] },
+                },)*],
+            });
+        }
+    };
+    (@place) => { $crate::contract::Place::Body };
+    (@place $place:ident) => { $crate::contract::Place::$place };
+}
+
+/// The endpoints of one API: `name: Method "path", Auth, Safety, Paid or Free, Request -> Answer;`.
+macro_rules! endpoints {
+    ($api:ident; $($(#[doc = $doc:literal])* $name:ident: $method:ident $path:literal, $auth:ident, $safety:ident, $paid:ident, $request:ty => $response:ty;)*) => {
+        $(impl $crate::contract::Operation for $request {
+            const ENDPOINT: &'static $crate::contract::Endpoint = &$crate::contract::Endpoint {
+                api: $crate::contract::Api::$api,
+                name: stringify!($name),
+                doc: concat!($($doc, "\n",)*),
+                method: $crate::contract::Method::$method,
+                path: $path,
+                auth: $crate::contract::Auth::$auth,
+                safety: $crate::contract::Safety::$safety,
+                paid: endpoints!(@ $paid),
+                request: <$request as $crate::contract::Shaped>::SHAPE.record(),
+                response: <$response as $crate::contract::Shaped>::SHAPE,
+            };
+            type Output = $response;
+        })*
+        /// The endpoints of this file.
+        pub(super) const ENDPOINTS: &[&$crate::contract::Endpoint] =
+            &[$(<$request as $crate::contract::Operation>::ENDPOINT,)*];
+    };
+    (@ Paid) => { true };
+    (@ Free) => { false };
+}

@@ -1,0 +1,279 @@
+//! The table: every type and every endpoint of both APIs, declared once, as data.
+//!
+//! A file under `agent/` reads like the contract it was written from. The macros in [`macros`](self) turn an entry into
+//! two things and no more: a typed Rust struct, and a constant descriptor ([`Endpoint`], [`Record`], [`Words`]). The
+//! engine checks and builds requests from the descriptors, and every binding prints its types and its documentation from
+//! them, so to add an endpoint is to add one entry.
+
+#[macro_use]
+mod macros;
+pub mod agent;
+mod values;
+
+pub use values::{Decimal, Json, Secret};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// One request of the API as a typed value, and the type of its answer.
+pub trait Operation: Serialize {
+    /// The entry of the table.
+    const ENDPOINT: &'static Endpoint;
+    /// The `data` of a successful answer.
+    type Output: DeserializeOwned;
+}
+
+/// Links a Rust type to its [`Shape`], so that the compiler rejects a field whose type the table can't describe.
+pub trait Shaped {
+    /// What the type looks like on the wire.
+    const SHAPE: Shape;
+    /// Whether a request without it is refused.
+    const REQUIRED: bool = true;
+    /// Whether the value is to be left out of a request.
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// An entry of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoint {
+    /// Which of the two APIs.
+    pub api: Api,
+    /// The operation's name, in snake case; each host spells it in its own casing.
+    pub name: &'static str,
+    /// What it does, in Markdown.
+    pub doc: &'static str,
+    /// The HTTP method.
+    pub method: Method,
+    /// The path below the base URL, with `{field}` for each path parameter.
+    pub path: &'static str,
+    /// What authenticates it.
+    pub auth: Auth,
+    /// What may be done after a failure whose effect is unknown.
+    pub safety: Safety,
+    /// Whether it can charge money, so that a new key is made only when the caller asked for it.
+    pub paid: bool,
+    /// The parameters.
+    pub request: &'static Record,
+    /// The shape of `data` in the answer.
+    pub response: Shape,
+}
+
+/// The two APIs, which differ in authentication and in their envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// The Agent Proxy Session API.
+    Agent,
+}
+
+/// An HTTP method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl Method {
+    /// The method as it stands in a request line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+/// What authenticates an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// Nothing: the key is not sent.
+    Public,
+    /// The `X-API-Key` header.
+    Key,
+}
+
+/// What may be done after a failure whose effect is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Safety {
+    /// It changes nothing: send it again.
+    Safe,
+    /// A repeat changes nothing more: send it again.
+    Idempotent,
+    /// Send the same bytes with the same `Idempotency-Key`.
+    Keyed,
+    /// Never send it again: the operation is in doubt.
+    AtMostOnce,
+}
+
+/// A type with named members: the parameters of a request, or an object of an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Record {
+    /// The type's name, in upper camel case.
+    pub name: &'static str,
+    /// What it is, in Markdown.
+    pub doc: &'static str,
+    /// Its members, in the order of the contract.
+    pub fields: &'static [Field],
+}
+
+impl Record {
+    /// The member of that name on the wire.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// A member of a [`Record`].
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// What it means, its unit and its default, in Markdown.
+    pub doc: &'static str,
+    /// Its type.
+    pub shape: Shape,
+    /// Whether it must be present.
+    pub required: bool,
+    /// Where a request carries it; members of an answer are in its body.
+    pub place: Place,
+    /// What a value must satisfy before it is sent.
+    pub rules: &'static [Rule],
+}
+
+/// Where a request carries a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// One segment of the path, percent-encoded.
+    Path,
+    /// A query parameter, percent-encoded.
+    Query,
+    /// A member of the JSON body.
+    Body,
+}
+
+/// The shape of a value on the wire.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// A string.
+    Text,
+    /// A string that never prints.
+    Secret,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number that a double holds exactly.
+    Integer,
+    /// A decimal number, kept as it was written.
+    Decimal,
+    /// Any JSON: the contract does not show what is inside.
+    Json,
+    /// One of the words of a list; an answer may hold another.
+    Word(&'static Words),
+    /// An object.
+    Record(&'static Record),
+    /// An array.
+    List(&'static Shape),
+}
+
+impl Shape {
+    /// The record that describes a request; the macros call it while compiling.
+    const fn record(self) -> &'static Record {
+        match self {
+            Shape::Record(record) => record,
+            _ => panic!("a request must be a record"),
+        }
+    }
+}
+
+/// A list of words that the contract names.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// The type's name, in upper camel case.
+    pub name: &'static str,
+    /// What it says, in Markdown.
+    pub doc: &'static str,
+    /// The words, in the order of the contract.
+    pub words: &'static [Word],
+}
+
+/// A word of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    /// The variant's name, in upper camel case.
+    pub name: &'static str,
+    /// The word on the wire.
+    pub word: &'static str,
+    /// What it means, in Markdown.
+    pub doc: &'static str,
+}
+
+/// What a value must satisfy before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// A number above zero.
+    Positive,
+    /// A number of at least this.
+    AtLeast(i64),
+    /// A number of at least the first and at most the second.
+    Between(i64, i64),
+    /// A whole number when another field holds that word.
+    WholeWhen(&'static str, &'static str),
+}
+
+impl Rule {
+    /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
+    const fn fits(self, shape: Shape) -> bool {
+        match self {
+            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => {
+                matches!(shape, Shape::Integer | Shape::Decimal)
+            }
+            Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
+        }
+    }
+}
+
+/// Every endpoint of the table.
+pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
+    agent::ENDPOINTS.iter().copied().flatten().copied()
+}
+
+/// The endpoint of that name.
+pub fn endpoint(name: &str) -> Option<&'static Endpoint> {
+    endpoints().find(|endpoint| endpoint.name == name)
+}
+
+/// Serde asks this of every field of a request: absent is not the same as null.
+pub(crate) fn is_absent<T: Shaped>(value: &T) -> bool {
+    value.is_absent()
+}
+
+/// Whether every rule fits; `record!` asks while compiling.
+pub(crate) const fn all_fit(rules: &[Rule], shape: Shape) -> bool {
+    let mut rest = rules;
+    while let [rule, tail @ ..] = rest {
+        if !rule.fits(shape) {
+            return false;
+        }
+        rest = tail;
+    }
+    true
+}
+
+/// The wire name of a Rust field: `r#type` is `type`.
+pub(crate) const fn wire_name(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}

@@ -1,0 +1,230 @@
+//! The values that the table is made of, beyond those of the language.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::{Shape, Shaped};
+
+/// An amount of money or of traffic, taken from the number's own text: never through a float.
+///
+/// At most 28 significant digits; a number beyond that is refused rather than rounded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal(pub rust_decimal::Decimal);
+
+impl FromStr for Decimal {
+    type Err = NotDecimal;
+
+    fn from_str(text: &str) -> Result<Self, NotDecimal> {
+        // A body may hold a number of a million digits; 64 are more than any that fits.
+        if text.len() > 64 {
+            return Err(NotDecimal);
+        }
+        let exact = rust_decimal::Decimal::from_str_exact(text);
+        exact
+            .or_else(|_| rust_decimal::Decimal::from_scientific(text))
+            .map(Decimal)
+            .map_err(|_| NotDecimal)
+    }
+}
+
+/// The text is no decimal number of at most 28 digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a decimal number of at most 28 digits")]
+pub struct NotDecimal;
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<i64> for Decimal {
+    fn from(whole: i64) -> Self {
+        Decimal(whole.into())
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_string())
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer)?
+            .get()
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that never prints: its `Debug` is `[redacted]`, and it has no `Display`.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps the text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Secret(text.into())
+    }
+
+    /// The text itself. Whoever calls this answers for where it goes.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// On the wire a secret is its text; an answer that holds one is not meant to be written anywhere else.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<'de, str>::deserialize(deserializer).map(|text| Secret(text.into_owned()))
+    }
+}
+
+/// Any JSON, as its own text: what the contract does not show, and the whole of every answer.
+///
+/// It may hold secrets, so its `Debug` says only how long it is.
+#[derive(Clone)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads it as a type of the caller's own.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.text())
+    }
+}
+
+impl FromStr for Json {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(text.to_owned()).map(Json)
+    }
+}
+
+impl From<&RawValue> for Json {
+    fn from(raw: &RawValue) -> Self {
+        Json(raw.to_owned())
+    }
+}
+
+impl Default for Json {
+    fn default() -> Self {
+        Json(RawValue::NULL.to_owned())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({} bytes)", self.text().len())
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(Json::from)
+    }
+}
+
+macro_rules! shapes {
+    ($($ty:ty => $shape:ident),* $(,)?) => { $(impl Shaped for $ty { const SHAPE: Shape = Shape::$shape; })* };
+}
+shapes! { String => Text, Secret => Secret, bool => Bool, i64 => Integer, Decimal => Decimal, Json => Json }
+
+impl<T: Shaped> Shaped for Option<T> {
+    const SHAPE: Shape = T::SHAPE;
+    const REQUIRED: bool = false;
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<T: Shaped> Shaped for Vec<T> {
+    const SHAPE: Shape = Shape::List(&T::SHAPE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_keeps_every_digit_that_was_written() {
+        for text in [
+            "0.1",
+            "4.00",
+            "-7.25",
+            "79228162514264337593543950335",
+            "1e2",
+        ] {
+            let read: Decimal = serde_json::from_str(text).expect(text);
+            let again: Decimal =
+                serde_json::from_str(&serde_json::to_string(&read).expect(text)).expect(text);
+            assert_eq!(read, again);
+        }
+        assert_eq!("4.00".parse::<Decimal>().expect("4.00").to_string(), "4.00");
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_refused_rather_than_rounded() {
+        for text in [
+            "1e400",
+            "0.12345678901234567890123456789",
+            "\"4\"",
+            "null",
+            "NaN",
+            "",
+            &"1".repeat(1000),
+        ] {
+            assert!(serde_json::from_str::<Decimal>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_never_prints() {
+        assert_eq!(format!("{:?}", Secret::new("canary")), "[redacted]");
+        assert_eq!(
+            format!(
+                "{:?}",
+                "{\"password\":\"canary\"}".parse::<Json>().expect("json")
+            ),
+            "Json(21 bytes)"
+        );
+    }
+}

@@ -188,6 +188,7 @@ pub enum Shape {
 
 impl Shape {
     /// The record that describes a request; the macros call it while compiling.
+    #[allow(clippy::panic, reason = "evaluated by the compiler: it is a compile error")]
     const fn record(self) -> &'static Record {
         match self {
             Shape::Record(record) => record,

@@ -24,10 +24,7 @@ impl FromStr for Decimal {
             return Err(NotDecimal);
         }
         let exact = rust_decimal::Decimal::from_str_exact(text);
-        exact
-            .or_else(|_| rust_decimal::Decimal::from_scientific(text))
-            .map(Decimal)
-            .map_err(|_| NotDecimal)
+        exact.or_else(|_| rust_decimal::Decimal::from_scientific(text)).map(Decimal).map_err(|_| NotDecimal)
     }
 }
 
@@ -50,18 +47,13 @@ impl From<i64> for Decimal {
 
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.to_string())
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        RawValue::from_string(self.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer)?
-            .get()
-            .parse()
-            .map_err(serde::de::Error::custom)
+        <&RawValue>::deserialize(deserializer)?.get().parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -186,16 +178,9 @@ mod tests {
 
     #[test]
     fn money_keeps_every_digit_that_was_written() {
-        for text in [
-            "0.1",
-            "4.00",
-            "-7.25",
-            "79228162514264337593543950335",
-            "1e2",
-        ] {
+        for text in ["0.1", "4.00", "-7.25", "79228162514264337593543950335", "1e2"] {
             let read: Decimal = serde_json::from_str(text).expect(text);
-            let again: Decimal =
-                serde_json::from_str(&serde_json::to_string(&read).expect(text)).expect(text);
+            let again: Decimal = serde_json::from_str(&serde_json::to_string(&read).expect(text)).expect(text);
             assert_eq!(read, again);
         }
         assert_eq!("4.00".parse::<Decimal>().expect("4.00").to_string(), "4.00");
@@ -203,15 +188,7 @@ mod tests {
 
     #[test]
     fn a_number_that_does_not_fit_is_refused_rather_than_rounded() {
-        for text in [
-            "1e400",
-            "0.12345678901234567890123456789",
-            "\"4\"",
-            "null",
-            "NaN",
-            "",
-            &"1".repeat(1000),
-        ] {
+        for text in ["1e400", "0.12345678901234567890123456789", "\"4\"", "null", "NaN", "", &"1".repeat(1000)] {
             assert!(serde_json::from_str::<Decimal>(text).is_err(), "{text}");
         }
     }
@@ -219,12 +196,6 @@ mod tests {
     #[test]
     fn a_secret_never_prints() {
         assert_eq!(format!("{:?}", Secret::new("canary")), "[redacted]");
-        assert_eq!(
-            format!(
-                "{:?}",
-                "{\"password\":\"canary\"}".parse::<Json>().expect("json")
-            ),
-            "Json(21 bytes)"
-        );
+        assert_eq!(format!("{:?}", "{\"password\":\"canary\"}".parse::<Json>().expect("json")), "Json(21 bytes)");
     }
 }

@@ -11,5 +11,4 @@ pub use sessions::*;
 use super::Endpoint;
 
 /// The endpoints of this API, in the order of the contract.
-pub const ENDPOINTS: &[&[&Endpoint]] =
-    &[products::ENDPOINTS, sessions::ENDPOINTS, billing::ENDPOINTS];
+pub const ENDPOINTS: &[&[&Endpoint]] = &[products::ENDPOINTS, sessions::ENDPOINTS, billing::ENDPOINTS];

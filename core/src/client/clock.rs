@@ -1,0 +1,91 @@
+//! Time, as the host tells it: how much has passed for sure, and what the service's clock says.
+
+use super::types::{Millis, Now};
+
+/// A restored gap may come out negative by this much before the clocks are not believed.
+const SKEW: Millis = 5 * 60 * 1000;
+
+/// How much time has passed for this client. A key's age must never be told too young, so each advance is the larger of
+/// the two clocks', and never less than nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Clock {
+    last: Option<Now>,
+    elapsed: Millis,
+    /// The service's clock, and how much had passed when it was read.
+    server: Option<(Millis, Millis)>,
+}
+
+impl Clock {
+    /// Takes the time in.
+    pub(super) fn tick(&mut self, now: Now) {
+        if let Some(last) = self.last {
+            let advance = now.unix.saturating_sub(last.unix).max(now.monotonic.saturating_sub(last.monotonic)).max(0);
+            self.elapsed = self.elapsed.saturating_add(advance);
+        }
+        self.last = Some(now);
+    }
+
+    /// Milliseconds since the first tick.
+    pub(super) fn elapsed(&self) -> Millis {
+        self.elapsed
+    }
+
+    pub(super) fn unix(&self) -> Millis {
+        self.last.unwrap_or_default().unix
+    }
+
+    pub(super) fn monotonic(&self) -> Millis {
+        self.last.unwrap_or_default().monotonic
+    }
+
+    /// Takes in what a safe read said of the service's clock.
+    pub(super) fn hear(&mut self, server: Millis) {
+        self.server = Some((server, self.elapsed));
+    }
+
+    pub(super) fn knows_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// How long ago a record was saved: the larger of what our clock and the service's say. `None` when either says that
+    /// it was saved in the future, or the service's is not known.
+    pub(super) fn since(&self, saved: Millis) -> Option<Millis> {
+        let (server, at) = self.server?;
+        let server_now = server.saturating_add(self.elapsed.saturating_sub(at));
+        let (ours, theirs) = (self.unix().saturating_sub(saved), server_now.saturating_sub(saved));
+        (ours >= -SKEW && theirs >= -SKEW).then_some(ours.max(theirs).max(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(unix: Millis, monotonic: Millis) -> Now {
+        Now { unix, monotonic }
+    }
+
+    #[test]
+    fn an_age_never_shrinks_and_follows_the_faster_clock() {
+        let mut clock = Clock::default();
+        let mut seen = Vec::new();
+        for now in [at(1000, 0), at(1500, 900), at(0, 1000), at(5000, 1000), at(5000, 500)] {
+            clock.tick(now);
+            seen.push(clock.elapsed());
+        }
+        assert_eq!(seen, [0, 900, 1000, 6000, 6000]);
+    }
+
+    #[test]
+    fn a_gap_is_unknown_without_the_services_time_or_when_a_clock_went_back() {
+        let mut clock = Clock::default();
+        clock.tick(at(10_000_000, 0));
+        assert_eq!(clock.since(9_000_000), None);
+        clock.hear(11_000_000);
+        assert_eq!(clock.since(9_000_000), Some(2_000_000));
+        assert_eq!(clock.since(10_200_000), Some(800_000));
+        assert_eq!(clock.since(10_400_000), None);
+        clock.hear(1);
+        assert_eq!(clock.since(9_000_000), None);
+    }
+}

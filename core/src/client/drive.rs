@@ -1,0 +1,150 @@
+//! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::types::{Event, FailureKind, Millis, Now, Outcome, RecordId, Sent, Step};
+use super::{Client, Outputs, Ticket};
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::wire::Request;
+
+/// What a host makes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Responded {
+    /// A response.
+    Response {
+        /// The HTTP status.
+        status: u16,
+        /// The headers that [`RESPONSE_HEADERS`](super::RESPONSE_HEADERS) names.
+        headers: Vec<(String, String)>,
+        /// At most `max_body` bytes of the body.
+        body: Vec<u8>,
+        /// Whether there was more.
+        truncated: bool,
+    },
+    /// No response.
+    Failed {
+        /// Why.
+        kind: FailureKind,
+        /// Whether the request may have reached the service.
+        sent: Sent,
+    },
+}
+
+/// Everything that Hopline leaves to a blocking host.
+pub trait Host {
+    /// Both clocks.
+    fn now(&mut self) -> Now;
+    /// Sends a request and waits for what comes of it. Redirects and repeats are Hopline's to decide: turn off the HTTP
+    /// client's own.
+    fn send(&mut self, request: &Request) -> Responded;
+    /// Waits that many milliseconds.
+    fn sleep(&mut self, ms: Millis);
+    /// Keeps a record so that it survives a crash, or deletes it (`None`). Returns whether that is certain.
+    fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool;
+    /// Is told of progress.
+    fn notify(&mut self, _event: &Event) {}
+}
+
+/// Everything that Hopline leaves to an async host, whatever its runtime. See [`Host`] for what each method is to do.
+#[allow(async_fn_in_trait, reason = "a caller's host is Send or not, as its runtime needs")]
+pub trait AsyncHost {
+    /// Both clocks.
+    fn now(&mut self) -> Now;
+    /// Sends a request.
+    async fn send(&mut self, request: &Request) -> Responded;
+    /// Waits that many milliseconds.
+    async fn sleep(&mut self, ms: Millis);
+    /// Keeps or deletes a record.
+    async fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool;
+    /// Is told of progress.
+    fn notify(&mut self, _event: &Event) {}
+}
+
+/// Runs a client until a command has completed, and takes its result. Other commands go on meanwhile.
+pub fn drive<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl Host) -> Result<O::Output, Error> {
+    let mut host = Blocking(host);
+    let mut running = pin!(drive_async(client, ticket, &mut host));
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        // A blocking host's futures are ready at once, so the first poll is the last.
+        if let Poll::Ready(result) = running.as_mut().poll(&mut context) {
+            return result;
+        }
+    }
+}
+
+/// The same for an async host. To abandon it, drop the future and [`cancel`](Client::cancel) the command.
+pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl AsyncHost) -> Result<O::Output, Error> {
+    let mut result = None;
+    loop {
+        let now = host.now();
+        match client.poll(now) {
+            Step::Wait { until } => match (result, until) {
+                (Some(result), _) => return result,
+                (None, Some(until)) => host.sleep((until - now.monotonic).max(1)).await,
+                (None, None) => {
+                    let what = "this client has no such command, or its result was taken before";
+                    return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::Nothing));
+                }
+            },
+            // Going on until the next wait lets the record of the result that was taken be deleted.
+            Step::Completed { command } if command == ticket.command => result = client.take(ticket),
+            step => answer(client, step, host).await,
+        }
+        result = result.or_else(|| client.take(ticket));
+    }
+}
+
+async fn answer(client: &mut Client, step: Step, host: &mut impl AsyncHost) {
+    // An answer to a step that was just polled is never misuse.
+    match step {
+        Step::Save { id, record, data } => {
+            let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
+            let outcome = if host.save(&record, data.as_deref()).await { Outcome::Saved } else { failed };
+            let _ = client.resolve(id, outcome, host.now());
+        }
+        Step::Send { id, request, .. } => {
+            let responded = match host.now().monotonic > request.send_before {
+                true => Responded::Failed { kind: FailureKind::Late, sent: Sent::Never },
+                false => host.send(&request).await,
+            };
+            let now = host.now();
+            let _ = match &responded {
+                Responded::Response { status, headers, body, truncated } => {
+                    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                    client.resolve(id, Outcome::Response { status: *status, headers: &headers, body, truncated: *truncated }, now)
+                }
+                Responded::Failed { kind, sent } => client.resolve(id, Outcome::Failed { kind: *kind, sent: *sent }, now),
+            };
+        }
+        Step::Notify(event) => host.notify(&event),
+        Step::Completed { .. } | Step::Wait { .. } => {}
+    }
+}
+
+/// A blocking host as an async one whose futures are ready at once.
+struct Blocking<'a, H>(&'a mut H);
+
+impl<H: Host> AsyncHost for Blocking<'_, H> {
+    fn now(&mut self) -> Now {
+        self.0.now()
+    }
+
+    async fn send(&mut self, request: &Request) -> Responded {
+        self.0.send(request)
+    }
+
+    async fn sleep(&mut self, ms: Millis) {
+        self.0.sleep(ms);
+    }
+
+    async fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
+        self.0.save(record, data)
+    }
+
+    fn notify(&mut self, event: &Event) {
+        self.0.notify(event);
+    }
+}

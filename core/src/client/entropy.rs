@@ -1,0 +1,80 @@
+//! Everything that must not be guessed or repeated, from the 16 bytes that the host gave once.
+
+use sha2::{Digest, Sha256};
+
+/// Keys, record names and jitter. The same bytes give the same sequence.
+#[derive(Debug, Clone)]
+pub(super) struct Entropy {
+    prefix: String,
+    keys: u32,
+    records: u32,
+    jitter: u64,
+}
+
+impl Entropy {
+    pub(super) fn new(bytes: [u8; 16]) -> Self {
+        let (a, b) = (u128::from_le_bytes(bytes) as u64, (u128::from_le_bytes(bytes) >> 64) as u64);
+        Entropy { prefix: hex(&bytes), keys: 0, records: 0, jitter: a ^ b.rotate_left(32) }
+    }
+
+    /// A new idempotency key.
+    pub(super) fn key(&mut self) -> String {
+        self.keys += 1;
+        format!("{}-{}", self.prefix, self.keys)
+    }
+
+    /// The name of a new record.
+    pub(super) fn record(&mut self) -> String {
+        self.records += 1;
+        format!("{}-r{}", self.prefix, self.records)
+    }
+
+    /// A uniform number, for waits (SplitMix64: the waits need spread, not secrecy).
+    pub(super) fn jitter(&mut self) -> u64 {
+        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.jitter;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A salt for the digests of this client's records.
+    pub(super) fn salt(&self) -> String {
+        digest("salt", &[&self.prefix])
+    }
+}
+
+/// A digest of texts, 128 bits as hexadecimal. It tells two texts apart and does not give them away.
+pub(super) fn digest(salt: &str, texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for text in std::iter::once(&salt).chain(texts) {
+        // The length keeps `ab`, `c` apart from `a`, `bc`.
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hex(hash.finalize().as_slice().get(..16).unwrap_or_default())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_fits_the_header_and_never_comes_twice() {
+        let mut entropy = Entropy::new([0xab; 16]);
+        let (one, two) = (entropy.key(), entropy.key());
+        assert_eq!(one, format!("{}-1", "ab".repeat(16)));
+        assert!(one != two && one.len() <= 64);
+    }
+
+    #[test]
+    fn a_digest_tells_texts_apart() {
+        assert_ne!(digest("s", &["ab", "c"]), digest("s", &["a", "bc"]));
+        assert_ne!(digest("s", &["key"]), digest("t", &["key"]));
+        assert_eq!(digest("s", &["key"]).len(), 32);
+    }
+}

@@ -1,0 +1,274 @@
+//! A job: one call, one purchase, one change of a session, from its start to its end, with the table of its transitions.
+
+use super::options::CallOptions;
+use super::record::SavedCall;
+use super::store::JobId;
+use super::types::{CommandId, Millis, RecordId, StepId};
+use crate::contract::{Endpoint, Safety};
+use crate::policy::{Error, Ledger, RetryPolicy};
+use crate::wire::Built;
+
+/// Where a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// A send is due at a known time.
+    Waiting,
+    /// The record is being saved before the send.
+    Saving,
+    /// The request is out.
+    Sending,
+    /// The record is being deleted before "nothing happened" is said.
+    Deleting,
+    /// The answer is in; a read of the session is due at a known time.
+    Watching,
+    /// A read of the session is out.
+    Reading,
+    /// In doubt, or restored: nothing happens until somebody resumes or settles it.
+    Held,
+    /// The service's time is being read, to know how old a restored key is.
+    Asking,
+    /// Over.
+    Done,
+}
+
+/// What moves a job on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    /// A send that must be saved first is due.
+    Save,
+    /// The request goes out.
+    Send,
+    /// It will be sent again.
+    Again,
+    /// It had no effect, and its record must go before that is said.
+    Refuse,
+    /// It was accepted; the session is to be read.
+    Follow,
+    /// A read is due.
+    Read,
+    /// Its effect is not known.
+    Doubt,
+    /// The service's time is needed first.
+    Ask,
+    /// It is over.
+    End,
+}
+
+/// Every move that a job can make. Nothing else changes a state.
+pub const TRANSITIONS: &[(State, On, State)] = &[
+    (State::Waiting, On::Save, State::Saving),
+    (State::Waiting, On::Send, State::Sending),
+    (State::Waiting, On::Refuse, State::Deleting),
+    (State::Waiting, On::Doubt, State::Held),
+    (State::Waiting, On::End, State::Done),
+    (State::Saving, On::Send, State::Sending),
+    (State::Saving, On::Again, State::Waiting),
+    (State::Saving, On::Refuse, State::Deleting),
+    (State::Saving, On::Doubt, State::Held),
+    (State::Sending, On::Again, State::Waiting),
+    (State::Sending, On::Refuse, State::Deleting),
+    (State::Sending, On::Follow, State::Watching),
+    (State::Sending, On::Doubt, State::Held),
+    (State::Sending, On::End, State::Done),
+    (State::Deleting, On::Doubt, State::Held),
+    (State::Deleting, On::End, State::Done),
+    (State::Watching, On::Read, State::Reading),
+    (State::Watching, On::End, State::Done),
+    (State::Reading, On::Follow, State::Watching),
+    (State::Reading, On::Doubt, State::Held),
+    (State::Reading, On::End, State::Done),
+    (State::Held, On::Ask, State::Asking),
+    (State::Held, On::Again, State::Waiting),
+    (State::Held, On::Follow, State::Watching),
+    (State::Held, On::End, State::Done),
+    (State::Asking, On::Again, State::Waiting),
+    (State::Asking, On::Doubt, State::Held),
+];
+
+/// What a job reads after its call was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follow {
+    /// Nothing: the answer is the end.
+    Nothing,
+    /// The session until it is usable, over, or the deadline has come.
+    UntilReady,
+    /// The session once, since the answer may be a replay of how it was.
+    Once,
+    /// Whether the session is gone.
+    UntilGone,
+}
+
+/// How old a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Age {
+    /// It was never saved, so never sent.
+    Fresh,
+    /// Counted from this point of the client's elapsed time.
+    Since(Millis),
+    /// As a record had it, saved at that Unix time.
+    Saved { age: Millis, unix: Millis },
+}
+
+/// What a job does about reading its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Watch {
+    pub(super) follow: Follow,
+    pub(super) credentials: bool,
+    pub(super) ends: Vec<String>,
+    pub(super) deadline_ms: Millis,
+    /// Since when, monotonic.
+    pub(super) since: Millis,
+    pub(super) interval: Millis,
+    pub(super) failures: u32,
+    /// Whether the read that is out asks for credentials.
+    pub(super) asked_credentials: bool,
+}
+
+/// A job.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) id: JobId,
+    pub(super) endpoint: &'static Endpoint,
+    /// The request; none for a job that only reads a session it knows.
+    pub(super) built: Option<Built>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) policy: RetryPolicy,
+    pub(super) state: State,
+    pub(super) ledger: Ledger,
+    pub(super) watch: Watch,
+    pub(super) intent: Option<String>,
+    pub(super) fingerprint: String,
+    pub(super) record: Option<RecordId>,
+    /// Another record that goes when the result was taken: that of the session it ended.
+    pub(super) also_delete: Option<RecordId>,
+    pub(super) session: Option<String>,
+    /// Who is told of the end.
+    pub(super) waiting: Vec<CommandId>,
+    pub(super) timer: Option<Millis>,
+    pub(super) out: Option<StepId>,
+    pub(super) sent_at: Millis,
+    pub(super) age: Age,
+    pub(super) tally: Tally,
+    /// What to report if nothing more is sent.
+    pub(super) last: Option<(crate::policy::Judgement, Error)>,
+    /// The first failure.
+    pub(super) cause: Option<Box<Error>>,
+    pub(super) cancelled: bool,
+    /// Whether it came out of a record.
+    pub(super) restored: bool,
+    pub(super) doubt_since: Option<Millis>,
+}
+
+/// What a job has spent since it was started or resumed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// When the first send went out, monotonic.
+    pub(super) started: Option<Millis>,
+    /// Sends.
+    pub(super) attempts: u32,
+    /// Sends that count toward the limit.
+    pub(super) counted: u32,
+    /// Quota taken, to be refunded by success.
+    pub(super) taken: u32,
+    /// Times an earlier request was still in progress, and the first of them.
+    pub(super) conflicts: u32,
+    pub(super) conflict_since: Option<Millis>,
+    /// Milliseconds spent on conflicts, which the window does not count.
+    pub(super) conflict_wait: Millis,
+    /// Whether the send that is granted after the host slept was used.
+    pub(super) grace: bool,
+}
+
+impl Job {
+    pub(super) fn new(id: JobId, endpoint: &'static Endpoint, built: Option<Built>, options: &CallOptions, policy: RetryPolicy) -> Self {
+        let credentials = options.credentials || built.as_ref().is_some_and(|built| built.credentials);
+        Job {
+            id,
+            endpoint,
+            session: built.as_ref().and_then(|built| built.session_id.clone()),
+            built,
+            headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect(),
+            policy,
+            state: State::Waiting,
+            ledger: Ledger::new(None, false),
+            watch: Watch {
+                follow: Follow::Nothing,
+                credentials,
+                ends: options.ends.clone(),
+                deadline_ms: options.deadline_ms.unwrap_or(super::session::DEADLINE),
+                since: 0,
+                interval: super::session::FIRST_INTERVAL,
+                failures: 0,
+                asked_credentials: false,
+            },
+            intent: options.intent.clone(),
+            fingerprint: String::new(),
+            record: None,
+            also_delete: None,
+            waiting: Vec::new(),
+            timer: None,
+            out: None,
+            sent_at: 0,
+            age: Age::Fresh,
+            tally: Tally::default(),
+            last: None,
+            cause: None,
+            cancelled: false,
+            restored: false,
+            doubt_since: None,
+        }
+    }
+
+    /// Makes a move of the table; one that is not in it leaves the state as it is.
+    pub(super) fn go(&mut self, on: On) {
+        let next = TRANSITIONS.iter().find(|(from, event, _)| *from == self.state && *event == on);
+        debug_assert!(next.is_some(), "no move {on:?} from {:?}", self.state);
+        if let Some((_, _, to)) = next {
+            self.state = *to;
+        }
+    }
+
+    /// Whether it may be sent again at all.
+    pub(super) fn can_resume(&self) -> bool {
+        let whole = self.built.as_ref().is_some_and(|built| !(built.secret && self.restored));
+        whole && self.endpoint.safety != Safety::AtMostOnce
+    }
+
+    /// The part of its record that is the call itself.
+    pub(super) fn saved(&self, elapsed: Millis) -> Option<SavedCall> {
+        let built = self.built.as_ref()?;
+        let age_ms = match self.age {
+            Age::Fresh => 0,
+            Age::Since(since) => elapsed.saturating_sub(since).max(0),
+            Age::Saved { age, .. } => age,
+        };
+        Some(SavedCall {
+            operation: self.endpoint.name.to_owned(),
+            target: if built.secret { self.endpoint.path.to_owned() } else { built.target.clone() },
+            body: if built.secret { None } else { built.body.clone() },
+            secret: built.secret,
+            session_id: self.session.clone(),
+            key: self.ledger.key.clone(),
+            given: self.ledger.given,
+            may_have_sold: self.ledger.may_have_sold,
+            unanswered: self.ledger.unanswered,
+            opens: self.watch.follow == Follow::UntilReady,
+            credentials: self.watch.credentials,
+            ends: self.watch.ends.clone(),
+            age_ms,
+            doubt_since: self.doubt_since,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_move_is_there_once() {
+        for (n, (from, on, _)) in TRANSITIONS.iter().enumerate() {
+            assert!(!TRANSITIONS.iter().skip(n + 1).any(|(other, event, _)| other == from && event == on), "{from:?} {on:?}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The client: one for an account. It holds every call, purchase and session, and never touches a socket or a clock.
+//!
+//! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
+//! drains again. Extra polls change nothing.
+
+mod call;
+mod clock;
+mod drive;
+mod entropy;
+mod job;
+mod observe;
+mod options;
+mod record;
+mod restore;
+mod session;
+mod start;
+mod store;
+mod types;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
+pub use job::{On, State, TRANSITIONS};
+pub use observe::{Seen, Verdict};
+pub use options::{CallOptions, ClientOptions};
+pub use record::BadRecord;
+pub use restore::{Holds, Restored, Saved, Settlement};
+pub use session::{OpenSession, SessionReply};
+pub use types::*;
+
+use self::clock::Clock;
+use self::entropy::Entropy;
+use self::job::{Job, State as JobState};
+use self::record::Account;
+use self::session::Tracked;
+use self::store::{JobId, Store};
+use crate::contract::Secret;
+use crate::policy::{Advice, Effect, Error, Kind, Quota, RetryPolicy, Rules};
+use crate::wire::{BaseUrl, Facts};
+
+/// The response headers that the client reads. A host passes these and no others.
+pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
+/// The longest body that is read, unless the caller says otherwise.
+const MAX_BODY: u32 = 8 << 20;
+
+/// The client of one account.
+#[derive(Debug)]
+pub struct Client {
+    base: BaseUrl,
+    key: Option<Secret>,
+    account_name: String,
+    account: Account,
+    retry: RetryPolicy,
+    max_body: u32,
+    rules: Rules,
+    entropy: Entropy,
+    clock: Clock,
+    quota: Quota,
+    /// Until when nothing is sent, monotonic: the service said that there is too much.
+    hold_until: Millis,
+    jobs: BTreeMap<JobId, Job>,
+    commands: BTreeMap<CommandId, Command>,
+    sessions: BTreeMap<String, Tracked>,
+    intents: BTreeMap<String, Intent>,
+    store: Store,
+    pending: BTreeMap<StepId, Pending>,
+    asking: Option<StepId>,
+    timers: BTreeSet<(Millis, JobId)>,
+    steps: VecDeque<Step>,
+    next_job: JobId,
+    next_command: u32,
+    next_step: u32,
+}
+
+/// A command, until its result is taken.
+#[derive(Debug)]
+struct Command {
+    job: Option<JobId>,
+    operation: &'static str,
+    intent: Option<String>,
+    result: Option<Result<Answered, Error>>,
+    /// The records that go once the result was taken.
+    delete: Vec<RecordId>,
+}
+
+/// What is known of an intent.
+#[derive(Debug)]
+enum Intent {
+    /// A job is at it, or holds it.
+    Active(JobId),
+    /// It was accepted.
+    Accepted(Box<Accepted>),
+}
+
+/// An accepted intent.
+#[derive(Debug, Clone)]
+struct Accepted {
+    fingerprint: String,
+    operation: &'static str,
+    facts: Facts,
+    raw: Option<crate::contract::Json>,
+    record: Option<RecordId>,
+    /// Of `open_session`: the session lives on under this id.
+    opened: bool,
+    at: Millis,
+}
+
+/// Which answer is awaited.
+#[derive(Debug)]
+enum Pending {
+    Save(RecordId),
+    Send(JobId),
+    Ask,
+}
+
+impl Client {
+    /// A client. `entropy` is 16 bytes from the host's own generator, new ones for each client: keys are made from them.
+    pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
+        let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
+        let base = BaseUrl::new(&options.base_url, options.allow_http)
+            .map_err(|error| Error { what: error.to_string(), ..refuse("base_url", "is refused") })?;
+        let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
+        if options.api_key.as_ref().is_some_and(|key| !visible(key)) {
+            return Err(refuse("api_key", "must be visible ASCII characters"));
+        }
+        if options.retry.attempts == 0 {
+            return Err(refuse("attempts", "must be at least 1"));
+        }
+        let entropy = Entropy::new(entropy);
+        let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
+        let salt = entropy.salt();
+        Ok(Client {
+            account: Account { digest: entropy::digest(&salt, &[&name]), salt },
+            account_name: name,
+            base,
+            key: options.api_key,
+            retry: options.retry,
+            max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
+            #[cfg(feature = "ablation")]
+            rules: Rules { without: options.without },
+            #[cfg(not(feature = "ablation"))]
+            rules: Rules::default(),
+            entropy,
+            clock: Clock::default(),
+            quota: Quota::new(),
+            hold_until: Millis::MIN,
+            jobs: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            store: Store::default(),
+            pending: BTreeMap::new(),
+            asking: None,
+            timers: BTreeSet::new(),
+            steps: VecDeque::new(),
+            next_job: 0,
+            next_command: 0,
+            next_step: 0,
+        })
+    }
+
+    /// What to do next. Drain it until [`Step::Wait`].
+    pub fn poll(&mut self, now: Now) -> Step {
+        self.clock.tick(now);
+        while self.steps.is_empty() {
+            let due = self.timers.first().copied().filter(|(at, _)| *at <= now.monotonic);
+            let Some((at, id)) = due else { break };
+            self.timers.remove(&(at, id));
+            self.advance(id, at);
+        }
+        self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
+    }
+
+    /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
+    pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
+        let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
+        match (pending, &outcome) {
+            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask, Outcome::Saved) => {
+                return Err(Misuse::WrongAnswer);
+            }
+            _ => {}
+        }
+        self.clock.tick(now);
+        match self.pending.remove(&id) {
+            Some(Pending::Save(record)) => self.saved_step(&record, matches!(outcome, Outcome::Saved)),
+            Some(Pending::Send(job)) => self.heard(job, outcome),
+            Some(Pending::Ask) => self.told_time(outcome),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Stops further sends of a command. A host also aborts the request that is out and resolves it as failed. What was
+    /// not sent ends without effect; what may have been sent stays in doubt and can be resumed.
+    pub fn cancel(&mut self, command: CommandId, now: Now) {
+        self.clock.tick(now);
+        let Some(id) = self.commands.get(&command).filter(|command| command.result.is_none()).and_then(|command| command.job) else {
+            return;
+        };
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.waiting.len() > 1 {
+            // Others wait for the same purchase: only this one lets go.
+            job.waiting.retain(|waiting| *waiting != command);
+            let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
+            self.complete(command, Err(error), Vec::new());
+            return;
+        }
+        job.cancelled = true;
+        match job.state {
+            JobState::Waiting => self.stop_cancelled(id),
+            JobState::Watching => self.end_cancelled_watch(id),
+            JobState::Asking => self.stay_in_doubt(id, None),
+            _ => {}
+        }
+    }
+
+    /// The typed result of a command that completed, once.
+    pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
+        let operation = self.commands.get(&ticket.command)?.operation;
+        let result = self.take_answer(ticket.command)?;
+        Some(result.and_then(|answered| {
+            O::read(answered).map_err(|misfit| {
+                let (answered, error) = *misfit;
+                let effect = match crate::contract::endpoint(operation) {
+                    Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
+                    _ => Effect::Done,
+                };
+                let what = format!("the answer does not fit its type at line {} column {}", error.line(), error.column());
+                Error {
+                    session_id: answered.facts.session_id.clone(),
+                    request_id: answered.facts.request_id.clone(),
+                    raw: Some(answered.raw),
+                    ..Error::new(Kind::Decode, effect, operation, what, Advice::ReadRaw)
+                }
+            })
+        }))
+    }
+
+    /// The untyped result of a command that completed, once.
+    pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
+        self.commands.get(&command)?.result.as_ref()?;
+        let taken = self.commands.remove(&command)?;
+        if let (Some(intent), false, true) = (&taken.intent, taken.delete.is_empty(), taken.result.as_ref().is_some_and(Result::is_err)) {
+            self.intents.remove(intent);
+        }
+        taken.delete.iter().for_each(|record| self.save(record, None, None));
+        taken.result
+    }
+
+    /// Whether a command has completed and waits to be taken.
+    pub fn is_complete(&self, command: CommandId) -> bool {
+        self.commands.get(&command).is_some_and(|command| command.result.is_some())
+    }
+
+    fn step_id(&mut self) -> StepId {
+        self.next_step += 1;
+        StepId(self.next_step)
+    }
+
+    fn set_timer(&mut self, id: JobId, at: Millis) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            if let Some(old) = job.timer.replace(at) {
+                self.timers.remove(&(old, id));
+            }
+            self.timers.insert((at, id));
+        }
+    }
+
+    /// Moves on a job whose time has come; `due` is when it was to come.
+    fn advance(&mut self, id: JobId, due: Millis) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.timer = None;
+        match job.state {
+            JobState::Waiting => self.send_due(id, due),
+            JobState::Watching => self.read_due(id),
+            JobState::Asking => self.ask_due(),
+            _ => {}
+        }
+    }
+
+    /// Asks for a Save of a record, now or after the one that is out.
+    fn save(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
+        self.store.want(record, data, waiter);
+        self.save_next(record);
+    }
+
+    fn save_next(&mut self, record: &RecordId) {
+        let id = self.step_id();
+        if let Some(data) = self.store.send(record, id) {
+            self.pending.insert(id, Pending::Save(record.clone()));
+            self.steps.push_back(Step::Save { id, record: record.clone(), data });
+        }
+    }
+
+    fn saved_step(&mut self, record: &RecordId, kept: bool) {
+        let (waiters, more) = self.store.answered(record);
+        if more {
+            self.save_next(record);
+        }
+        if !kept && waiters.is_empty() {
+            let what = Happening::StoreFailed { record: record.clone() };
+            self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
+        }
+        for id in waiters {
+            self.record_saved(id, kept);
+        }
+    }
+
+    /// Gives a command its result.
+    fn complete(&mut self, command: CommandId, result: Result<Answered, Error>, delete: Vec<RecordId>) {
+        if let Some(entry) = self.commands.get_mut(&command) {
+            entry.result = Some(result);
+            entry.delete = delete;
+            self.steps.push_back(Step::Completed { command });
+        }
+    }
+
+    fn notify(&mut self, id: JobId, what: Happening) {
+        if let Some(job) = self.jobs.get(&id) {
+            let event = Event { command: job.waiting.first().copied(), operation: job.endpoint.name, intent: job.intent.clone(), what };
+            self.steps.push_back(Step::Notify(event));
+        }
+    }
+}

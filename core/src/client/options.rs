@@ -1,0 +1,102 @@
+//! What a caller may decide, for a client and for one call.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::types::Millis;
+use crate::contract::Secret;
+use crate::policy::RetryPolicy;
+#[cfg(feature = "ablation")]
+use crate::policy::Rule;
+
+/// What a client is made of.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClientOptions {
+    /// The address of the API, with its version segment, such as `https://host/v1`.
+    pub base_url: String,
+    /// The API key; without it only public endpoints and a caller's own backend will answer.
+    pub api_key: Option<Secret>,
+    /// Names the account in records when there is no key to know it by.
+    pub account: Option<String>,
+    /// Allows plain http to a host that is not loopback.
+    pub allow_http: bool,
+    /// How sends are repeated.
+    pub retry: RetryPolicy,
+    /// The longest body that is read, in bytes; 8 MiB where it is 0.
+    pub max_body: u32,
+    /// Takes one rule away, to show what it is for.
+    #[cfg(feature = "ablation")]
+    #[serde(skip)]
+    pub without: Option<Rule>,
+}
+
+/// What may be decided for one call. Whatever is left out is as the client has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallOptions {
+    /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes.
+    pub intent: Option<String>,
+    /// A key of the caller's own. It counts as sent before and is never replaced.
+    pub idempotency_key: Option<String>,
+    /// Sends, the first included.
+    pub attempts: Option<u32>,
+    /// Milliseconds from the first send within which another may be made.
+    pub window_ms: Option<Millis>,
+    /// Milliseconds that one attempt may take.
+    pub timeout_ms: Option<u32>,
+    /// Whether a paid operation that the service failed may be bought again with a new key.
+    pub retry_paid: Option<bool>,
+    /// Further headers of the request. They are not kept in records.
+    pub headers: BTreeMap<String, String>,
+    /// Of a session: whether its username and password are wanted once it is active.
+    pub credentials: bool,
+    /// Of a session: milliseconds after which waiting ends with a handle; 5 minutes where it is left out.
+    pub deadline_ms: Option<Millis>,
+    /// Of a session: further statuses that end it.
+    pub ends: Vec<String>,
+}
+
+impl CallOptions {
+    /// Options with an intent.
+    pub fn intent(name: impl Into<String>) -> Self {
+        CallOptions { intent: Some(name.into()), ..CallOptions::default() }
+    }
+
+    pub(super) fn policy(&self, client: &RetryPolicy) -> RetryPolicy {
+        RetryPolicy {
+            attempts: self.attempts.unwrap_or(client.attempts),
+            window_ms: self.window_ms.unwrap_or(client.window_ms),
+            timeout_ms: self.timeout_ms.unwrap_or(client.timeout_ms),
+            retry_paid: self.retry_paid.unwrap_or(client.retry_paid),
+            ..*client
+        }
+    }
+
+    /// The first option that can't be, and why.
+    pub(super) fn refusal(&self) -> Option<(&'static str, &'static str)> {
+        const OURS: [&str; 6] = ["x-api-key", "authorization", "idempotency-key", "content-type", "accept", "host"];
+        let intent =
+            self.intent.as_ref().is_some_and(|intent| intent.is_empty() || intent.len() > 256 || intent.chars().any(char::is_control));
+        let key = self.idempotency_key.as_deref().is_some_and(|key| !crate::wire::is_key(key));
+        let header = self.headers.iter().find_map(|(name, value)| {
+            let token = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+            match () {
+                () if !token => Some("must have names made of letters, digits and hyphens"),
+                () if OURS.contains(&name.to_ascii_lowercase().as_str()) => Some("must not replace a header that the client sets"),
+                () if value.chars().any(|c| c.is_control() && c != '\t') => Some("must have values without control characters"),
+                () => None,
+            }
+        });
+        match () {
+            () if intent => Some(("intent", "must be 1 to 256 bytes without control characters")),
+            () if key => Some(("idempotency_key", "must be 1 to 64 visible ASCII characters")),
+            () if self.attempts == Some(0) => Some(("attempts", "must be at least 1")),
+            () if self.timeout_ms == Some(0) => Some(("timeout_ms", "must be at least 1")),
+            () if self.window_ms.is_some_and(|ms| ms < 0) => Some(("window_ms", "must not be negative")),
+            () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must not be negative")),
+            () => header.map(|rule| ("headers", rule)),
+        }
+    }
+}

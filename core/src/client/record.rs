@@ -1,0 +1,177 @@
+//! What survives a crash: versioned JSON without secrets.
+
+use serde::{Deserialize, Serialize};
+
+use super::types::Millis;
+use crate::contract::{Endpoint, Safety, endpoint};
+use crate::wire::{Facts, is_key};
+
+/// The version that this library writes, and the newest that it reads.
+const VERSION: u32 = 1;
+/// A record is a few hundred bytes; whatever is larger than this was not written here.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Data {
+    /// The version of the format.
+    pub(super) hopline: u32,
+    /// The API it belongs to.
+    pub(super) base_url: String,
+    /// Whose it is.
+    pub(super) account: Account,
+    /// When it was written, Unix milliseconds.
+    pub(super) unix: Millis,
+    /// The caller's own name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) intent: Option<String>,
+    /// Tells the request of the intent from another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fingerprint: Option<String>,
+    /// The call that may be under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) call: Option<SavedCall>,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session: Option<SavedSession>,
+    /// What an intent ended with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) done: Option<Done>,
+}
+
+/// An account, known again without being named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Account {
+    pub(super) salt: String,
+    pub(super) digest: String,
+}
+
+/// A call that was about to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct SavedCall {
+    pub(super) operation: String,
+    pub(super) target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) body: Option<String>,
+    /// The request held a secret and was not saved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) secret: bool,
+    /// The session that it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) given: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) may_have_sold: bool,
+    /// Whether an earlier send had no settling answer when this was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unanswered: bool,
+    /// Whether it is `open_session`, which goes on after the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) opens: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) credentials: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ends: Vec<String>,
+    /// The age of the first send when this was written.
+    pub(super) age_ms: Millis,
+    /// Since when it is in doubt, Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) doubt_since: Option<Millis>,
+}
+
+/// A session of this client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SavedSession {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<String>,
+}
+
+/// What an accepted intent is remembered by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) operation: String,
+    pub(super) facts: Facts,
+    pub(super) at: Millis,
+}
+
+/// Why a record is refused. It stays in the store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRecord {
+    /// It is not what was written.
+    #[error("the record is damaged: {0}")]
+    Damaged(&'static str),
+    /// A newer library wrote it.
+    #[error("the record has version {0}, which only a newer version of hopline reads")]
+    Newer(u32),
+    /// It belongs to another API.
+    #[error("the record belongs to another base URL, `{0}`")]
+    OtherApi(String),
+    /// It belongs to another account.
+    #[error("the record belongs to another account")]
+    OtherAccount,
+    /// It is alive in this client.
+    #[error("the record is in use in this client")]
+    InUse,
+}
+
+impl Data {
+    pub(super) fn version() -> u32 {
+        VERSION
+    }
+
+    /// Reads a record and checks all that the engine will rely on.
+    pub(super) fn read(bytes: &[u8]) -> Result<Data, BadRecord> {
+        #[derive(Deserialize)]
+        struct Version {
+            hopline: u32,
+        }
+        if bytes.len() > MAX_BYTES {
+            return Err(BadRecord::Damaged("it is larger than any record"));
+        }
+        let version: Version = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("it is no JSON object with a version"))?;
+        if version.hopline > VERSION {
+            return Err(BadRecord::Newer(version.hopline));
+        }
+        let data: Data = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
+        if data.call.is_none() && data.session.is_none() && data.done.is_none() {
+            return Err(BadRecord::Damaged("it holds neither a call nor a session"));
+        }
+        if data.call.as_ref().is_some_and(|call| !call.is_sound())
+            || data.done.as_ref().is_some_and(|done| endpoint(&done.operation).is_none())
+        {
+            return Err(BadRecord::Damaged("its call is none of this library's"));
+        }
+        if data.session.as_ref().is_some_and(|session| matches!(session.id.as_str(), "" | "." | "..")) {
+            return Err(BadRecord::Damaged("its session has no id"));
+        }
+        Ok(data)
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl SavedCall {
+    pub(super) fn endpoint(&self) -> Option<&'static Endpoint> {
+        endpoint(&self.operation)
+    }
+
+    fn is_sound(&self) -> bool {
+        let key = self.key.as_deref().is_none_or(is_key);
+        // A body is only ever JSON that was built here; a target never leaves the API.
+        let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
+        let target = self.target.starts_with('/')
+            && self.target.bytes().all(|byte| byte.is_ascii_graphic())
+            && !self.target.contains("/..")
+            && !self.target.contains('#');
+        let keyed = self.endpoint().is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
+        keyed && key && body && target && self.age_ms >= 0
+    }
+}

@@ -1,0 +1,304 @@
+//! How a command begins: checked, matched with what is under way, and queued. Nothing is sent here.
+
+use super::entropy::digest;
+use super::job::{Follow, Job, On, State};
+use super::options::CallOptions;
+use super::session::{OpenSession, forbidden};
+use super::store::JobId;
+use super::types::{Answered, CommandId, Millis, Ticket};
+use super::{Accepted, Client, Command, Intent};
+use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::{Endpoint, Operation, Safety, endpoint};
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
+use crate::wire::{Built, build};
+
+/// An accepted intent is remembered for this long.
+const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
+/// Due at once.
+const NOW: Millis = Millis::MIN;
+
+impl Client {
+    /// Starts an operation. Whatever is wrong with it comes back as its result.
+    pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
+        Ticket::new(match serde_json::to_string(&operation) {
+            Ok(params) => self.admit(O::ENDPOINT, &params, Follow::Nothing, options),
+            Err(error) => self.reject(Error::invalid(O::ENDPOINT.name, "parameters", &error.to_string()), None),
+        })
+    }
+
+    /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
+    pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
+        Ticket::new(match serde_json::to_string(&request) {
+            Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Follow::UntilReady, options),
+            Err(error) => self.reject(Error::invalid("create_session", "parameters", &error.to_string()), None),
+        })
+    }
+
+    /// Waits for a session that is known by its id, as `open_session` does after its purchase. With
+    /// [`CallOptions::credentials`] it also reads the username and the password.
+    pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
+        Ticket::new(self.watch(session_id, options))
+    }
+
+    /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
+    /// operations of the table there are `open_session` (the parameters of `create_session`) and `wait_session`
+    /// (`session_id`).
+    pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
+        match (operation, endpoint(operation)) {
+            ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
+            ("wait_session", _) => match serde_json::from_str::<GetSession>(params) {
+                Ok(read) => self.watch(&read.session_id, options),
+                Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
+            },
+            (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
+            (_, None) => {
+                let mut error = Error::invalid("start", "operation", "is none of the table");
+                error.kind = Kind::Misuse;
+                self.reject(error, options.intent)
+            }
+        }
+    }
+
+    fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
+        let params =
+            serde_json::to_string(&GetSession { session_id: session_id.to_owned(), include_credentials: None }).unwrap_or_default();
+        let refusal = build(GetSession::ENDPOINT, &params).err().map(|refusal| (refusal.field, refusal.rule));
+        let refusal = refusal.or_else(|| options.refusal().map(|(field, rule)| (field.to_owned(), rule.to_owned())));
+        if let Some((field, rule)) = refusal {
+            return self.reject(Error::invalid("get_session", &field, &rule), options.intent);
+        }
+        let command = self.command(GetSession::ENDPOINT, None);
+        self.begin_watch(command, session_id.to_owned(), &options);
+        command
+    }
+
+    /// Queues a job that reads a session it knows.
+    pub(super) fn begin_watch(&mut self, command: CommandId, session_id: String, options: &CallOptions) {
+        let id = self.job_id();
+        let mut job = Job::new(id, GetSession::ENDPOINT, None, options, options.policy(&self.retry));
+        job.session = Some(session_id);
+        job.watch.follow = Follow::UntilReady;
+        job.watch.since = self.clock.monotonic();
+        job.state = State::Watching;
+        self.join(&mut job, command);
+        self.jobs.insert(id, job);
+        self.set_timer(id, NOW);
+    }
+
+    /// Checks a request and queues it.
+    fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
+        let checked = match (options.refusal(), build(endpoint, params)) {
+            (Some((field, rule)), _) => Err(Error::invalid(endpoint.name, field, rule)),
+            (None, Err(refusal)) => Err(Error::invalid(endpoint.name, &refusal.field, &refusal.rule)),
+            (None, Ok(built)) => self.check_use(endpoint, &options).map(|()| built),
+        };
+        let built = match checked {
+            Ok(built) => built,
+            Err(error) => return self.reject(error, options.intent),
+        };
+        let fingerprint = self.fingerprint(endpoint, &built, follow);
+        let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
+        if let Some(command) = known {
+            return command;
+        }
+        if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
+            return self.reject(error, options.intent);
+        }
+        let command = self.command(endpoint, options.intent.clone());
+        let id = self.job_id();
+        let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
+        job.watch.follow = follow;
+        job.fingerprint = fingerprint;
+        if endpoint.safety == Safety::Keyed {
+            let given = options.idempotency_key.is_some();
+            let key = options.idempotency_key.unwrap_or_else(|| self.entropy.key());
+            job.ledger = Ledger::new(Some(key), given);
+            job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
+        }
+        self.join(&mut job, command);
+        if let (Some(session), false) = (&job.session, endpoint.safety == Safety::Safe) {
+            self.sessions.entry(session.clone()).or_default().changing = Some(id);
+        }
+        if let Some(name) = &job.intent {
+            self.intents.insert(name.clone(), Intent::Active(id));
+        }
+        self.jobs.insert(id, job);
+        self.set_timer(id, NOW);
+        command
+    }
+
+    /// Options that have no meaning for this operation, and a key that is missing.
+    fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
+        let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
+        if options.intent.is_some() && endpoint.safety == Safety::Safe {
+            return refuse("intent", "names a write, and this operation only reads");
+        }
+        if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
+            return refuse("idempotency_key", "is not taken by this operation");
+        }
+        Ok(())
+    }
+
+    /// One change of a session at a time, and only one that its state allows.
+    fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
+        let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
+        if endpoint.safety == Safety::Safe {
+            return Ok(());
+        }
+        if let Some(other) = tracked.changing.and_then(|job| self.jobs.get(&job)) {
+            let doubt = other.state == State::Held;
+            let what = format!("the session's {} is {}", other.endpoint.name, if doubt { "in doubt" } else { "under way" });
+            let advice = if doubt { Advice::Resume } else { Advice::WaitForOther };
+            let record = other.record.as_ref().filter(|_| doubt).map(|record| record.0.clone());
+            return Err(Error {
+                session_id: Some(id.to_owned()),
+                record,
+                ..Error::new(Kind::Busy, Effect::None, endpoint.name, what, advice)
+            });
+        }
+        match forbidden(endpoint.name, tracked) {
+            Some(rule) => Err(Error {
+                session_id: Some(id.to_owned()),
+                advice: Advice::ReadSession,
+                ..Error::invalid(endpoint.name, "session_id", &rule)
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// What tells the request of an intent from another one, under this account.
+    fn fingerprint(&self, endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
+        let opens = if follow == Follow::UntilReady { "open" } else { "call" };
+        // Of the account itself, not of this client's salt: a later client must find the same.
+        digest(&self.account_name, &[endpoint.name, opens, &built.target, built.body.as_deref().unwrap_or_default()])
+    }
+
+    /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
+    fn join_intent(&mut self, name: &str, endpoint: &'static Endpoint, fingerprint: &str, options: &CallOptions) -> Option<CommandId> {
+        let known = match self.intents.get(name)? {
+            Intent::Active(id) => self.jobs.get(id).map(|job| job.fingerprint.clone()),
+            Intent::Accepted(accepted) if self.clock.unix().saturating_sub(accepted.at) > REMEMBERED => {
+                let record = accepted.record.clone();
+                self.intents.remove(name);
+                if let Some(record) = record {
+                    self.save(&record, None, None);
+                }
+                return None;
+            }
+            Intent::Accepted(accepted) => Some(accepted.fingerprint.clone()),
+        };
+        let intent = Some(name.to_owned());
+        let Some(known) = known else {
+            let error =
+                Error::new(Kind::Busy, Effect::None, endpoint.name, "the failure of this intent was not taken yet", Advice::WaitForOther);
+            return Some(self.reject(error, intent));
+        };
+        if known != fingerprint {
+            let error = Error {
+                effect: Effect::None,
+                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own")
+            };
+            return Some(self.reject(error, intent));
+        }
+        let command = self.command(endpoint, intent);
+        match self.intents.get(name)? {
+            Intent::Active(id) => {
+                let id = *id;
+                self.attach(id, command);
+            }
+            Intent::Accepted(accepted) => {
+                let accepted = accepted.clone();
+                self.recall(command, *accepted, options);
+            }
+        }
+        Some(command)
+    }
+
+    /// Lets a command wait for a job, and resumes the job if it is held.
+    pub(super) fn attach(&mut self, id: JobId, command: CommandId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.waiting.push(command);
+        let held = job.state == State::Held;
+        if let Some(entry) = self.commands.get_mut(&command) {
+            entry.job = Some(id);
+        }
+        if held {
+            self.revive(id);
+        }
+    }
+
+    /// Returns an accepted intent: its session is read again, its facts are given.
+    fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
+        let reads = accepted.opened || (accepted.raw.is_none() && accepted.operation == CreateSession::ENDPOINT.name);
+        match (accepted.facts.session_id.clone(), accepted.facts.status.as_deref()) {
+            (Some(session), status) if reads && status != Some("terminated") => self.begin_watch(command, session, options),
+            (Some(session), Some(_)) if accepted.raw.is_none() => {
+                let raw = serde_json::to_string(&accepted.facts).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+                let facts = crate::wire::Facts { session_id: Some(session), ..accepted.facts };
+                self.complete(command, Ok(Answered { facts, raw, phase: Some(super::Phase::Ended) }), Vec::new());
+            }
+            _ => {
+                let raw = accepted.raw.unwrap_or_default();
+                self.complete(command, Ok(Answered { facts: accepted.facts, raw, phase: None }), Vec::new());
+            }
+        }
+    }
+
+    /// A command that ended before it began.
+    pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
+        self.next_command += 1;
+        let command = CommandId(self.next_command);
+        let error = Error { intent: intent.clone(), ..error };
+        self.commands.insert(command, Command { job: None, operation: error.operation, intent: None, result: None, delete: Vec::new() });
+        self.complete(command, Err(error), Vec::new());
+        command
+    }
+
+    pub(super) fn command(&mut self, endpoint: &'static Endpoint, intent: Option<String>) -> CommandId {
+        self.next_command += 1;
+        let command = CommandId(self.next_command);
+        self.commands.insert(command, Command { job: None, operation: endpoint.name, intent, result: None, delete: Vec::new() });
+        command
+    }
+
+    fn join(&mut self, job: &mut Job, command: CommandId) {
+        job.waiting.push(command);
+        if let Some(entry) = self.commands.get_mut(&command) {
+            entry.job = Some(job.id);
+        }
+    }
+
+    pub(super) fn job_id(&mut self) -> JobId {
+        self.next_job += 1;
+        self.next_job
+    }
+
+    /// Moves a held job on: a restored key first needs its age.
+    pub(super) fn revive(&mut self, id: JobId) {
+        let now = self.clock.monotonic();
+        let knows_server = self.clock.knows_server();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.tally = Default::default();
+        job.last = None;
+        job.cause = None;
+        job.cancelled = false;
+        if !job.can_resume() {
+            let what = "may have been sent before, and can't be sent again";
+            let error = Error {
+                record: job.record.as_ref().map(|record| record.0.clone()),
+                ..job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount)
+            };
+            for command in std::mem::take(&mut job.waiting) {
+                self.complete(command, Err(error.clone()), Vec::new());
+            }
+            return;
+        }
+        let restored = matches!(job.age, super::job::Age::Saved { .. });
+        if restored && job.endpoint.safety == Safety::Keyed {
+            job.go(On::Ask);
+            return if knows_server { self.take_age(id) } else { self.set_timer(id, now) };
+        }
+        job.go(On::Again);
+        self.set_timer(id, now);
+    }
+}

@@ -1,0 +1,54 @@
+//! The records on their way to the host's store: at most one Save of a record at a time, the newest wins.
+
+use std::collections::BTreeMap;
+
+use super::types::{RecordId, StepId};
+
+/// A number that names a job inside the client.
+pub(super) type JobId = u32;
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// The Save that is out, and who waits for it.
+    out: Option<(StepId, Vec<JobId>)>,
+    /// What to save next, and who waits for that.
+    next: Option<(Option<Vec<u8>>, Vec<JobId>)>,
+}
+
+/// The Saves of all records.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    slots: BTreeMap<RecordId, Slot>,
+}
+
+impl Store {
+    /// Asks for a Save. Returns the data if it is to go out now; otherwise it goes when the one before is answered.
+    pub(super) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
+        let slot = self.slots.entry(record.clone()).or_default();
+        let mut waiters = slot.next.take().map(|(_, waiters)| waiters).unwrap_or_default();
+        waiters.extend(waiter);
+        slot.next = Some((data, waiters));
+    }
+
+    /// The next Save of this record, if none is out.
+    pub(super) fn send(&mut self, record: &RecordId, id: StepId) -> Option<Option<Vec<u8>>> {
+        let slot = self.slots.get_mut(record)?;
+        if slot.out.is_some() {
+            return None;
+        }
+        let (data, waiters) = slot.next.take()?;
+        slot.out = Some((id, waiters));
+        Some(data)
+    }
+
+    /// The Save was answered: who waited for it, and whether another is to go out.
+    pub(super) fn answered(&mut self, record: &RecordId) -> (Vec<JobId>, bool) {
+        let Some(slot) = self.slots.get_mut(record) else { return (Vec::new(), false) };
+        let waiters = slot.out.take().map(|(_, waiters)| waiters).unwrap_or_default();
+        let more = slot.next.is_some();
+        if !more {
+            self.slots.remove(record);
+        }
+        (waiters, more)
+    }
+}

@@ -1,0 +1,275 @@
+//! The words of the drive contract: what the client asks of its host, and what the host answers.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contract::{Json, Operation};
+use crate::policy::Error;
+pub use crate::policy::{FailureKind, Sent};
+use crate::wire::{Facts, Request};
+
+/// Milliseconds.
+pub type Millis = i64;
+
+/// The time, from the host: both clocks, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// Since 1970; it may jump.
+    pub unix: Millis,
+    /// Since any start; it never goes back.
+    pub monotonic: Millis,
+}
+
+/// Names a step that must be answered. A host answers each once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StepId(pub u32);
+
+/// Names a command: a call, a purchase, a change of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CommandId(pub u32);
+
+/// Names a record in the host's store. Only hexadecimal digits, `-` and `r`, so it may be a file's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RecordId(pub String);
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A record as the store holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its name.
+    pub id: RecordId,
+    /// Its bytes, as the last Save gave them.
+    pub data: Vec<u8>,
+}
+
+/// A command that was started, and the type of its answer.
+pub struct Ticket<O> {
+    /// The command.
+    pub command: CommandId,
+    pub(super) kind: PhantomData<fn() -> O>,
+}
+
+impl<O> Ticket<O> {
+    pub(super) fn new(command: CommandId) -> Self {
+        Ticket { command, kind: PhantomData }
+    }
+}
+
+impl<O> Clone for Ticket<O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for Ticket<O> {}
+
+impl<O> fmt::Debug for Ticket<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket({})", self.command.0)
+    }
+}
+
+/// What the host is to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Keep the record so that it survives a crash, or delete it, and answer with [`Outcome::Saved`]. A host without a
+    /// store answers at once.
+    Save {
+        /// To answer with.
+        id: StepId,
+        /// Which record.
+        record: RecordId,
+        /// Its new bytes; `None` deletes it.
+        data: Option<Vec<u8>>,
+    },
+    /// Send the request and answer with what came of it.
+    Send {
+        /// To answer with.
+        id: StepId,
+        /// For which command.
+        command: CommandId,
+        /// What to send.
+        request: Request,
+    },
+    /// The command has ended: take its result, once.
+    Completed {
+        /// Which command.
+        command: CommandId,
+    },
+    /// Progress, for people and metrics; nothing depends on it.
+    Notify(Event),
+    /// Nothing to do until that time, or until something is resolved or started.
+    Wait {
+        /// Monotonic milliseconds; `None` for no time at all.
+        until: Option<Millis>,
+    },
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, Copy)]
+pub enum Outcome<'a> {
+    /// The record is kept, or gone.
+    Saved,
+    /// A response.
+    Response {
+        /// The HTTP status.
+        status: u16,
+        /// The headers that [`RESPONSE_HEADERS`](super::RESPONSE_HEADERS) names; others are ignored.
+        headers: &'a [(&'a str, &'a str)],
+        /// The body.
+        body: &'a [u8],
+        /// Whether the body goes on beyond what was read.
+        truncated: bool,
+    },
+    /// No response; or, for a Save, no certainty that the record is kept.
+    Failed {
+        /// Why.
+        kind: FailureKind,
+        /// Whether the request may have reached the service.
+        sent: Sent,
+    },
+}
+
+/// A call to [`Client::resolve`](super::Client::resolve) that has no meaning. Nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// No step of that id waits for an answer: it was answered before, or never given.
+    #[error("no step waits for an answer under this id; answer each step once")]
+    UnknownStep,
+    /// A Save was answered with a response, or a Send with `Saved`.
+    #[error("this answer does not fit its step; a save is answered by saved or failed, a send by a response or failed")]
+    WrongAnswer,
+}
+
+/// Where a session or an order is, as far as waiting for it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Not usable yet.
+    Pending,
+    /// Usable.
+    Ready,
+    /// Over.
+    Ended,
+    /// The contract does not say what the status means.
+    Unknown,
+}
+
+/// What a command ended with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// What the engine knows of it.
+    pub facts: Facts,
+    /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
+    pub raw: Json,
+    /// Of a session: where it is.
+    pub phase: Option<Phase>,
+}
+
+/// The typed answer of an operation, with everything it came with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply<T> {
+    /// The typed view of `raw`.
+    pub data: T,
+    /// The whole `data`, known and unknown members alike.
+    pub raw: Json,
+    /// What the engine knows of it.
+    pub facts: Facts,
+}
+
+impl<T> std::ops::Deref for Reply<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.data
+    }
+}
+
+/// An answer that does not fit its type, and where.
+pub type Misfit = Box<(Answered, serde_json::Error)>;
+
+/// What a ticket can be exchanged for.
+pub trait Outputs {
+    /// The type of the answer.
+    type Output;
+    /// Reads the answer, or says what doesn't fit.
+    fn read(answered: Answered) -> Result<Self::Output, Misfit>;
+}
+
+impl<O: Operation> Outputs for O {
+    type Output = Reply<O::Output>;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        match answered.raw.read() {
+            Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts }),
+            Err(error) => Err(Box::new((answered, error))),
+        }
+    }
+}
+
+/// Progress of a command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Which command, where it belongs to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
+    /// Which operation.
+    pub operation: &'static str,
+    /// The caller's own name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: Happening,
+}
+
+/// What happened on the way.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Happening {
+    /// It will be sent again.
+    Repeating {
+        /// Sends so far.
+        attempts: u32,
+        /// Milliseconds until then.
+        delay_ms: Millis,
+        /// What came of the last send.
+        because: Box<Error>,
+    },
+    /// The service is asked for its time, to know how old a restored key is.
+    AskingTime,
+    /// The purchase was accepted.
+    Accepted {
+        /// The session.
+        session_id: String,
+        /// USD, as it was written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        estimated_charge_usd: Option<String>,
+    },
+    /// The session's status was read.
+    Status {
+        /// The session.
+        session_id: String,
+        /// As it came.
+        status: String,
+        /// What it means for waiting.
+        phase: Phase,
+    },
+    /// It ended in doubt; its record is kept.
+    InDoubt {
+        /// The record.
+        record: Option<RecordId>,
+    },
+    /// A record that nothing waits for could not be saved or deleted.
+    StoreFailed {
+        /// The record.
+        record: RecordId,
+    },
+}

@@ -1,0 +1,141 @@
+//! The table of error codes: status, meaning, advice, and what the client does by itself.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What to do next, for a person or a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// Nothing will help until somebody looks at the account or the key.
+    Stop,
+    /// Log in again.
+    Reauthenticate,
+    /// Check the base URL.
+    CheckBaseUrl,
+    /// Change the request.
+    ChangeRequest,
+    /// Read the session: its status does not allow this.
+    ReadSession,
+    /// Top up the balance.
+    Recharge,
+    /// Raise a limit, lift the pause, or buy less.
+    RaiseBudget,
+    /// Read the prices again.
+    ReadPrices,
+    /// Terminate a session first.
+    TerminateSession,
+    /// Wait, until `retry_at` where it is given.
+    Wait,
+    /// Try again later.
+    RetryLater,
+    /// Resume it by its intent or handle, which sends the same key, or settle it by hand.
+    Resume,
+    /// Look at what the account holds before you buy again.
+    CheckAccount,
+    /// Wait for the other change of this session.
+    WaitForOther,
+    /// Mend the store.
+    MendStore,
+    /// It is done: read it from `raw`.
+    ReadRaw,
+    /// Nothing needs to be done.
+    Nothing,
+}
+
+impl Advice {
+    /// The advice as the end of a sentence.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Advice::Stop => "stop and look at the account or the key",
+            Advice::Reauthenticate => "log in again",
+            Advice::CheckBaseUrl => "check the base URL",
+            Advice::ChangeRequest => "change the request",
+            Advice::ReadSession => "read the session, since its status does not allow this",
+            Advice::Recharge => "recharge, then try again",
+            Advice::RaiseBudget => "raise the limit, lift the pause or buy less",
+            Advice::ReadPrices => "read the prices again",
+            Advice::TerminateSession => "terminate a session first",
+            Advice::Wait => "wait before you try again",
+            Advice::RetryLater => "try again later",
+            Advice::Resume => "resume it, or settle it once you know what happened; do not start it anew",
+            Advice::CheckAccount => "look at the account's sessions and transactions before you try again",
+            Advice::WaitForOther => "wait for the other change to end",
+            Advice::MendStore => "mend the store",
+            Advice::ReadRaw => "read the answer from its raw data",
+            Advice::Nothing => "nothing needs to be done",
+        }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the client does by itself about a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Automatic {
+    /// Nothing.
+    No,
+    /// Waits and sends the same key again, while the whole client holds back.
+    Wait,
+    /// Waits for the earlier request to end, with the same key, and never makes a new one.
+    AwaitEarlier,
+    /// Sends again with a new key, if the operation may be repeated: the old one replays the error.
+    NewKey,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeRow {
+    /// The code.
+    pub code: &'static str,
+    /// The HTTP status it comes with.
+    pub status: u16,
+    /// What it means, as part of a sentence.
+    pub meaning: &'static str,
+    /// What to do next.
+    pub advice: Advice,
+    /// What the client does by itself.
+    pub automatic: Automatic,
+    /// Whether it is the operation's own answer, stored for its key, after which the key can't charge any more.
+    pub settles: bool,
+}
+
+/// Every code that the contract names.
+#[rustfmt::skip]
+pub const CODES: &[CodeRow] = &[
+    row("AUTH_INVALID_KEY", 401, "the API key is missing or not active", Advice::Stop, Automatic::No, false),
+    row("AUTH_EXPIRED_TOKEN", 401, "the token is invalid or expired", Advice::Reauthenticate, Automatic::No, false),
+    row("AUTH_INSUFFICIENT_PERMISSION", 403, "the account lacks the permission", Advice::Stop, Automatic::No, false),
+    row("ACCOUNT_DISABLED", 403, "the account is not active", Advice::Stop, Automatic::No, false),
+    row("INVALID_REQUEST", 400, "the request is not valid", Advice::ChangeRequest, Automatic::No, true),
+    row("INVALID_REFERRAL_CODE", 400, "the referral code is not valid", Advice::ChangeRequest, Automatic::No, true),
+    row("ROUTE_NOT_FOUND", 404, "the address is no route of the API", Advice::CheckBaseUrl, Automatic::No, false),
+    row("INSUFFICIENT_BALANCE", 402, "the balance does not cover the charge", Advice::Recharge, Automatic::No, true),
+    row("BUDGET_EXCEEDED", 402, "a budget forbids the charge or the key is paused", Advice::RaiseBudget, Automatic::No, true),
+    row("IDEMPOTENCY_CONFLICT", 409, "the idempotency key belongs to another request or to one in progress", Advice::Resume, Automatic::AwaitEarlier, false),
+    row("RATE_LIMIT_EXCEEDED", 429, "too many requests in this minute", Advice::Wait, Automatic::Wait, false),
+    row("TRIAL_NOT_ELIGIBLE", 429, "no further trial credit is given here", Advice::Stop, Automatic::No, true),
+    row("PRODUCT_NOT_FOUND", 404, "there is no such product", Advice::ChangeRequest, Automatic::No, true),
+    row("PRODUCT_OUT_OF_STOCK", 409, "the product can't be bought now", Advice::ChangeRequest, Automatic::No, true),
+    row("PRICE_MISMATCH", 409, "the price changed after it was read", Advice::ReadPrices, Automatic::No, true),
+    row("SESSION_NOT_FOUND", 404, "the account has no such session", Advice::ChangeRequest, Automatic::No, true),
+    row("SESSION_EXPIRED", 410, "the session's status does not allow this", Advice::ReadSession, Automatic::No, true),
+    row("SESSION_LIMIT_REACHED", 429, "the account has as many sessions as it may", Advice::TerminateSession, Automatic::No, true),
+    row("BACKEND_ERROR", 502, "the resource backend failed", Advice::RetryLater, Automatic::NewKey, true),
+    row("BACKEND_TIMEOUT", 504, "the resource backend did not answer in time", Advice::RetryLater, Automatic::NewKey, true),
+    row("INTERNAL_ERROR", 500, "the service failed", Advice::RetryLater, Automatic::NewKey, true),
+];
+
+const fn row(code: &'static str, status: u16, meaning: &'static str, advice: Advice, automatic: Automatic, settles: bool) -> CodeRow {
+    CodeRow { code, status, meaning, advice, automatic, settles }
+}
+
+/// The row of a code, where the contract names it.
+pub fn code(code: &str) -> Option<&'static CodeRow> {
+    CODES.iter().find(|row| row.code == code)
+}

@@ -1,0 +1,180 @@
+//! What an operation can end with, other than its answer.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::codes::{self, Advice};
+use crate::client::Millis;
+use crate::contract::Json;
+
+/// What kind of failure it is. The list is closed: a program can match all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Refused here, before anything was sent.
+    Invalid,
+    /// Refused by the service.
+    Refused,
+    /// The service could not be reached or could not do it; it was not done.
+    Unavailable,
+    /// It may have been done: nobody knows yet.
+    InDoubt,
+    /// The answer was none of the API's.
+    Protocol,
+    /// It was done, but the answer does not fit its type; `raw` keeps it.
+    Decode,
+    /// Another change of the same session is under way or in doubt.
+    Busy,
+    /// The caller gave it up.
+    Cancelled,
+    /// The store could not keep the record that must be kept.
+    Store,
+    /// The library was called in a way that has no meaning.
+    Misuse,
+}
+
+/// Whether the operation had its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It had none and will have none.
+    None,
+    /// Nobody knows yet.
+    Unknown,
+    /// It was done.
+    Done,
+}
+
+/// A failure, with all that a person or a program needs to decide what to do next. It holds no secret.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Error {
+    /// What kind of failure.
+    pub kind: Kind,
+    /// Whether the operation had its effect.
+    pub effect: Effect,
+    /// Which operation.
+    pub operation: &'static str,
+    /// What happened, in our words, as the middle of a sentence.
+    pub what: String,
+    /// What to do next.
+    pub advice: Advice,
+    /// The field that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The service's code, as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The HTTP status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The service's own text, or the beginning of a body that is no envelope. Not part of the printed error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The content type of a body that is no envelope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The service's details, as they came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Json>,
+    /// To quote when reporting a problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// The idempotency key of the last send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The caller's own name for the operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// The session it was about, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The record to resume it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// Not before this time, Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Millis>,
+    /// How often it was sent.
+    pub attempts: u32,
+    /// `data` of a success that does not fit its type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Json>,
+    /// The first failure, when this one came of a later send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Box<Error>>,
+}
+
+impl Error {
+    /// An error with nothing but the facts that every error has.
+    pub(crate) fn new(kind: Kind, effect: Effect, operation: &'static str, what: impl Into<String>, advice: Advice) -> Self {
+        Error {
+            kind,
+            effect,
+            operation,
+            what: what.into(),
+            advice,
+            field: None,
+            code: None,
+            status: None,
+            text: None,
+            content_type: None,
+            details: None,
+            request_id: None,
+            idempotency_key: None,
+            intent: None,
+            session_id: None,
+            record: None,
+            retry_at: None,
+            attempts: 0,
+            raw: None,
+            cause: None,
+        }
+    }
+
+    /// A request that was refused before it was sent.
+    pub(crate) fn invalid(operation: &'static str, field: &str, rule: &str) -> Self {
+        let what = format!("`{field}` {rule}");
+        Error { field: Some(field.to_owned()), ..Error::new(Kind::Invalid, Effect::None, operation, what, Advice::ChangeRequest) }
+    }
+
+    /// The sentence's part on money, where there is something to say.
+    fn about_effect(&self) -> &'static str {
+        let paid = crate::contract::endpoint(self.operation).is_some_and(|endpoint| endpoint.paid);
+        match (self.effect, paid) {
+            (Effect::None, true) => "nothing was charged",
+            (Effect::None, false) => "nothing was changed",
+            (Effect::Unknown, true) => "money may have moved",
+            (Effect::Unknown, false) => "it may have been done",
+            (Effect::Done, _) => "it was done",
+        }
+    }
+}
+
+/// One sentence: what happened to which operation, whether money may have moved, what to do next.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        if let Some(intent) = &self.intent {
+            write!(f, " `{intent}`")?;
+        }
+        write!(f, ": {}", self.what)?;
+        match (&self.code, self.status) {
+            (Some(code), Some(status)) => write!(f, " ({code}, HTTP {status})")?,
+            (None, Some(status)) => write!(f, " (HTTP {status})")?,
+            _ => {}
+        }
+        write!(f, "; {}; {}", self.about_effect(), self.advice)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+/// What a code means, where the contract names it.
+pub(crate) fn meaning(code: &str) -> &'static str {
+    codes::code(code).map_or("the service refused it with a code that its contract does not name", |row| row.meaning)
+}

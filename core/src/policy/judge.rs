@@ -1,0 +1,292 @@
+//! What an outcome means for an operation: whether it settles the key, whether it may be sent again and with which key,
+//! and what to report if it ends here.
+
+use serde::{Deserialize, Serialize};
+
+use super::codes::{self, Advice, Automatic};
+use super::error::{Effect, Kind};
+use super::ledger::Ledger;
+use super::rules::{Rule, Rules};
+use crate::contract::{Endpoint, Safety};
+
+/// Why a host has no response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The host name has no address.
+    Dns,
+    /// No connection.
+    Connect,
+    /// No TLS session.
+    Tls,
+    /// No answer within the attempt's time.
+    Timeout,
+    /// The connection broke.
+    Closed,
+    /// The host gave it up, after a cancel or on its own.
+    Aborted,
+    /// The host came to it after `send_before`.
+    Late,
+    /// The store failed: the answer to a Save.
+    Store,
+    /// Anything else.
+    Other,
+}
+
+impl FailureKind {
+    /// What happened, as part of a sentence.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            FailureKind::Dns => "the host name has no address",
+            FailureKind::Connect => "the service could not be reached",
+            FailureKind::Tls => "no secure connection could be made",
+            FailureKind::Timeout => "no answer came in time",
+            FailureKind::Closed => "the connection broke before the answer",
+            FailureKind::Aborted => "the request was given up",
+            FailureKind::Late => "the request came too late to be sent",
+            FailureKind::Store => "the store could not save the record",
+            FailureKind::Other => "the request failed",
+        }
+    }
+}
+
+/// Whether a request that failed may have reached the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sent {
+    /// Not one byte of it left: the failure is known to have come before.
+    Never,
+    /// Nobody knows.
+    Maybe,
+}
+
+/// What became of a send, other than success.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome<'a> {
+    /// A failure envelope.
+    Failure { code: &'a str, status: u16 },
+    /// A response without the envelope.
+    Page { status: u16 },
+    /// No response.
+    Lost(Sent),
+}
+
+/// What is asked of the service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) safety: Safety,
+    pub(crate) paid: bool,
+    pub(crate) retry_paid: bool,
+    pub(crate) rules: Rules,
+}
+
+impl Asked {
+    pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
+        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, rules }
+    }
+}
+
+/// Whether and how to send again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Not at all.
+    No,
+    /// After a backoff, the same bytes and key.
+    Same,
+    /// The same, while the whole client holds back.
+    Throttled,
+    /// The same, on the slow schedule of conflicts.
+    AwaitEarlier,
+    /// After a backoff, with a new key.
+    NewKey,
+}
+
+/// What an outcome means. `kind`, `effect` and `advice` are what to report if nothing more is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub(crate) again: Again,
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+    pub(crate) advice: Advice,
+    /// Whether the record stays, so that the operation can be resumed.
+    pub(crate) keep: bool,
+}
+
+/// Judges an outcome and notes in the ledger what it settles.
+pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: Outcome<'_>, request_id: Option<&str>) -> Judgement {
+    match outcome {
+        Outcome::Lost(Sent::Never) => ending(asked, ledger, Again::Same, Kind::Unavailable, Advice::RetryLater),
+        Outcome::Lost(Sent::Maybe) => {
+            ledger.unanswered |= asked.rules.holds(Rule::LostIsUnanswered);
+            ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
+        }
+        Outcome::Page { status } => {
+            ledger.unanswered |= asked.rules.holds(Rule::PageIsUnanswered);
+            let passing = matches!(status, 408 | 425 | 429 | 500..=599);
+            // A purchase whose answer was cut short is worth asking about; a read is not made better by a second try.
+            let again = if passing || (asked.safety == Safety::Keyed && status < 300) { repeat(asked) } else { Again::No };
+            ending(asked, ledger, again, Kind::Protocol, if passing { Advice::RetryLater } else { Advice::CheckBaseUrl })
+        }
+        Outcome::Failure { code, status } => answered(asked, ledger, code, status, request_id),
+    }
+}
+
+fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
+    let Some(row) = codes::code(code) else {
+        // NOT SHOWN: what any other code means. It never counts as an answer to a write.
+        ledger.unanswered |= asked.safety == Safety::Keyed || status >= 500;
+        let kind = if status >= 500 || status == 429 { Kind::Unavailable } else { Kind::Refused };
+        let advice = if kind == Kind::Refused { Advice::ChangeRequest } else { Advice::RetryLater };
+        return ending(asked, ledger, Again::No, kind, advice);
+    };
+    let door = !asked.rules.holds(Rule::DoorSettlesNothing) && row.automatic != Automatic::AwaitEarlier;
+    ledger.unanswered &= !(row.settles || door);
+    match row.automatic {
+        Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
+        Automatic::Wait => {
+            let replay = request_id.is_some() && ledger.throttled_by.as_deref() == request_id;
+            ledger.throttled_by = request_id.map(str::to_owned);
+            if replay && asked.safety == Safety::Keyed {
+                // The 429 itself was stored for the key, so the key can do nothing any more.
+                ledger.unanswered = false;
+                let again = if ledger.given { Again::No } else { Again::NewKey };
+                return ending(asked, ledger, again, Kind::Unavailable, row.advice);
+            }
+            let mut end = ending(asked, ledger, Again::Throttled, Kind::Unavailable, row.advice);
+            if asked.safety == Safety::Keyed {
+                // The record and the key are kept to resume with, so this is not the last word.
+                end = Judgement { kind: Kind::InDoubt, effect: Effect::Unknown, advice: Advice::Resume, keep: true, ..end };
+            }
+            end
+        }
+        Automatic::AwaitEarlier => {
+            if !asked.rules.holds(Rule::ConflictKeepsKey) {
+                ledger.unanswered = false;
+                return ending(asked, ledger, Again::NewKey, Kind::Unavailable, row.advice);
+            }
+            ledger.unanswered |= asked.safety != Safety::Safe;
+            let again = if asked.safety == Safety::Keyed { Again::AwaitEarlier } else { Again::No };
+            ending(asked, ledger, again, Kind::Refused, row.advice)
+        }
+        Automatic::NewKey => {
+            let may_repeat = match asked.safety {
+                Safety::Safe | Safety::Idempotent => true,
+                Safety::Keyed => !asked.paid || asked.retry_paid || !asked.rules.holds(Rule::PaidFailureStops),
+                Safety::AtMostOnce => false,
+            };
+            ledger.may_have_sold |= asked.paid || matches!(asked.safety, Safety::AtMostOnce | Safety::Idempotent);
+            let again = match asked.safety {
+                Safety::Keyed if may_repeat && !ledger.given => Again::NewKey,
+                Safety::Safe | Safety::Idempotent => Again::Same,
+                _ => Again::No,
+            };
+            ending(asked, ledger, again, Kind::Unavailable, row.advice)
+        }
+    }
+}
+
+/// After an outcome that leaves the effect open.
+fn repeat(asked: Asked) -> Again {
+    if asked.safety == Safety::AtMostOnce { Again::No } else { Again::Same }
+}
+
+/// What to report if it ends here: the kind that was found, unless the effect is open.
+fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advice) -> Judgement {
+    if asked.safety == Safety::Safe || !ledger.is_open() {
+        return Judgement { again, kind, effect: Effect::None, advice, keep: false };
+    }
+    // A settled key can't be resumed: all that is left is to look at the account.
+    let advice = if ledger.unanswered { Advice::Resume } else { Advice::CheckAccount };
+    Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep: ledger.unanswered }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(safety: Safety, paid: bool) -> Asked {
+        Asked { safety, paid, retry_paid: false, rules: Rules::default() }
+    }
+
+    fn fresh() -> Ledger {
+        Ledger::new(Some("k-1".into()), false)
+    }
+
+    const BUY: (Safety, bool) = (Safety::Keyed, true);
+
+    fn one(how: (Safety, bool), ledger: &mut Ledger, outcome: Outcome<'_>) -> (Again, Kind, Effect) {
+        let end = judge(asked(how.0, how.1), ledger, outcome, None);
+        (end.again, end.kind, end.effect)
+    }
+
+    #[test]
+    fn every_code_settles_a_key_just_when_it_is_the_operations_own_answer() {
+        for row in codes::CODES {
+            let mut ledger = Ledger { unanswered: true, ..fresh() };
+            judge(asked(Safety::Keyed, true), &mut ledger, Outcome::Failure { code: row.code, status: row.status }, None);
+            assert_eq!(!ledger.unanswered, row.settles, "{}", row.code);
+            let door =
+                matches!(row.status, 401 | 403) || matches!(row.code, "RATE_LIMIT_EXCEEDED" | "ROUTE_NOT_FOUND" | "IDEMPOTENCY_CONFLICT");
+            assert_eq!(row.settles, !door, "{}", row.code);
+        }
+    }
+
+    #[test]
+    fn a_lost_answer_is_in_doubt_and_asked_about_with_the_same_key() {
+        let lost = Outcome::Lost(Sent::Maybe);
+        assert_eq!(one(BUY, &mut fresh(), lost), (Again::Same, Kind::InDoubt, Effect::Unknown));
+        assert_eq!(one((Safety::AtMostOnce, false), &mut fresh(), lost), (Again::No, Kind::InDoubt, Effect::Unknown));
+        assert_eq!(one((Safety::Safe, false), &mut fresh(), lost), (Again::Same, Kind::Unavailable, Effect::None));
+        let never = Outcome::Lost(Sent::Never);
+        assert_eq!(one(BUY, &mut fresh(), never), (Again::Same, Kind::Unavailable, Effect::None));
+    }
+
+    #[test]
+    fn a_502_with_the_envelope_is_stored_and_one_without_is_not() {
+        let stored = Outcome::Failure { code: "BACKEND_ERROR", status: 502 };
+        assert_eq!(one((Safety::Keyed, false), &mut fresh(), stored), (Again::NewKey, Kind::Unavailable, Effect::None));
+        assert_eq!(one(BUY, &mut fresh(), stored), (Again::No, Kind::InDoubt, Effect::Unknown));
+        let page = Outcome::Page { status: 502 };
+        assert_eq!(one((Safety::Keyed, false), &mut fresh(), page), (Again::Same, Kind::InDoubt, Effect::Unknown));
+    }
+
+    #[test]
+    fn a_paid_failure_is_bought_again_only_on_request_and_stays_open() {
+        let mut ledger = fresh();
+        let asked = Asked { retry_paid: true, ..asked(Safety::Keyed, true) };
+        let end = judge(asked, &mut ledger, Outcome::Failure { code: "BACKEND_TIMEOUT", status: 504 }, None);
+        assert_eq!((end.again, end.effect, end.keep), (Again::NewKey, Effect::Unknown, false));
+        ledger.replace("k-2".into());
+        let end = judge(asked, &mut ledger, Outcome::Failure { code: "INSUFFICIENT_BALANCE", status: 402 }, None);
+        assert_eq!((end.again, end.kind, end.effect), (Again::No, Kind::InDoubt, Effect::Unknown));
+    }
+
+    #[test]
+    fn a_stored_429_gives_way_to_a_new_key_unless_the_caller_gave_it() {
+        let limit = Outcome::Failure { code: "RATE_LIMIT_EXCEEDED", status: 429 };
+        let mut ledger = fresh();
+        assert_eq!(judge(asked(Safety::Keyed, true), &mut ledger, limit, Some("r")).again, Again::Throttled);
+        assert_eq!(judge(asked(Safety::Keyed, true), &mut ledger, limit, Some("s")).again, Again::Throttled);
+        assert_eq!(judge(asked(Safety::Keyed, true), &mut ledger, limit, Some("s")).again, Again::NewKey);
+        let mut given = Ledger::new(Some("mine".into()), true);
+        judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
+        let end = judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
+        assert_eq!((end.again, end.kind, end.effect), (Again::No, Kind::Unavailable, Effect::None));
+    }
+
+    #[test]
+    fn an_unknown_code_never_counts_as_an_answer_to_a_purchase() {
+        let odd = Outcome::Failure { code: "PURCHASE_WINDOW_CLOSED", status: 422 };
+        assert_eq!(one(BUY, &mut fresh(), odd), (Again::No, Kind::InDoubt, Effect::Unknown));
+        assert_eq!(one((Safety::Safe, false), &mut fresh(), odd), (Again::No, Kind::Refused, Effect::None));
+        assert_eq!(one((Safety::AtMostOnce, false), &mut fresh(), odd), (Again::No, Kind::Refused, Effect::None));
+    }
+
+    #[test]
+    fn a_refusal_at_the_door_says_nothing_of_an_earlier_send() {
+        let door = Outcome::Failure { code: "AUTH_INVALID_KEY", status: 401 };
+        assert_eq!(one(BUY, &mut fresh(), door), (Again::No, Kind::Refused, Effect::None));
+        let mut ledger = Ledger { unanswered: true, ..fresh() };
+        assert_eq!(one(BUY, &mut ledger, door), (Again::No, Kind::InDoubt, Effect::Unknown));
+    }
+}

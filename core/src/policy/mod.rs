@@ -1,0 +1,19 @@
+//! What to do about an answer, or the lack of one: pure functions and tables, without state or time of their own.
+
+mod codes;
+mod error;
+mod judge;
+mod ledger;
+mod retry;
+mod rules;
+
+pub use codes::{Advice, Automatic, CODES, CodeRow, code};
+pub(crate) use error::meaning;
+pub use error::{Effect, Error, Kind};
+pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge};
+pub use judge::{FailureKind, Sent};
+pub(crate) use ledger::{KEY_WINDOW, Ledger};
+pub use retry::RetryPolicy;
+pub(crate) use retry::{Quota, conflict_delay, jittered};
+pub use rules::Rule;
+pub(crate) use rules::Rules;

@@ -1,0 +1,119 @@
+//! How often, how soon, and when to stop: the numbers, and the arithmetic on them.
+
+use serde::Deserialize;
+
+use crate::client::Millis;
+
+/// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetryPolicy {
+    /// Sends of one call, the first included. 1 means that nothing is ever sent again.
+    pub attempts: u32,
+    /// Milliseconds from the first send within which another may be made.
+    pub window_ms: Millis,
+    /// Milliseconds that the first repeat waits at most; each further one up to twice as long.
+    pub backoff_ms: Millis,
+    /// The same after a 429.
+    pub throttled_backoff_ms: Millis,
+    /// No backoff is longer than this many milliseconds.
+    pub max_backoff_ms: Millis,
+    /// Milliseconds to wait, in all, for an earlier request with the same key to end.
+    pub conflict_ms: Millis,
+    /// Milliseconds that one attempt may take.
+    pub timeout_ms: u32,
+    /// Whether a paid operation that the service failed may be bought again with a new key. A timed-out supplier may have
+    /// sold all the same.
+    pub retry_paid: bool,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy {
+            attempts: 4,
+            window_ms: 60_000,
+            backoff_ms: 500,
+            throttled_backoff_ms: 1000,
+            max_backoff_ms: 20_000,
+            conflict_ms: 120_000,
+            timeout_ms: 20_000,
+            retry_paid: false,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The longest wait before repeat number `repeat`, counted from 0.
+    pub(crate) fn ceiling(&self, repeat: u32, throttled: bool) -> Millis {
+        let first = if throttled { self.throttled_backoff_ms } else { self.backoff_ms };
+        first.saturating_mul(1_i64 << repeat.min(30)).min(self.max_backoff_ms)
+    }
+}
+
+/// `random` of the ceiling, where `random` is uniform over all of `u64`.
+pub(crate) fn jittered(ceiling: Millis, random: u64) -> Millis {
+    let scaled = (u128::from(random) * u128::from(ceiling.max(0).unsigned_abs())) >> 64;
+    Millis::try_from(scaled).unwrap_or(ceiling)
+}
+
+/// How long to wait before asking once more whether an earlier request ended: 1, 2, 4, 8, 10, 10… seconds.
+pub(crate) fn conflict_delay(asked: u32) -> Millis {
+    (1000_i64 << asked.min(4)).min(10_000)
+}
+
+/// What the whole client may spend on repeats, so that a failing service is not stormed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quota {
+    tokens: u32,
+}
+
+impl Quota {
+    const FULL: u32 = 500;
+
+    pub(crate) fn new() -> Self {
+        Quota { tokens: Self::FULL }
+    }
+
+    /// Takes what a repeat costs, or nothing when there is not enough; returns what was taken.
+    pub(crate) fn take(&mut self, throttled: bool) -> Option<u32> {
+        let cost = if throttled { 5 } else { 14 };
+        self.tokens = self.tokens.checked_sub(cost)?;
+        Some(cost)
+    }
+
+    /// A success gives back what its call took, and one more.
+    pub(crate) fn refund(&mut self, taken: u32) {
+        self.tokens = self.tokens.saturating_add(taken.max(1)).min(Self::FULL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_up_to_its_limit() {
+        let policy = RetryPolicy::default();
+        let ceilings: Vec<Millis> = (0..8).map(|repeat| policy.ceiling(repeat, false)).collect();
+        assert_eq!(ceilings, [500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
+        assert_eq!(policy.ceiling(u32::MAX, true), 20_000);
+        assert_eq!((jittered(1000, 0), jittered(1000, u64::MAX / 2), jittered(1000, u64::MAX)), (0, 499, 999));
+        assert_eq!(jittered(-5, u64::MAX), 0);
+    }
+
+    #[test]
+    fn conflicts_are_asked_about_ever_less_often() {
+        let delays: Vec<Millis> = (0..6).map(conflict_delay).collect();
+        assert_eq!(delays, [1000, 2000, 4000, 8000, 10_000, 10_000]);
+    }
+
+    #[test]
+    fn the_quota_runs_dry_and_success_refills_it() {
+        let mut quota = Quota::new();
+        let repeats = std::iter::from_fn(|| quota.take(false)).count();
+        assert_eq!(repeats, 35);
+        assert_eq!((quota.take(true), quota.take(true), quota.take(true)), (Some(5), Some(5), None));
+        quota.refund(14);
+        assert_eq!(quota.take(false), Some(14));
+    }
+}

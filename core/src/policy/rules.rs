@@ -1,0 +1,77 @@
+//! The rules on keys and records that keep a purchase from happening twice, by name.
+//!
+//! The code asks [`Rules::holds`] where it relies on one. In an ordinary build the answer is always yes and costs nothing.
+//! The search in `tests/simulation` builds with the feature `ablation`, takes one rule away at a time, and must find the
+//! double purchase, the loss or the false "nothing happened" that the rule prevents.
+
+/// A rule that can be taken away in a build for the proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// A send that is not safe waits until its record is saved.
+    SaveBeforeSend,
+    /// A send whose answer was lost may have had its effect.
+    LostIsUnanswered,
+    /// A page of a gateway says nothing about the operation.
+    PageIsUnanswered,
+    /// A conflict means wait with the same key, never a new one.
+    ConflictKeepsKey,
+    /// A refusal at the door (401, 403, 429, no route) does not settle an earlier send.
+    DoorSettlesNothing,
+    /// After a restore the key counts as sent and unanswered.
+    RestoredIsUnanswered,
+    /// A key that the caller gave counts as sent and unanswered.
+    GivenIsUnanswered,
+    /// A paid operation that the service failed is not bought again unless the caller asked for it.
+    PaidFailureStops,
+    /// A key is not sent again once it is too old.
+    OldKeyRests,
+    /// A key's age goes on through a restore.
+    AgeSurvives,
+    /// A key's age is checked again after the save.
+    AgeAfterSave,
+    /// "Nothing happened" is said only after the record is gone.
+    DeleteBeforeNone,
+    /// The record of a success stays until its answer was taken.
+    KeepUntilTaken,
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Rule; 13] = [
+        Rule::SaveBeforeSend,
+        Rule::LostIsUnanswered,
+        Rule::PageIsUnanswered,
+        Rule::ConflictKeepsKey,
+        Rule::DoorSettlesNothing,
+        Rule::RestoredIsUnanswered,
+        Rule::GivenIsUnanswered,
+        Rule::PaidFailureStops,
+        Rule::OldKeyRests,
+        Rule::AgeSurvives,
+        Rule::AgeAfterSave,
+        Rule::DeleteBeforeNone,
+        Rule::KeepUntilTaken,
+    ];
+}
+
+/// Which rules hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    #[cfg(feature = "ablation")]
+    pub(crate) without: Option<Rule>,
+}
+
+impl Rules {
+    /// Whether a rule holds: always, but in a build for the proof.
+    #[cfg(not(feature = "ablation"))]
+    #[inline]
+    pub(crate) const fn holds(self, _rule: Rule) -> bool {
+        true
+    }
+
+    /// Whether a rule holds.
+    #[cfg(feature = "ablation")]
+    pub(crate) fn holds(self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+}

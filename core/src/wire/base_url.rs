@@ -1,0 +1,113 @@
+//! The address of an API, checked once.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A base URL: scheme, host, and a path that already holds the version segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+/// Why a base URL is refused. None of these repeats the text, which may hold credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadBaseUrl {
+    /// It is no URL.
+    #[error("the base URL must be absolute, such as `https://host/v1`")]
+    NotAbsolute,
+    /// It has a user name or a password.
+    #[error("the base URL must not hold a user name or a password")]
+    UserInfo,
+    /// It has a query or a fragment.
+    #[error("the base URL must not hold a query or a fragment")]
+    Extra,
+    /// It has another scheme.
+    #[error("the base URL must begin with `https://`, or with `http://` where that is allowed")]
+    Scheme,
+    /// It has a `.` or `..` segment.
+    #[error("the base URL must not hold `.` or `..` segments")]
+    Dots,
+    /// It is plain http to another machine.
+    #[error(
+        "the base URL must be https, since the key would travel in the clear; a loopback host may be plain http, another one only by `allow_http`"
+    )]
+    Plain,
+}
+
+impl BaseUrl {
+    /// Reads a base URL. Plain http is refused unless the host is loopback or `allow_http` is set.
+    pub fn new(text: &str, allow_http: bool) -> Result<Self, BadBaseUrl> {
+        if text.contains(['#', '?']) {
+            return Err(BadBaseUrl::Extra);
+        }
+        let uri = http::Uri::from_str(text).map_err(|_| BadBaseUrl::NotAbsolute)?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(BadBaseUrl::NotAbsolute);
+        };
+        if authority.as_str().contains('@') {
+            return Err(BadBaseUrl::UserInfo);
+        }
+        let host = authority.host();
+        // `http` takes any text after the colon; a port that is no number would only fail later, in the host.
+        let port = authority.as_str().strip_prefix(host).unwrap_or_default();
+        if host.is_empty() || !(port.is_empty() || authority.port_u16().is_some()) {
+            return Err(BadBaseUrl::NotAbsolute);
+        }
+        if uri.path().split('/').any(|segment| matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")) {
+            return Err(BadBaseUrl::Dots);
+        }
+        match scheme {
+            "https" => {}
+            "http" if allow_http || is_loopback(host) => {}
+            "http" => return Err(BadBaseUrl::Plain),
+            _ => return Err(BadBaseUrl::Scheme),
+        }
+        Ok(BaseUrl(format!("{scheme}://{}{}", authority.as_str().to_ascii_lowercase(), uri.path().trim_end_matches('/'))))
+    }
+
+    /// The URL without a slash at its end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_keeps_its_path_and_loses_its_last_slash() {
+        let url = |text| BaseUrl::new(text, false).map(|url| url.to_string());
+        assert_eq!(url("https://API.example/v1/").as_deref(), Ok("https://api.example/v1"));
+        assert_eq!(url("https://api.example:8443").as_deref(), Ok("https://api.example:8443"));
+        assert_eq!(url("http://127.0.0.1:80/v1").as_deref(), Ok("http://127.0.0.1:80/v1"));
+        assert_eq!(url("http://[::1]:80/v1").as_deref(), Ok("http://[::1]:80/v1"));
+    }
+
+    #[test]
+    fn a_base_url_that_would_mislead_is_refused() {
+        let refusal = |text| BaseUrl::new(text, false).err();
+        assert_eq!(refusal("api.example/v1"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal(""), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://host:port/v1"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://user:canary@host/v1"), Some(BadBaseUrl::UserInfo));
+        assert_eq!(refusal("https://host/v1?x=1"), Some(BadBaseUrl::Extra));
+        assert_eq!(refusal("https://host/v1#x"), Some(BadBaseUrl::Extra));
+        assert_eq!(refusal("https://host/a/../v1"), Some(BadBaseUrl::Dots));
+        assert_eq!(refusal("https://host/a/%2E%2e/v1"), Some(BadBaseUrl::Dots));
+        assert_eq!(refusal("ftp://host/v1"), Some(BadBaseUrl::Scheme));
+        assert_eq!(refusal("http://api.example/v1"), Some(BadBaseUrl::Plain));
+        assert!(BaseUrl::new("http://api.example/v1", true).is_ok());
+    }
+}

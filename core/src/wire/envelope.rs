@@ -1,0 +1,301 @@
+//! From the bytes of an answer to a verdict. Total: any bytes with any status give one, and the status is never lost.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{media_type, time};
+use crate::client::Millis;
+use crate::contract::Json;
+
+/// The most of a body that an error keeps.
+const KEPT_TEXT: usize = 2048;
+/// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
+const KEPT_WORD: usize = 1024;
+
+/// What came back over HTTP, before anything is known of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Body<'a> {
+    pub(crate) status: u16,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    pub(crate) bytes: &'a [u8],
+    pub(crate) truncated: bool,
+}
+
+/// An answer, classified.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// What the envelope says.
+    pub verdict: Verdict,
+    /// `meta.request_id`, to quote when reporting a problem.
+    pub request_id: Option<String>,
+    /// How long the service asks to wait, in milliseconds: the largest of what it said.
+    pub retry_after: Option<Millis>,
+    /// The service's own time, Unix milliseconds.
+    pub server_time: Option<Millis>,
+}
+
+/// What an envelope says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// `success` is true; this is its `data`.
+    Success(Json),
+    /// `success` is false.
+    Failure(Failure),
+    /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
+    NoEnvelope {
+        /// The `Content-Type`, where there was one.
+        content_type: Option<String>,
+        /// The beginning of the body, at most 2 KiB, where it is text.
+        text: String,
+    },
+}
+
+/// The `error` of a failure envelope.
+#[derive(Clone, PartialEq)]
+pub struct Failure {
+    /// `code`, as it came.
+    pub code: String,
+    /// `message`, as it came.
+    pub message: String,
+    /// `details`, as it came.
+    pub details: Option<Json>,
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What a server writes about a request may repeat it; only the code is sure to be none of the caller's secrets.
+        f.debug_struct("Failure").field("code", &self.code).finish_non_exhaustive()
+    }
+}
+
+/// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The session's id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_id: Option<String>,
+    /// The session's status, as it came.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub status: Option<String>,
+    /// `dynamic` or `static`, as it came.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_type: Option<String>,
+    /// USD, as it was written.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimated_charge_usd: Option<String>,
+    /// `meta.request_id`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub request_id: Option<String>,
+    /// `next_cursor` of a list.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_cursor: Option<String>,
+}
+
+impl Facts {
+    /// Reads what is there. A member of another type than the contract's is as good as absent.
+    pub(crate) fn of(data: &str, request_id: Option<&str>) -> Facts {
+        #[derive(Deserialize)]
+        struct Members<'a> {
+            #[serde(borrow)]
+            session_id: Option<&'a RawValue>,
+            #[serde(borrow)]
+            status: Option<&'a RawValue>,
+            #[serde(borrow)]
+            session_type: Option<&'a RawValue>,
+            #[serde(borrow)]
+            estimated_charge_usd: Option<&'a RawValue>,
+            #[serde(borrow)]
+            next_cursor: Option<&'a RawValue>,
+        }
+        let Ok(found) = serde_json::from_str::<Members<'_>>(data) else {
+            return Facts { request_id: request_id.map(str::to_owned), ..Facts::default() };
+        };
+        let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
+        Facts {
+            session_id: found.session_id.and_then(word),
+            status: found.status.and_then(word),
+            session_type: found.session_type.and_then(word),
+            estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
+            request_id: request_id.map(str::to_owned),
+            next_cursor: found.next_cursor.and_then(word),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    success: bool,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Fault<'a> {
+    #[serde(borrow)]
+    code: &'a RawValue,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
+}
+
+/// Classifies an answer of the agent API: `success` decides, then `error.code`, then the HTTP status.
+pub(crate) fn classify(body: Body<'_>, now_unix: Millis) -> Answer {
+    let header = |name: &str| body.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
+    let content_type = header("content-type");
+    let date = header("date").and_then(time::http_date);
+    let mut answer = Answer {
+        status: body.status,
+        verdict: Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: String::new() },
+        request_id: None,
+        retry_after: header("retry-after").and_then(|text| time::retry_after(text, date, now_unix)),
+        server_time: date,
+    };
+    let readable = !body.truncated && content_type.is_none_or(media_type::is_json) && !(300..400).contains(&body.status);
+    let envelope = readable.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
+    let verdict = envelope.as_ref().and_then(|envelope| match envelope.success {
+        true => Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from))),
+        false => failure(envelope.error?).map(Verdict::Failure),
+    });
+    let Some(verdict) = verdict else {
+        answer.verdict = Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: beginning(body.bytes) };
+        return answer;
+    };
+    if let Verdict::Failure(Failure { details: Some(details), .. }) = &verdict {
+        answer.retry_after = answer.retry_after.max(wait_in(details));
+    }
+    let meta = envelope.and_then(|envelope| envelope.meta).map(RawValue::get);
+    answer.request_id = meta.and_then(|meta| member(meta, "request_id")).filter(|id| !id.is_empty());
+    answer.server_time = date.or_else(|| time::date_time(&meta.and_then(|meta| member(meta, "timestamp"))?));
+    answer.verdict = verdict;
+    answer
+}
+
+fn failure(error: &RawValue) -> Option<Failure> {
+    let fault: Fault<'_> = serde_json::from_str(error.get()).ok()?;
+    let details = fault.details.filter(|raw| raw.get() != "null" && raw.get().len() <= 64 * KEPT_WORD);
+    Some(Failure {
+        code: word(fault.code).filter(|code| !code.is_empty())?,
+        message: fault.message.and_then(word).unwrap_or_default(),
+        details: details.map(Json::from),
+    })
+}
+
+/// `details.retry_after`: a number or a numeric text, in seconds.
+fn wait_in(details: &Json) -> Option<Millis> {
+    #[derive(Deserialize)]
+    struct Details<'a> {
+        #[serde(borrow)]
+        retry_after: Option<&'a RawValue>,
+    }
+    let raw = details.read::<Details<'_>>().ok()?.retry_after?;
+    let text = word(raw).unwrap_or_else(|| raw.get().to_owned());
+    time::seconds(text.trim()).filter(|millis| *millis > 0)
+}
+
+/// A member of an object that is a string.
+fn member(object: &str, name: &str) -> Option<String> {
+    let found: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(object).ok()?;
+    word(found.get(name)?)
+}
+
+fn word(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
+}
+
+/// The beginning of a body as text, with whatever is no text replaced.
+fn beginning(bytes: &[u8]) -> String {
+    cut(&String::from_utf8_lossy(bytes.get(..KEPT_TEXT).unwrap_or(bytes)), KEPT_TEXT)
+}
+
+/// At most `most` bytes of a text, never through a character.
+fn cut(text: &str, most: usize) -> String {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: u16, headers: &[(&str, &str)], bytes: &[u8]) -> Answer {
+        classify(Body { status, headers, bytes, truncated: false }, 0)
+    }
+
+    #[test]
+    fn success_decides_before_the_status() {
+        let answer = read(500, &[], br#"{"success":true,"data":{"a":1.10},"meta":{"request_id":"r1","timestamp":"1970-01-01T00:00:01Z"}}"#);
+        assert_eq!(answer.verdict, Verdict::Success(r#"{"a":1.10}"#.parse().expect("json")));
+        assert_eq!((answer.status, answer.request_id.as_deref(), answer.server_time), (500, Some("r1"), Some(1000)));
+        let failed = read(200, &[], br#"{"success":false,"data":null,"error":{"code":"X_Y","message":"m"}}"#);
+        assert!(matches!(failed.verdict, Verdict::Failure(Failure { ref code, .. }) if code == "X_Y"));
+    }
+
+    #[test]
+    fn what_is_no_envelope_keeps_its_status_and_the_beginning_of_its_text() {
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        let long = format!("<html>{}", "é".repeat(5000));
+        let bodies: [&[u8]; 12] = [
+            b"",
+            b"<html>502</html>",
+            b"{",
+            b"null",
+            b"[]",
+            b"{}",
+            br#"{"success":"true","data":{}}"#,
+            br#"{"success":false}"#,
+            br#"{"success":false,"error":{"message":"no code"}}"#,
+            b"\xff\xfe{\"success\":true}",
+            deep.as_bytes(),
+            long.as_bytes(),
+        ];
+        for bytes in bodies {
+            let answer = read(502, &[], bytes);
+            let Verdict::NoEnvelope { text, .. } = answer.verdict else { panic!("{:?}", answer) };
+            assert!(answer.status == 502 && text.len() <= KEPT_TEXT);
+        }
+    }
+
+    #[test]
+    fn a_truncated_body_or_another_content_type_is_no_envelope() {
+        let good = br#"{"success":true,"data":{}}"#;
+        assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).verdict, Verdict::Success(_)));
+        assert!(matches!(read(200, &[("content-type", "text/html")], good).verdict, Verdict::NoEnvelope { .. }));
+        assert!(matches!(read(302, &[], good).verdict, Verdict::NoEnvelope { .. }));
+        let cut = classify(Body { status: 200, headers: &[], bytes: good, truncated: true }, 0);
+        assert!(matches!(cut.verdict, Verdict::NoEnvelope { .. }));
+    }
+
+    #[test]
+    fn the_longest_wait_that_was_asked_for_counts() {
+        let body = |details: &str| {
+            format!(r#"{{"success":false,"error":{{"code":"RATE_LIMIT_EXCEEDED","details":{{"retry_after":{details}}}}}}}"#)
+        };
+        let wait = |header: &str, details: &str| read(429, &[("retry-after", header)], body(details).as_bytes()).retry_after;
+        assert_eq!(wait("2", "5"), Some(5000));
+        assert_eq!(wait("7", "\"5\""), Some(7000));
+        assert_eq!(wait("-7", "0.5"), Some(500));
+        assert_eq!(wait("never", "null"), None);
+        assert_eq!(wait("never", "-3"), None);
+    }
+
+    #[test]
+    fn facts_are_read_from_what_fits_and_nothing_else() {
+        let facts = Facts::of(r#"{"session_id":"s","status":7,"estimated_charge_usd":4.00,"other":[]}"#, Some("r"));
+        assert_eq!((facts.session_id.as_deref(), facts.status, facts.request_id.as_deref()), (Some("s"), None, Some("r")));
+        assert_eq!(facts.estimated_charge_usd.as_deref(), Some("4.00"));
+        assert_eq!(Facts::of("[]", None), Facts::default());
+    }
+}

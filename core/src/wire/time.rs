@@ -1,0 +1,133 @@
+//! Times as the service writes them, and how long it asks to wait.
+
+use httpdate::HttpDate;
+
+use crate::client::Millis;
+
+/// Milliseconds since 1970 of an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(crate) fn http_date(text: &str) -> Option<Millis> {
+    let date: std::time::SystemTime = text.trim().parse::<HttpDate>().ok()?.into();
+    let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Millis::try_from(since.as_millis()).ok()
+}
+
+/// Milliseconds since 1970 of an RFC 3339 date-time, such as `2026-01-31T10:00:00.5+01:00`.
+pub(crate) fn date_time(text: &str) -> Option<Millis> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let (clock, rest) = rest.split_at_checked(8)?;
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    if !(1..=12).contains(&month) || day < 1 || day > month_days(year, month) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let (millis, zone) = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let end = rest.find(|digit: char| !digit.is_ascii_digit()).filter(|end| *end > 0)?;
+            let (digits, zone) = rest.split_at_checked(end)?;
+            (format!("{digits:0<3}").get(..3)?.parse::<i64>().ok()?, zone)
+        }
+        None => (0, rest),
+    };
+    let offset = match zone {
+        "Z" | "z" => 0,
+        _ => {
+            let sign = if zone.starts_with('-') { -1 } else { 1 };
+            let [hours, minutes] = numbers(zone.strip_prefix(['+', '-'])?, ':', [2, 2])?;
+            (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))?
+        }
+    };
+    let minutes = (days(year, month, day) * 24 + hour) * 60 + minute - offset;
+    Some((minutes * 60 + second) * 1000 + millis)
+}
+
+/// `text` as exactly N numbers of those widths between separators.
+fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
+    let mut parts = text.split(separator);
+    let mut found = [0; N];
+    for (slot, width) in found.iter_mut().zip(widths) {
+        let part = parts.next().filter(|part| part.len() == width && part.bytes().all(|byte| byte.is_ascii_digit()))?;
+        *slot = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(found)
+}
+
+fn month_days(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01, counting years from March so that the leap day comes last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day - 719_469
+}
+
+/// What a `Retry-After` header asks for, in milliseconds: seconds, or an HTTP date read against the response's own `Date`
+/// where it has one. What is past, negative or unreadable asks for nothing.
+pub(crate) fn retry_after(header: &str, date: Option<Millis>, now: Millis) -> Option<Millis> {
+    let text = header.trim();
+    match seconds(text) {
+        Some(millis) => Some(millis),
+        None => http_date(text).and_then(|until| until.checked_sub(date.unwrap_or(now))),
+    }
+    .filter(|millis| *millis > 0)
+}
+
+/// A number of seconds, perhaps with a fraction, as milliseconds rounded up; at most a year, since nobody waits longer.
+pub(crate) fn seconds(text: &str) -> Option<Millis> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {
+        return None;
+    }
+    const YEAR: i64 = 365 * 24 * 3600;
+    // More digits than a number holds are still a valid, very long wait.
+    let whole = whole.parse::<i64>().unwrap_or(YEAR).min(YEAR);
+    let kept: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let rest = fraction.get(3..).is_some_and(|rest| rest.bytes().any(|digit| digit != b'0'));
+    Some(whole * 1000 + kept + i64::from(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_time_is_read_in_any_zone() {
+        assert_eq!(date_time("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(date_time("2000-02-29T12:30:15.250Z"), Some(951_827_415_250));
+        assert_eq!(date_time("2026-01-31T10:00:00.5+01:00"), date_time("2026-01-31T09:00:00.500Z"));
+        assert_eq!(date_time("1969-12-31T23:59:59Z"), Some(-1000));
+        for bad in [
+            "",
+            "2026-13-01T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:00:00",
+            "2026-01-01",
+            "2026-01-01T00:00:00.Z5",
+            "éééééééééééé",
+        ] {
+            assert_eq!(date_time(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_and_never_negative() {
+        let date = http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(date, Some(784_111_777_000));
+        assert_eq!(retry_after("5", None, 0), Some(5000));
+        assert_eq!(retry_after(" 1.25 ", None, 0), Some(1250));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:47 GMT", date, 0), Some(10_000));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", date, 0), None);
+        assert_eq!(retry_after("99999999999999999999999", None, 0), Some(365 * 24 * 3600 * 1000));
+        for nothing in ["", "0", "-1", "soon", "1e3", "0x10", "5 s", "."] {
+            assert_eq!(retry_after(nothing, None, 0), None, "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The control API: faults, the clock, the balance, prices, the target site, and a look inside.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use rust_decimal::Decimal;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::faults::ConnectionFault;
+use super::shared::Shared;
+use super::target::Target;
+use crate::service::{
+    CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, SessionView, timestamp,
+};
+
+/// What is wrong with a control request, in one sentence.
+struct Wrong(String);
+
+type Answer = Result<Response, Wrong>;
+
+pub(super) fn router() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/faults", post(add_fault).delete(clear_faults))
+        .route("/clock", post(clock))
+        .route("/balance", post(balance))
+        .route("/price", post(price))
+        .route("/target", post(target))
+        .route("/state", get(state))
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    kind: String,
+}
+
+/// The faults that the service itself applies.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum ServiceFault {
+    Error(ErrorFault),
+    InProgress { ms: u32 },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clock {
+    advance_ms: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Balance {
+    amount: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Price {
+    product_no: String,
+    price: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Site {
+    #[serde(default)]
+    clear: bool,
+    block: Option<IpAddr>,
+    block_first_exit: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    now: String,
+    now_ms: i64,
+    balance: Number,
+    charges: Vec<ChargeView<'a>>,
+    sessions: Vec<SessionView>,
+    executions: &'a BTreeMap<&'static str, u32>,
+    traffic_bytes: u64,
+    target: &'a Target,
+}
+
+#[derive(Serialize)]
+struct ChargeView<'a> {
+    key: Option<&'a str>,
+    operation: &'a str,
+    session_id: &'a str,
+    amount: Number,
+    at_ms: i64,
+}
+
+async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let rule: FaultRule<Box<RawValue>> = read(&body)?;
+    if let Some(name) = rule
+        .operation
+        .as_deref()
+        .filter(|name| !OPERATIONS.contains(name))
+    {
+        return Err(wrong(format!(
+            "operation {name} is none of {}",
+            OPERATIONS.join(", ")
+        )));
+    }
+    if rule.times == 0 {
+        return Err(wrong("times must be at least 1"));
+    }
+    let FaultRule {
+        operation,
+        times,
+        fault,
+    } = rule;
+    let fault = fault.get().as_bytes();
+    let kind: Kind = read(fault)?;
+    if matches!(kind.kind.as_str(), "error" | "in_progress") {
+        let fault = match read(fault)? {
+            ServiceFault::Error(error) => Fault::Error(check_error(error)?),
+            ServiceFault::InProgress { ms } => Fault::InProgress { ms: ms.into() },
+        };
+        shared.lock().service.inject(FaultRule {
+            operation,
+            times,
+            fault,
+        });
+    } else {
+        let fault: ConnectionFault = read(fault)?;
+        if let Some(problem) = fault.problem() {
+            return Err(wrong(problem));
+        }
+        shared.lock().faults.push(FaultRule {
+            operation,
+            times,
+            fault,
+        });
+    }
+    Ok(done())
+}
+
+fn check_error(error: ErrorFault) -> Result<ErrorFault, Wrong> {
+    let known = CODES.iter().any(|(code, _)| *code == error.code);
+    if !known && error.status.is_none() {
+        return Err(wrong("a code that is not of the contract needs a status"));
+    }
+    if error
+        .status
+        .is_some_and(|status| !(400..=599).contains(&status))
+    {
+        return Err(wrong("status must be from 400 to 599"));
+    }
+    Ok(error)
+}
+
+async fn clear_faults(State(shared): State<Arc<Shared>>) -> Response {
+    let mut state = shared.lock();
+    state.faults.clear();
+    state.service.clear_faults();
+    done()
+}
+
+async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Clock { advance_ms } = read(&body)?;
+    shared.advance(advance_ms);
+    Ok(done())
+}
+
+async fn balance(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Balance { amount } = read(&body)?;
+    let amount = money("amount", &amount)?;
+    shared.lock().service.set_balance(amount);
+    Ok(done())
+}
+
+async fn price(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Price { product_no, price } = read(&body)?;
+    let price = money("price", &price)?;
+    if !shared.lock().service.set_price(&product_no, price) {
+        return Err(wrong(format!("there is no product {product_no}")));
+    }
+    Ok(done())
+}
+
+async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Site {
+        clear,
+        block,
+        block_first_exit,
+    } = read(&body)?;
+    let site = &mut shared.lock().target;
+    if clear {
+        *site = Target::default();
+    }
+    site.blocked.extend(block);
+    if let Some(wanted) = block_first_exit {
+        site.block_first_exit = wanted;
+    }
+    Ok(done())
+}
+
+async fn state(State(shared): State<Arc<Shared>>) -> Response {
+    let state = shared.lock();
+    let now_ms = state.now_ms();
+    let sessions = state.service.sessions(now_ms);
+    Json(View {
+        now: timestamp(now_ms),
+        now_ms,
+        balance: Number(state.service.balance()),
+        charges: state
+            .service
+            .charges()
+            .iter()
+            .map(ChargeView::from)
+            .collect(),
+        traffic_bytes: sessions.iter().map(|session| session.traffic_bytes).sum(),
+        sessions,
+        executions: state.service.executions(),
+        target: &state.target,
+    })
+    .into_response()
+}
+
+impl<'a> From<&'a Charge> for ChargeView<'a> {
+    fn from(charge: &'a Charge) -> Self {
+        Self {
+            key: charge.key.as_deref(),
+            operation: charge.operation,
+            session_id: &charge.session_id,
+            amount: Number(charge.amount),
+            at_ms: charge.at_ms,
+        }
+    }
+}
+
+/// An amount of money is text in the control API, so that nobody writes it as a float.
+fn money(field: &str, text: &str) -> Result<Decimal, Wrong> {
+    let amount = text
+        .parse::<Decimal>()
+        .ok()
+        .filter(|amount| *amount >= Decimal::ZERO);
+    amount.ok_or_else(|| wrong(format!("{field} must be decimal text of at least 0")))
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Wrong> {
+    serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))
+}
+
+fn wrong(error: impl Into<String>) -> Wrong {
+    Wrong(error.into())
+}
+
+impl IntoResponse for Wrong {
+    fn into_response(self) -> Response {
+        let body = Json(BTreeMap::from([("error", self.0)]));
+        (StatusCode::BAD_REQUEST, body).into_response()
+    }
+}
+
+fn done() -> Response {
+    Json(BTreeMap::from([("done", true)])).into_response()
+}

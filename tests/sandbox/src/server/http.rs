@@ -1,0 +1,45 @@
+//! The API on HTTP, with CORS for dashboards that are developed against it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use tower_http::cors::{AllowHeaders, Any, CorsLayer};
+
+use super::control;
+use super::faults;
+use super::shared::Shared;
+use crate::service::Service;
+
+const LARGEST_REQUEST: usize = 2 * 1024 * 1024;
+
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods(Any)
+        // Mirrored, since a wildcard does not cover `Authorization`.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(Any);
+    Router::new()
+        .nest("/control", control::router())
+        .fallback(agent)
+        .with_state(shared)
+        .layer(cors)
+}
+
+async fn agent(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST_REQUEST).await else {
+        return (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request body could not be read",
+        )
+            .into_response();
+    };
+    let request = Request::from_parts(parts, body.to_vec());
+    let fault = Service::operation(&request).and_then(|operation| shared.take_fault(operation));
+    faults::deliver(&shared, &request, fault).await
+}

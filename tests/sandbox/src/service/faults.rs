@@ -1,0 +1,138 @@
+//! Faults of the service itself: what a simulation without sockets needs. Faults of a connection belong to the server.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::envelope::{CODES, Refusal};
+
+/// A fault and the operations it applies to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule<F = Fault> {
+    /// The operation by name; any operation when absent.
+    #[serde(default)]
+    pub operation: Option<String>,
+    /// How many matching operations it is applied to.
+    #[serde(default = "once")]
+    pub times: u32,
+    /// What happens to them.
+    pub fault: F,
+}
+
+/// What the service does instead of its plain work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Answers with an error.
+    Error(ErrorFault),
+    /// Does the work and stores the answer, but holds the key for a while: the work completes that much later, and
+    /// until then every send of the key is answered IDEMPOTENCY_CONFLICT. The answer of the first send is returned at
+    /// once with the extension [`CompletesAt`](super::CompletesAt); a simulation drops it, or delivers it at that time.
+    /// Without a key there is nothing to hold, and the answer is late all the same.
+    InProgress {
+        /// How long the key stays in progress.
+        ms: i64,
+    },
+}
+
+/// An error on demand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorFault {
+    /// The code; any text.
+    pub code: String,
+    /// The HTTP status; by default the one that belongs to the code, and 422 for a code that is not of the contract.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// Whether the error is stored under the key of the write and replayed, as a finished write's is. One that is not
+    /// stored is answered before the store is looked at.
+    #[serde(default)]
+    pub stored: bool,
+    /// Whether the work was done all the same: the supplier sold, and the buyer is told of an error. Where the work
+    /// itself is refused, that refusal is the answer.
+    #[serde(default)]
+    pub sold: bool,
+    /// Seconds to tell the client to wait.
+    #[serde(default)]
+    pub retry_after: Option<u32>,
+}
+
+impl ErrorFault {
+    pub(crate) fn refusal(&self) -> Refusal {
+        let known = CODES
+            .iter()
+            .find(|(code, _)| *code == self.code)
+            .map(|(_, status)| *status);
+        let status = self.status.or(known).unwrap_or(422);
+        let refusal = Refusal::other(
+            Cow::Owned(self.code.clone()),
+            status,
+            "a fault was asked for",
+        );
+        match self.retry_after {
+            Some(seconds) => refusal.retry_after(seconds),
+            None => refusal,
+        }
+    }
+}
+
+impl Fault {
+    /// Whether the fault stands before the idempotency store, as authentication and the rate limit do.
+    pub(crate) fn is_before_the_store(&self) -> bool {
+        matches!(
+            self,
+            Self::Error(ErrorFault {
+                stored: false,
+                sold: false,
+                ..
+            })
+        )
+    }
+}
+
+/// Takes one use of the first rule that matches; a rule that is used up goes.
+pub(crate) fn take<F: Clone>(
+    rules: &mut Vec<FaultRule<F>>,
+    operation: &str,
+    matches: impl Fn(&F) -> bool,
+) -> Option<F> {
+    let applies = |rule: &FaultRule<F>| {
+        rule.times > 0
+            && matches(&rule.fault)
+            && rule
+                .operation
+                .as_deref()
+                .is_none_or(|name| name == operation)
+    };
+    let place = rules.iter().position(applies)?;
+    let rule = &mut rules[place];
+    rule.times -= 1;
+    let fault = rule.fault.clone();
+    rules.retain(|rule| rule.times > 0);
+    Some(fault)
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_matching_rule_is_taken_as_often_as_it_says() {
+        let rule = |operation: Option<&str>, times, fault| FaultRule {
+            operation: operation.map(str::to_owned),
+            times,
+            fault,
+        };
+        let mut rules = vec![rule(Some("a"), 1, 'x'), rule(None, 2, 'y')];
+        let mut taken = |operation| take(&mut rules, operation, |_| true);
+        assert_eq!(taken("b"), Some('y'));
+        assert_eq!(taken("a"), Some('x'));
+        assert_eq!(taken("a"), Some('y'));
+        assert_eq!(taken("a"), None);
+        assert!(rules.is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading a request: each value is checked as it is taken, and a refusal names the field and the rule.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde_json::value::RawValue;
+
+use super::envelope::Refusal;
+
+/// The query of a request.
+#[derive(Debug)]
+pub(crate) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    pub(crate) fn parse(query: Option<&str>) -> Result<Self, Refusal> {
+        let mut fields = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if fields
+                .insert(name.to_string(), value.into_owned())
+                .is_some()
+            {
+                return Err(Refusal::invalid(&name, "must be given once"));
+            }
+        }
+        Ok(Self(fields))
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Option<&str> {
+        self.0.get(field).map(String::as_str)
+    }
+
+    pub(crate) fn flag(&self, field: &str, default: bool) -> Result<bool, Refusal> {
+        match self.text(field) {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(_) => Err(Refusal::invalid(field, "must be true or false")),
+        }
+    }
+
+    pub(crate) fn word(
+        &self,
+        field: &str,
+        allowed: &[&'static str],
+    ) -> Result<Option<&'static str>, Refusal> {
+        self.text(field)
+            .map(|value| one_of(field, value, allowed))
+            .transpose()
+    }
+
+    pub(crate) fn whole(&self, field: &str, least: i64, most: i64) -> Result<Option<i64>, Refusal> {
+        let Some(text) = self.text(field) else {
+            return Ok(None);
+        };
+        match text.parse::<i64>() {
+            Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
+            _ => Err(Refusal::invalid(
+                field,
+                &format!("must be a whole number from {least} to {most}"),
+            )),
+        }
+    }
+}
+
+/// The members of a JSON body, each kept as its own text so that a number is never read as a float.
+#[derive(Debug)]
+pub(crate) struct Body(BTreeMap<String, Box<RawValue>>);
+
+impl Body {
+    /// Reads a body; an empty one has no members, and an endpoint's required fields then refuse it.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+        if bytes.is_empty() {
+            return Ok(Self(BTreeMap::new()));
+        }
+        serde_json::from_slice(bytes)
+            .map(Self)
+            .map_err(|_| Refusal::invalid("body", "must be a json object"))
+    }
+
+    pub(crate) fn text(&self, field: &str) -> Result<Option<String>, Refusal> {
+        let Some(value) = self.0.get(field) else {
+            return Ok(None);
+        };
+        let text: String = serde_json::from_str(value.get())
+            .map_err(|_| Refusal::invalid(field, "must be a string"))?;
+        if text.is_empty() {
+            return Err(Refusal::invalid(field, "must not be empty"));
+        }
+        Ok(Some(text))
+    }
+
+    pub(crate) fn word(
+        &self,
+        field: &str,
+        allowed: &[&'static str],
+    ) -> Result<Option<&'static str>, Refusal> {
+        self.text(field)?
+            .map(|value| one_of(field, &value, allowed))
+            .transpose()
+    }
+
+    pub(crate) fn whole(&self, field: &str, least: i64) -> Result<Option<i64>, Refusal> {
+        let Some(value) = self.0.get(field) else {
+            return Ok(None);
+        };
+        match value.get().parse::<i64>() {
+            Ok(value) if value >= least => Ok(Some(value)),
+            _ => Err(Refusal::invalid(
+                field,
+                &format!("must be a whole number of at least {least}"),
+            )),
+        }
+    }
+
+    pub(crate) fn positive(&self, field: &str) -> Result<Option<Decimal>, Refusal> {
+        let Some(value) = self.0.get(field) else {
+            return Ok(None);
+        };
+        let text = value.get();
+        let number = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text));
+        match number {
+            Ok(number) if number > Decimal::ZERO => Ok(Some(number)),
+            _ => Err(Refusal::invalid(field, "must be a number greater than 0")),
+        }
+    }
+}
+
+/// What a required field is when it was given, and the refusal when it was not.
+pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Refusal> {
+    value.ok_or_else(|| Refusal::invalid(field, "is required"))
+}
+
+fn one_of(field: &str, value: &str, allowed: &[&'static str]) -> Result<&'static str, Refusal> {
+    allowed
+        .iter()
+        .find(|word| **word == value)
+        .copied()
+        .ok_or_else(|| Refusal::invalid(field, &format!("must be one of {}", allowed.join(", "))))
+}

@@ -79,9 +79,11 @@ pub fn drive<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl
 pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl AsyncHost) -> Result<O::Output, Error> {
     let mut result = None;
     loop {
+        result = result.or_else(|| client.take(ticket));
         let now = host.now();
         match client.poll(now) {
-            Step::Wait { until } => match (result, until) {
+            // Going on until here has let the record of a result that was taken be deleted.
+            Step::Wait { until } => match (result.take(), until) {
                 (Some(result), _) => return result,
                 (None, Some(until)) => host.sleep((until - now.monotonic).max(1)).await,
                 (None, None) => {
@@ -89,11 +91,8 @@ pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, hos
                     return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::Nothing));
                 }
             },
-            // Going on until the next wait lets the record of the result that was taken be deleted.
-            Step::Completed { command } if command == ticket.command => result = client.take(ticket),
             step => answer(client, step, host).await,
         }
-        result = result.or_else(|| client.take(ticket));
     }
 }
 

@@ -65,10 +65,10 @@ impl Client {
             job.age = Age::Since(elapsed);
         }
         job.go(On::Save);
-        self.save_job(id, Some(id));
         if !rules.holds(Rule::SaveBeforeSend) {
             self.send(id);
         }
+        self.save_job(id, Some(id));
     }
 
     /// Ends a job whose key may not be sent any more.
@@ -346,7 +346,15 @@ impl Client {
         match (judgement.effect, judgement.keep) {
             (Effect::None, _) => self.refuse(id, error),
             (_, true) => self.doubt(id, error),
-            (_, false) => self.finish(id, Err(error)),
+            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
+            // again would buy again: it stays until somebody settles it.
+            (_, false) => match self.jobs.get_mut(&id).filter(|job| job.intent.is_some()) {
+                Some(job) => {
+                    job.spent = true;
+                    self.doubt(id, error);
+                }
+                None => self.finish(id, Err(error)),
+            },
         }
     }
 
@@ -357,8 +365,9 @@ impl Client {
         let Some(record) = job.record.clone() else { return self.finish(id, Err(error)) };
         if !holds {
             job.record = None;
-            self.save(&record, None, None);
-            return self.finish(id, Err(error));
+            job.go(On::Refuse);
+            self.finish(id, Err(error));
+            return self.save(&record, None, None);
         }
         let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
         job.last = Some((judgement, error));
@@ -426,8 +435,7 @@ impl Client {
                 };
                 self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
             }
-            // Without effect the intent is free at once; with an open one it is free when the failure was taken.
-            (Some(name), Err(error)) if error.effect == Effect::None => {
+            (Some(name), Err(_)) => {
                 self.intents.remove(name);
             }
             _ => {}

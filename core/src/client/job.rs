@@ -154,6 +154,8 @@ pub(super) struct Job {
     /// The first failure.
     pub(super) cause: Option<Box<Error>>,
     pub(super) cancelled: bool,
+    /// Whether its key is settled and its effect open all the same: nothing can be sent any more.
+    pub(super) spent: bool,
     /// Whether it came out of a record.
     pub(super) restored: bool,
     pub(super) doubt_since: Option<Millis>,
@@ -214,6 +216,7 @@ impl Job {
             last: None,
             cause: None,
             cancelled: false,
+            spent: false,
             restored: false,
             doubt_since: None,
         }
@@ -231,7 +234,7 @@ impl Job {
     /// Whether it may be sent again at all.
     pub(super) fn can_resume(&self) -> bool {
         let whole = self.built.as_ref().is_some_and(|built| !(built.secret && self.restored));
-        whole && self.endpoint.safety != Safety::AtMostOnce
+        whole && !self.spent && self.endpoint.safety != Safety::AtMostOnce
     }
 
     /// The part of its record that is the call itself.
@@ -252,6 +255,7 @@ impl Job {
             given: self.ledger.given,
             may_have_sold: self.ledger.may_have_sold,
             unanswered: self.ledger.unanswered,
+            spent: self.spent,
             opens: self.watch.follow == Follow::UntilReady,
             credentials: self.watch.credentials,
             ends: self.watch.ends.clone(),

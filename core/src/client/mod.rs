@@ -8,6 +8,7 @@ mod clock;
 mod drive;
 mod entropy;
 mod job;
+mod json;
 mod observe;
 mod options;
 mod record;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
+pub use json::{TakenText, error_text, event_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
 pub use record::BadRecord;
@@ -77,7 +79,6 @@ pub struct Client {
 struct Command {
     job: Option<JobId>,
     operation: &'static str,
-    intent: Option<String>,
     result: Option<Result<Answered, Error>>,
     /// The records that go once the result was taken.
     delete: Vec<RecordId>,
@@ -240,9 +241,6 @@ impl Client {
     pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
         self.commands.get(&command)?.result.as_ref()?;
         let taken = self.commands.remove(&command)?;
-        if let (Some(intent), false, true) = (&taken.intent, taken.delete.is_empty(), taken.result.as_ref().is_some_and(Result::is_err)) {
-            self.intents.remove(intent);
-        }
         taken.delete.iter().for_each(|record| self.save(record, None, None));
         taken.result
     }
@@ -250,6 +248,11 @@ impl Client {
     /// Whether a command has completed and waits to be taken.
     pub fn is_complete(&self, command: CommandId) -> bool {
         self.commands.get(&command).is_some_and(|command| command.result.is_some())
+    }
+
+    /// Whether a command is known and has not completed.
+    pub fn is_pending(&self, command: CommandId) -> bool {
+        self.commands.get(&command).is_some_and(|command| command.result.is_none())
     }
 
     fn step_id(&mut self) -> StepId {

@@ -68,6 +68,9 @@ pub(super) struct SavedCall {
     /// Whether an earlier send had no settling answer when this was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unanswered: bool,
+    /// Whether the key is settled and the effect open all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) spent: bool,
     /// Whether it is `open_session`, which goes on after the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) opens: bool,

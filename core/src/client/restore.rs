@@ -152,6 +152,7 @@ impl Client {
         let mut job = Job::new(id, endpoint, Some(built), &options, self.retry);
         job.state = State::Held;
         job.restored = true;
+        job.spent = call.spent;
         job.session = call.session_id;
         job.record = Some(record);
         job.age = Age::Saved { age: call.age_ms, unix };
@@ -219,10 +220,9 @@ impl Client {
     /// Goes on with what a record holds: a keyed call sends the same bytes with the same key, a session is waited for.
     /// What can't be sent again comes back in doubt.
     pub fn resume(&mut self, record: &RecordId) -> CommandId {
-        if let Some((id, endpoint, intent)) =
-            self.jobs.values().find(|job| job.record.as_ref() == Some(record)).map(|job| (job.id, job.endpoint, job.intent.clone()))
-        {
-            let command = self.command(endpoint, intent);
+        let job = self.jobs.values().find(|job| job.record.as_ref() == Some(record)).map(|job| (job.id, job.endpoint));
+        if let Some((id, endpoint)) = job {
+            let command = self.command(endpoint);
             self.attach(id, command);
             return command;
         }

@@ -67,7 +67,7 @@ impl Client {
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid("get_session", &field, &rule), options.intent);
         }
-        let command = self.command(GetSession::ENDPOINT, None);
+        let command = self.command(GetSession::ENDPOINT);
         self.begin_watch(command, session_id.to_owned(), &options);
         command
     }
@@ -104,7 +104,7 @@ impl Client {
         if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
             return self.reject(error, options.intent);
         }
-        let command = self.command(endpoint, options.intent.clone());
+        let command = self.command(endpoint);
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
         job.watch.follow = follow;
@@ -176,7 +176,7 @@ impl Client {
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
     fn join_intent(&mut self, name: &str, endpoint: &'static Endpoint, fingerprint: &str, options: &CallOptions) -> Option<CommandId> {
         let known = match self.intents.get(name)? {
-            Intent::Active(id) => self.jobs.get(id).map(|job| job.fingerprint.clone()),
+            Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
             Intent::Accepted(accepted) if self.clock.unix().saturating_sub(accepted.at) > REMEMBERED => {
                 let record = accepted.record.clone();
                 self.intents.remove(name);
@@ -185,14 +185,9 @@ impl Client {
                 }
                 return None;
             }
-            Intent::Accepted(accepted) => Some(accepted.fingerprint.clone()),
+            Intent::Accepted(accepted) => accepted.fingerprint.clone(),
         };
         let intent = Some(name.to_owned());
-        let Some(known) = known else {
-            let error =
-                Error::new(Kind::Busy, Effect::None, endpoint.name, "the failure of this intent was not taken yet", Advice::WaitForOther);
-            return Some(self.reject(error, intent));
-        };
         if known != fingerprint {
             let error = Error {
                 effect: Effect::None,
@@ -200,7 +195,7 @@ impl Client {
             };
             return Some(self.reject(error, intent));
         }
-        let command = self.command(endpoint, intent);
+        let command = self.command(endpoint);
         match self.intents.get(name)? {
             Intent::Active(id) => {
                 let id = *id;
@@ -249,15 +244,15 @@ impl Client {
         self.next_command += 1;
         let command = CommandId(self.next_command);
         let error = Error { intent: intent.clone(), ..error };
-        self.commands.insert(command, Command { job: None, operation: error.operation, intent: None, result: None, delete: Vec::new() });
+        self.commands.insert(command, Command { job: None, operation: error.operation, result: None, delete: Vec::new() });
         self.complete(command, Err(error), Vec::new());
         command
     }
 
-    pub(super) fn command(&mut self, endpoint: &'static Endpoint, intent: Option<String>) -> CommandId {
+    pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
         self.next_command += 1;
         let command = CommandId(self.next_command);
-        self.commands.insert(command, Command { job: None, operation: endpoint.name, intent, result: None, delete: Vec::new() });
+        self.commands.insert(command, Command { job: None, operation: endpoint.name, result: None, delete: Vec::new() });
         command
     }
 
@@ -283,7 +278,7 @@ impl Client {
         job.cause = None;
         job.cancelled = false;
         if !job.can_resume() {
-            let what = "may have been sent before, and can't be sent again";
+            let what = "may have been done, and nothing more can be sent to find out";
             let error = Error {
                 record: job.record.as_ref().map(|record| record.0.clone()),
                 ..job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount)

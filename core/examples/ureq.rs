@@ -1,0 +1,238 @@
+//! A whole program with ureq: it buys the cheapest dynamic session, says how to use it, and ends it. Killed at any moment
+//! and started again, it goes on with the same purchase: the folder `hopline-records` remembers.
+//!
+//!     HOPLINE_BASE_URL=… HOPLINE_API_KEY=… cargo run --example ureq
+//!
+//! Here ureq speaks plain http, which is enough for loopback; its feature `rustls` brings https.
+
+use std::error::Error;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hopline::client::{FailureKind, Host, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent};
+use hopline::contract::Secret;
+use hopline::contract::agent::{CreateSession, GetBalance, ListProducts, ProductFilter, SessionType, TerminateSession};
+use hopline::wire::Request;
+use hopline::{CallOptions, Client, ClientOptions, Millis, Now, drive};
+use ureq::Agent;
+use ureq::config::Config;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let mut client = Client::new(options()?, entropy()?)?;
+    let mut host = Ureq::new("hopline-records")?;
+    for (record, why) in client.restore(host.folder.records()?).refused {
+        eprintln!("left {record} alone: {why}");
+    }
+
+    let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
+    let listed = client.start(wanted, CallOptions::default());
+    let products = drive(&mut client, listed, &mut host)?;
+    let offered = products.items.iter().filter(|product| product.available);
+    let cheapest = offered.min_by_key(|product| product.price).ok_or("no dynamic product is available; try again later")?;
+    println!("buying 1 {} of {} for {} {}", cheapest.unit, cheapest.product_no, cheapest.price, cheapest.currency);
+
+    // The intent is our own name for this purchase: whoever starts it again gets the same session.
+    let request = CreateSession {
+        session_type: SessionType::Dynamic,
+        product_no: cheapest.product_no.clone(),
+        quantity: Some(1.into()),
+        ..CreateSession::default()
+    };
+    let bought = client.open_session(request, CallOptions { credentials: true, ..CallOptions::intent("example") });
+    let open = drive(&mut client, bought, &mut host)?;
+    let id = open.session_id;
+    if open.phase != Phase::Ready {
+        return Err(format!("{id} is {} and can't be used; look at it before buying again", open.session.status).into());
+    }
+    let proxy = open.session.proxy.unwrap_or_default();
+    if let (Some(protocol), Some(host), Some(port), Some(_), Some(_)) =
+        (proxy.protocol, proxy.host, proxy.port, proxy.username, proxy.password)
+    {
+        // A program hands both to its HTTP client with `reveal()`; here they are not printed.
+        println!("{id} is ready: give your HTTP client the {protocol} proxy {host}:{port}, its username and its password");
+    }
+
+    let ended = client.start(TerminateSession { session_id: id.clone() }, CallOptions::default());
+    drive(&mut client, ended, &mut host)?;
+    // The purchase is remembered so that nobody repeats it; this one is over, and the next run may buy again.
+    let over: Vec<RecordId> = client.saved().into_iter().filter(|saved| saved.session_id.as_ref() == Some(&id)).map(|s| s.record).collect();
+    over.iter().for_each(|record| _ = client.forget(record));
+    let read = client.start(GetBalance {}, CallOptions::default());
+    println!("ended {id}; the balance is now {}", drive(&mut client, read, &mut host)?.raw.text());
+    Ok(())
+}
+
+/// The address and the key, from the environment.
+pub(crate) fn options() -> Result<ClientOptions, String> {
+    let read = |name, what| std::env::var(name).map_err(|_| format!("{name} is not set; set it to {what}"));
+    Ok(ClientOptions {
+        base_url: read("HOPLINE_BASE_URL", "the address of the API, such as https://host/v1")?,
+        api_key: Some(Secret::new(read("HOPLINE_API_KEY", "the API key of the account")?)),
+        ..ClientOptions::default()
+    })
+}
+
+/// What keys are made of: new bytes for each client, or two purchases could have one key.
+pub(crate) fn entropy() -> Result<[u8; 16], String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no entropy: {error}"))?;
+    Ok(bytes)
+}
+
+/// Everything that Hopline leaves to its host.
+pub(crate) struct Ureq {
+    agent: Agent,
+    pub(crate) folder: Folder,
+    started: Instant,
+}
+
+impl Ureq {
+    pub(crate) fn new(folder: impl Into<PathBuf>) -> Result<Self, String> {
+        Ok(Ureq { agent: agent(), folder: Folder::open(folder.into())?, started: Instant::now() })
+    }
+}
+
+impl Host for Ureq {
+    fn now(&mut self) -> Now {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { unix: unix.as_millis() as Millis, monotonic: self.started.elapsed().as_millis() as Millis }
+    }
+
+    fn send(&mut self, request: &Request) -> Responded {
+        send(&self.agent, request)
+    }
+
+    fn sleep(&mut self, ms: Millis) {
+        sleep(Duration::from_millis(ms.unsigned_abs()));
+    }
+
+    fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
+        self.folder.keep(record, data).is_ok()
+    }
+}
+
+/// An agent that leaves all decisions to Hopline: no redirects, no proxy from the environment, any status is an answer.
+/// ureq never sends a request twice by itself.
+pub(crate) fn agent() -> Agent {
+    let config = Config::builder().max_redirects(0).http_status_as_error(false).proxy(None).build();
+    Agent::with_parts(config, DefaultConnector::default(), Names(DefaultResolver::default()))
+}
+
+/// Sends a request and waits for what comes of it.
+pub(crate) fn send(agent: &Agent, request: &Request) -> Responded {
+    let Ok(ready) = ureq::http::Request::<Vec<u8>>::try_from(request) else {
+        return Responded::Failed { kind: FailureKind::Other, sent: Sent::Never };
+    };
+    let timeout = Duration::from_millis(request.timeout_ms.into());
+    let answer = agent.configure_request(ready).timeout_global(Some(timeout)).build();
+    match agent.run(answer) {
+        Ok(response) => read(response, request.max_body),
+        Err(error) => {
+            let (kind, sent) = failure(&error);
+            Responded::Failed { kind, sent }
+        }
+    }
+}
+
+fn read(response: ureq::http::Response<ureq::Body>, max_body: u32) -> Responded {
+    let (head, body) = response.into_parts();
+    let header = |name: &str| Some((name.to_owned(), head.headers.get(name)?.to_str().ok()?.to_owned()));
+    let headers = RESPONSE_HEADERS.into_iter().filter_map(header).collect();
+    let mut bytes = Vec::new();
+    // One byte more than may be read tells a body that fits from one that goes on. One that breaks off is cut short, too,
+    // and its status is worth keeping.
+    let broken = body.into_reader().take(u64::from(max_body) + 1).read_to_end(&mut bytes).is_err();
+    let truncated = broken || bytes.len() > max_body as usize;
+    bytes.truncate(max_body as usize);
+    Responded::Response { status: head.status.as_u16(), headers, body: bytes, truncated }
+}
+
+/// `Never` is only for what comes before the first byte; where that is not sure, money may have moved.
+fn failure(error: &ureq::Error) -> (FailureKind, Sent) {
+    match error {
+        ureq::Error::HostNotFound => (FailureKind::Dns, Sent::Never),
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => (FailureKind::Connect, Sent::Never),
+        ureq::Error::Timeout(_) => (FailureKind::Timeout, Sent::Maybe),
+        ureq::Error::Io(_) => (FailureKind::Closed, Sent::Maybe),
+        _ => (FailureKind::Other, Sent::Maybe),
+    }
+}
+
+/// ureq reports a failed lookup as any other I/O error; this tells it apart.
+#[derive(Debug)]
+struct Names(DefaultResolver);
+
+impl Resolver for Names {
+    fn resolve(&self, uri: &ureq::http::Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        self.0.resolve(uri, config, timeout).map_err(|error| match error {
+            ureq::Error::Io(_) => ureq::Error::HostNotFound,
+            other => other,
+        })
+    }
+}
+
+/// Records as files, one each. They hold no secrets.
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Held as long as the folder is open: a store serves one client at a time.
+    _lock: File,
+}
+
+impl Folder {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, String> {
+        let refuse = |error: &dyn std::fmt::Display| format!("the folder `{}` can't be used: {error}; choose another", path.display());
+        fs::create_dir_all(&path).map_err(|error| refuse(&error))?;
+        let lock = File::create(path.join("lock")).map_err(|error| refuse(&error))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => refuse(&"another process uses it"),
+            TryLockError::Error(error) => refuse(&error),
+        })?;
+        Ok(Folder { path, _lock: lock })
+    }
+
+    /// All that was kept.
+    pub(crate) fn records(&self) -> io::Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            if let (Some(name), true) = (path.file_stem(), path.extension().is_some_and(|end| end == "json")) {
+                records.push(Record { id: RecordId(name.to_string_lossy().into_owned()), data: fs::read(&path)? });
+            }
+        }
+        Ok(records)
+    }
+
+    /// Keeps a record so that even a power cut leaves it old or new, never half of it; or deletes it.
+    fn keep(&self, record: &RecordId, data: Option<&[u8]>) -> io::Result<()> {
+        let path = self.path.join(format!("{record}.json"));
+        if let Some(data) = data {
+            let draft = path.with_extension("draft");
+            let mut file = File::create(&draft)?;
+            file.write_all(data)?;
+            file.sync_all()?;
+            fs::rename(draft, path)?;
+        } else if let Err(error) = fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        // On Unix the names in a folder are kept by the folder itself; Windows can't open one as a file.
+        if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
+    }
+}

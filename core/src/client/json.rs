@@ -1,0 +1,217 @@
+//! The client for other languages, in JSON text: what every binding shares. A binding turns the words of its host into
+//! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
+//! secret but the `raw` of an answer.
+
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, Serialize};
+
+use super::options::CallOptions;
+use super::record::BadRecord;
+use super::types::{CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
+use super::{Client, Seen, Verdict};
+use crate::contract::endpoint;
+use crate::policy::{Advice, Effect, Error, Kind};
+
+/// What a command was answered with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TakenText {
+    /// The facts, a JSON object.
+    pub facts: String,
+    /// The whole `data`, as the service wrote it. It may hold secrets, so this type has no `Debug`.
+    pub raw: String,
+    /// Of a session: where it is.
+    pub phase: Option<&'static str>,
+}
+
+impl Client {
+    /// A client, its options as JSON. `entropy` is 16 bytes.
+    pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, String> {
+        let entropy = entropy.try_into().map_err(|_| Error::invalid("client", "entropy", "must be 16 bytes"));
+        let client = entropy.and_then(|entropy| Client::new(read("client", "options", options)?, entropy));
+        client.map_err(|error| error_text(&error))
+    }
+
+    /// Starts an operation as [`start_json`](Self::start_json) does, its options as JSON too.
+    pub fn start_text(&mut self, operation: &str, params: &str, options: &str) -> CommandId {
+        match read::<CallOptions>(endpoint(operation).map_or("start", |endpoint| endpoint.name), "options", options) {
+            Ok(options) => self.start_json(operation, params, options),
+            Err(error) => self.reject(error, None),
+        }
+    }
+
+    /// [`resolve`](Self::resolve)s a step.
+    pub fn resolve_text(&mut self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), String> {
+        self.resolve(StepId(step), outcome, now).map_err(misuse_text)
+    }
+
+    /// Resolves a step as failed; `kind` and `sent` are the words of [`FailureKind`] and [`Sent`].
+    pub fn fail_text(&mut self, step: u32, kind: &str, sent: &str, now: Now) -> Result<(), String> {
+        let refuse = |field| error_text(&Error::invalid("fail", field, "is none of the words for it"));
+        let kind = FailureKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(kind)).map_err(|_| refuse("kind"))?;
+        let sent = Sent::deserialize(StrDeserializer::<serde::de::value::Error>::new(sent)).map_err(|_| refuse("sent"))?;
+        self.resolve_text(step, Outcome::Failed { kind, sent }, now)
+    }
+
+    /// The result of a command that completed, once; an error as JSON.
+    pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
+        let taken = self.take_answer(CommandId(command))?;
+        Some(taken.map_err(|error| error_text(&error)).map(|answered| TakenText {
+            facts: text(&answered.facts),
+            raw: answered.raw.text().to_owned(),
+            phase: answered.phase.map(|phase| match phase {
+                Phase::Pending => "pending",
+                Phase::Ready => "ready",
+                Phase::Ended => "ended",
+                Phase::Unknown => "unknown",
+            }),
+        }))
+    }
+
+    /// Takes records back: `{"held":[record],"refused":[{"record","reason","message"}]}`.
+    pub fn restore_text(&mut self, records: impl IntoIterator<Item = (String, Vec<u8>)>, same_account: bool) -> String {
+        #[derive(Serialize)]
+        struct Refused {
+            record: RecordId,
+            reason: &'static str,
+            message: String,
+        }
+        #[derive(Serialize)]
+        struct Told {
+            held: Vec<RecordId>,
+            refused: Vec<Refused>,
+        }
+        let records = records.into_iter().map(|(id, data)| Record { id: RecordId(id), data });
+        let restored = if same_account { self.restore_same_account(records) } else { self.restore(records) };
+        let refused = restored.refused.into_iter().map(|(record, bad)| {
+            let reason = match bad {
+                BadRecord::Damaged(_) => "damaged",
+                BadRecord::Newer(_) => "newer",
+                BadRecord::OtherApi(_) => "other_api",
+                BadRecord::OtherAccount => "other_account",
+                BadRecord::InUse => "in_use",
+            };
+            Refused { record, reason, message: bad.to_string() }
+        });
+        text(&Told { refused: refused.collect(), held: restored.held })
+    }
+
+    /// What the store holds, a JSON list.
+    pub fn saved_text(&self) -> String {
+        text(&self.saved())
+    }
+
+    /// What was seen through a session, `{"status":403}` or a word, turned into advice: `{"verdict":"keep"}`,
+    /// `{"verdict":"rotate","reason"}` or `{"verdict":"unsure","why"}`. `None` if this client does not follow the session.
+    pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<String>, String> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "snake_case", tag = "verdict")]
+        enum Told<'a> {
+            Keep,
+            Rotate { reason: &'a str },
+            Unsure { why: &'a str },
+        }
+        let seen: Seen = read("observe", "seen", seen).map_err(|error| error_text(&error))?;
+        Ok(self.observe(session_id, seen, now).map(|verdict| match &verdict {
+            Verdict::Keep => text(&Told::Keep),
+            Verdict::Rotate(reason) => text(&Told::Rotate { reason: reason.as_str() }),
+            Verdict::Unsure(why) => text(&Told::Unsure { why }),
+        }))
+    }
+}
+
+/// An event as JSON.
+pub fn event_text(event: &Event) -> String {
+    text(event)
+}
+
+/// An error as JSON, with its sentence as `message`.
+pub fn error_text(error: &Error) -> String {
+    #[derive(Serialize)]
+    struct Told<'a> {
+        message: String,
+        #[serde(flatten)]
+        error: &'a Error,
+    }
+    text(&Told { message: error.to_string(), error })
+}
+
+fn misuse_text(misuse: Misuse) -> String {
+    error_text(&Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::Nothing))
+}
+
+fn text(value: &impl Serialize) -> String {
+    // None of these types can fail to be written.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Reads what a caller gave as JSON. The text may hold a key, so of serde's own sentence only a name that is none of the
+/// options is repeated.
+fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| {
+        let said = error.to_string();
+        let rule = match said.starts_with("unknown field") {
+            true => format!("has an {said}"),
+            false => format!("must be JSON of its kind, and is not at line {} column {}", error.line(), error.column()),
+        };
+        Error::invalid(operation, field, &rule)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+
+    fn json(text: &str) -> serde_json::Value {
+        serde_json::from_str(text).expect(text)
+    }
+
+    #[test]
+    fn options_that_do_not_fit_are_refused_by_name_and_never_repeated() {
+        let refusal = |options: &str, entropy: &[u8]| json(&Client::from_text(options, entropy).err().expect("is refused"));
+        let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
+        assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
+        assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");
+        for options in [r#"{"retry":"canary"}"#, r#"{"api_key":["canary"]}"#, "canary", ""] {
+            let refused = refusal(options, &[7; 16]);
+            assert!(refused["field"] == "options" && !refused.to_string().contains("canary"), "{refused}");
+        }
+        assert_eq!(refusal(OPTIONS, &[7; 15])["field"], "entropy");
+        assert_eq!(refusal(r#"{"base_url":"http://api.example"}"#, &[7; 16])["field"], "base_url");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_call_comes_back_as_its_result() {
+        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
+        for (operation, params, options) in [
+            ("get_balance", "{}", "{"),
+            ("get_balance", "{}", r#"{"atempts":1}"#),
+            ("get_balances", "{}", "{}"),
+            ("create_session", "", "{}"),
+        ] {
+            let command = client.start_text(operation, params, options);
+            let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
+            assert_eq!(json(&error)["effect"], "none", "{error}");
+        }
+    }
+
+    #[test]
+    fn a_misuse_and_a_word_that_is_none_are_errors() {
+        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
+        let error = client.resolve_text(9, Outcome::Saved, NOW).expect_err("no such step");
+        assert_eq!(json(&error)["kind"], "misuse");
+        let error = client.fail_text(9, "gone", "maybe", NOW).expect_err("no such word");
+        assert_eq!(json(&error)["field"], "kind");
+        let error = client.fail_text(9, "dns", "never", NOW).expect_err("no such step");
+        assert_eq!(json(&error)["kind"], "misuse");
+    }
+
+    #[test]
+    fn details_stay_as_they_were_written() {
+        let details = r#"{"unit":4.10,"big":12345678901234567890123}"#;
+        let error = Error { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong") };
+        assert!(error_text(&error).contains(details));
+    }
+}

@@ -1,0 +1,73 @@
+//! What must be true at the end of every path.
+
+use std::collections::BTreeSet;
+
+use hopline::client::{Answered, Client, Holds};
+use hopline::{Effect, Error};
+
+use crate::path::{Scope, Story};
+use crate::world::World;
+
+/// What the caller was told, over all processes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    /// Charges, each with its session, from before the story.
+    pub(crate) before: usize,
+    /// The story's own process saw its end.
+    pub(crate) ended: bool,
+    /// Sessions that were handed over.
+    pub(crate) sessions: BTreeSet<String>,
+    /// It was said that nothing happened, and nothing was started since.
+    pub(crate) none: bool,
+    /// At some time it was said that nobody knows.
+    pub(crate) doubt: bool,
+}
+
+impl Told {
+    pub(crate) fn hear(&mut self, result: &Result<Answered, Error>) {
+        match result {
+            Ok(answered) => {
+                self.sessions.extend(answered.facts.session_id.clone());
+            }
+            Err(error) => {
+                self.none |= error.effect == Effect::None;
+                self.doubt |= error.effect == Effect::Unknown;
+            }
+        }
+    }
+}
+
+/// Checks the end of a path.
+pub(crate) fn check(scope: Scope, told: &Told, world: &World, client: &Client) -> Result<(), String> {
+    let now = world.now.unix;
+    let effects = match scope.story {
+        Story::Rotate => world.service.sessions(now).iter().map(|session| session.rotations as usize).sum(),
+        _ => world.service.charges().len() - told.before,
+    };
+    // With a key of the caller's own, what an earlier process did under it belongs to the same purchase.
+    let ever = if scope.story == Story::CreateWithGivenKey { effects + told.before } else { effects };
+    if ever > 1 {
+        return Err(format!("it was done {ever} times for one intent"));
+    }
+    if told.none && ever > 0 {
+        return Err("it was said that nothing happened, and it did".into());
+    }
+    let held: Vec<_> = client.saved().into_iter().filter(|saved| saved.holds != Holds::Accepted).collect();
+    if scope.story != Story::Rotate {
+        let lost: Vec<String> = world
+            .service
+            .sessions(now)
+            .into_iter()
+            .skip(told.before)
+            .map(|session| session.session_id)
+            .filter(|id| !told.sessions.contains(id) && !told.doubt)
+            .filter(|id| !held.iter().any(|saved| saved.holds != Holds::Session || saved.session_id.as_ref() == Some(id)))
+            .collect();
+        if !lost.is_empty() {
+            return Err(format!("accepted and lost without a word: {lost:?}"));
+        }
+    } else if effects > 0 && !told.ended && !told.doubt && told.sessions.is_empty() && held.is_empty() {
+        return Err("rotated and lost without a word".into());
+    }
+    Ok(())
+}

@@ -4,12 +4,14 @@ use super::job::{Age, Follow, Job, On, State};
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, RecordId, Sent, Step};
 use super::{Accepted, Client, Intent, Pending};
-use crate::contract::{Auth, Safety, endpoint};
+use crate::contract::{Auth, Safety, Secret, endpoint};
 use crate::policy::{Advice, Again, Asked, Effect, Error, Heard, Judgement, KEY_WINDOW, Kind, Rule, conflict_delay, jittered, judge};
 use crate::wire::{Answer, Body, Built, Facts, Failure, Request, Verdict, classify};
 
 /// A poll that comes later than this after its time means that the host slept.
 const SLEPT: Millis = 10_000;
+/// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
+const MAX_LATE: u32 = 8;
 
 impl Job {
     /// An error about this job.
@@ -22,6 +24,11 @@ impl Job {
             cause: self.cause.clone(),
             ..Error::new(kind, effect, self.endpoint.name, what, advice)
         }
+    }
+
+    /// What a success of the call itself means for the effect: a read has none.
+    pub(super) fn effect_of_answer(&self) -> Effect {
+        if self.is_safe() { Effect::None } else { Effect::Done }
     }
 
     fn is_safe(&self) -> bool {
@@ -47,8 +54,8 @@ impl Client {
         let rules = self.rules;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
-            let over = now > started + job.policy.window_ms + job.tally.conflict_wait;
-            let slept = now - due > SLEPT && job.endpoint.safety == Safety::Keyed && !job.tally.grace;
+            let over = now > started.saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+            let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && !job.tally.grace;
             if over && !slept {
                 return self.conclude(id, judgement, error);
             }
@@ -225,13 +232,11 @@ impl Client {
                 self.accepted(id, Answered { facts, raw: data, phase: None });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
-            (None, Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never }) => {
-                job.tally.attempts -= 1;
-                job.tally.counted -= 1;
-                job.ledger.sends -= 1;
-                if job.cancelled {
-                    return self.stop_cancelled_from(id, On::Again);
-                }
+            (None, Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never }) if job.tally.late < MAX_LATE && !job.cancelled => {
+                job.tally.late += 1;
+                job.tally.attempts = job.tally.attempts.saturating_sub(1);
+                job.tally.counted = job.tally.counted.saturating_sub(1);
+                job.ledger.sends = job.ledger.sends.saturating_sub(1);
                 job.go(On::Again);
                 let now = self.clock.monotonic();
                 self.set_timer(id, now);
@@ -256,7 +261,7 @@ impl Client {
         let judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
         let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
         if let Some(answer) = answer {
-            fill(&mut error, answer, unix);
+            fill(&mut error, answer, self.key.as_ref(), unix);
         }
         if job.ledger.given && judgement.again == Again::No && matches!(error.status, Some(500 | 502 | 504)) {
             error.what.push_str(", and the key that the caller gave is never replaced");
@@ -278,7 +283,7 @@ impl Client {
                 if asks_to_wait > 0 {
                     error.retry_at = Some(unix.saturating_add(asks_to_wait));
                 } else if self.hold_until > now {
-                    error.retry_at = Some(unix.saturating_add(self.hold_until - now));
+                    error.retry_at = Some(unix.saturating_add(self.hold_until.saturating_sub(now)));
                 }
                 self.conclude(id, judgement, error);
             }
@@ -294,26 +299,27 @@ impl Client {
             Again::No => None,
             Again::AwaitEarlier if policy.attempts <= 1 => None,
             Again::AwaitEarlier => {
-                tally.counted -= 1;
+                tally.counted = tally.counted.saturating_sub(1);
                 let since = *tally.conflict_since.get_or_insert(now);
                 let delay = conflict_delay(tally.conflicts).max(asks_to_wait);
                 tally.conflicts += 1;
-                tally.conflict_wait += delay;
-                (now + delay <= since + policy.conflict_ms).then_some(delay)
+                tally.conflict_wait = tally.conflict_wait.saturating_add(delay);
+                (now.saturating_add(delay) <= since.saturating_add(policy.conflict_ms)).then_some(delay)
             }
             Again::Same | Again::NewKey | Again::Throttled => {
                 let throttled = again == Again::Throttled;
                 let ceiling = policy.ceiling(tally.counted.saturating_sub(1), throttled);
                 let delay = jittered(ceiling, random).max(asks_to_wait);
-                let end = tally.started? + policy.window_ms + tally.conflict_wait;
+                let end = tally.started?.saturating_add(policy.window_ms).saturating_add(tally.conflict_wait);
+                let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
-                let slept = now > job.sent_at + Millis::from(policy.timeout_ms) + SLEPT;
+                let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
                 let grace = slept && job.endpoint.safety == Safety::Keyed && !tally.grace;
-                if tally.counted >= policy.attempts || (now + delay > end && !grace) {
+                if tally.counted >= policy.attempts || (over && !grace) {
                     return None;
                 }
                 let taken = self.quota.take(throttled)?;
-                tally.grace |= now + delay > end;
+                tally.grace |= over;
                 tally.taken += taken;
                 Some(delay)
             }
@@ -462,13 +468,6 @@ impl Client {
         }
     }
 
-    fn stop_cancelled_from(&mut self, id: JobId, on: On) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.go(on);
-        }
-        self.stop_cancelled(id);
-    }
-
     // ---- the service's time, for restored keys ----
 
     /// Asks for the service's time, unless somebody has.
@@ -520,14 +519,14 @@ impl Client {
         };
         let Some(first) = waiting.first().and_then(|id| self.jobs.get_mut(id)) else { return };
         if first.tally.attempts < first.policy.attempts && asked <= first.policy.window_ms {
-            let delay = jittered(first.policy.ceiling(first.tally.attempts - 1, false), random).max(asked);
+            let delay = jittered(first.policy.ceiling(first.tally.attempts.saturating_sub(1), false), random).max(asked);
             let (id, at) = (first.id, self.clock.monotonic().saturating_add(delay));
             return self.set_timer(id, at);
         }
         let unix = self.clock.unix();
         let mut error = first.error(Kind::Unavailable, Effect::Unknown, what(answer.as_ref(), lost), Advice::RetryLater);
         if let Some(answer) = &answer {
-            fill(&mut error, answer, unix);
+            fill(&mut error, answer, self.key.as_ref(), unix);
         }
         for id in waiting {
             self.stay_in_doubt(id, Some(Box::new(error.clone())));
@@ -572,23 +571,30 @@ pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -
     }
 }
 
-/// Puts what the service said into an error.
-pub(super) fn fill(error: &mut Error, answer: &Answer, unix: Millis) {
+/// Puts what the service said into an error. The key is none of it, even if the service repeats it.
+pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
     error.status = Some(answer.status);
     error.request_id.clone_from(&answer.request_id);
     match &answer.verdict {
         Verdict::Failure(failure) => {
             error.code = Some(failure.code.clone());
-            error.text = Some(failure.message.clone()).filter(|text| !text.is_empty());
-            error.details.clone_from(&failure.details);
+            error.text = without(key, &failure.message);
+            error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
         }
         Verdict::NoEnvelope { content_type, text } => {
             error.content_type.clone_from(content_type);
-            error.text = Some(text.clone()).filter(|text| !text.is_empty());
+            error.text = without(key, text);
         }
         Verdict::Success(_) => {}
     }
     if let Some(wait) = answer.retry_after {
         error.retry_at = Some(unix.saturating_add(wait));
     }
+}
+
+/// A text of the service without the key, or nothing if it is empty.
+fn without(key: Option<&Secret>, text: &str) -> Option<String> {
+    let key = key.map(Secret::reveal).filter(|key| key.len() >= 8);
+    let clean = key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[redacted]"));
+    Some(clean).filter(|text| !text.is_empty())
 }

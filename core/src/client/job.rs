@@ -116,8 +116,8 @@ pub(super) struct Watch {
     pub(super) credentials: bool,
     pub(super) ends: Vec<String>,
     pub(super) deadline_ms: Millis,
-    /// Since when, monotonic.
-    pub(super) since: Millis,
+    /// Since when, monotonic: since the purchase was accepted, or the first read.
+    pub(super) since: Option<Millis>,
     pub(super) interval: Millis,
     pub(super) failures: u32,
     /// Whether the read that is out asks for credentials.
@@ -170,6 +170,8 @@ pub(super) struct Tally {
     pub(super) attempts: u32,
     /// Sends that count toward the limit.
     pub(super) counted: u32,
+    /// Sends that the host came to too late.
+    pub(super) late: u32,
     /// Quota taken, to be refunded by success.
     pub(super) taken: u32,
     /// Times an earlier request was still in progress, and the first of them.
@@ -189,7 +191,7 @@ impl Job {
             endpoint,
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
-            headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect(),
+            headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect(),
             policy,
             state: State::Waiting,
             ledger: Ledger::new(None, false),
@@ -198,7 +200,7 @@ impl Job {
                 credentials,
                 ends: options.ends.clone(),
                 deadline_ms: options.deadline_ms.unwrap_or(super::session::DEADLINE),
-                since: 0,
+                since: None,
                 interval: super::session::FIRST_INTERVAL,
                 failures: 0,
                 asked_credentials: false,
@@ -229,6 +231,11 @@ impl Job {
         if let Some((_, _, to)) = next {
             self.state = *to;
         }
+    }
+
+    /// Whether it has waited for its session as long as it was to.
+    pub(super) fn is_past_deadline(&self, now: Millis) -> bool {
+        self.watch.since.is_some_and(|since| now.saturating_sub(since) >= self.watch.deadline_ms)
     }
 
     /// Whether it may be sent again at all.

@@ -46,11 +46,10 @@ pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
 const MAX_BODY: u32 = 8 << 20;
 
 /// The client of one account.
-#[derive(Debug)]
 pub struct Client {
     base: BaseUrl,
     key: Option<Secret>,
-    account_name: String,
+    account_name: Secret,
     account: Account,
     retry: RetryPolicy,
     max_body: u32,
@@ -72,6 +71,17 @@ pub struct Client {
     next_job: JobId,
     next_command: u32,
     next_step: u32,
+}
+
+/// Says how much there is, and nothing of what it is.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("base_url", &self.base.as_str())
+            .field("commands", &self.commands.len())
+            .field("sessions", &self.sessions.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A command, until its result is taken.
@@ -129,9 +139,9 @@ impl Client {
         }
         let entropy = Entropy::new(entropy);
         let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
-        let salt = entropy.salt();
+        let (name, salt) = (Secret::new(name), entropy.salt());
         Ok(Client {
-            account: Account { digest: entropy::digest(&salt, &[&name]), salt },
+            account: Account { digest: entropy::digest(&salt, &[name.reveal()]), salt },
             account_name: name,
             base,
             key: options.api_key,

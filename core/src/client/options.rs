@@ -49,7 +49,7 @@ pub struct CallOptions {
     /// Whether a paid operation that the service failed may be bought again with a new key.
     pub retry_paid: Option<bool>,
     /// Further headers of the request. They are not kept in records.
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Secret>,
     /// Of a session: whether its username and password are wanted once it is active.
     pub credentials: bool,
     /// Of a session: milliseconds after which waiting ends with a handle; 5 minutes where it is left out.
@@ -85,7 +85,7 @@ impl CallOptions {
             match () {
                 () if !token => Some("must have names made of letters, digits and hyphens"),
                 () if OURS.contains(&name.to_ascii_lowercase().as_str()) => Some("must not replace a header that the client sets"),
-                () if value.chars().any(|c| c.is_control() && c != '\t') => Some("must have values without control characters"),
+                () if value.reveal().chars().any(|c| c.is_control() && c != '\t') => Some("must have values without control characters"),
                 () => None,
             }
         });

@@ -1,5 +1,7 @@
 //! After a crash: records are read back, held, resumed, settled or forgotten. Nothing is sent until somebody says so.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::entropy::digest;
@@ -83,8 +85,13 @@ impl Client {
 
     fn restore_as(&mut self, records: impl IntoIterator<Item = Record>, same_account: bool) -> Restored {
         let mut restored = Restored::default();
+        let mut in_use: BTreeSet<String> = self.saved().into_iter().map(|saved| saved.record.0).collect();
         for record in records {
-            match self.readable(&record, same_account) {
+            let read = self.readable(&record, same_account).and_then(|data| {
+                let taken = data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
+                if taken || !in_use.insert(record.id.0.clone()) { Err(BadRecord::InUse) } else { Ok(data) }
+            });
+            match read {
                 Ok(data) => {
                     self.hold(record.id.clone(), data);
                     restored.held.push(record.id);
@@ -100,12 +107,11 @@ impl Client {
         if data.base_url != self.base.as_str() {
             return Err(BadRecord::OtherApi(data.base_url));
         }
-        let ours = digest(&data.account.salt, &[&self.account_name]) == data.account.digest;
+        let ours = digest(&data.account.salt, &[self.account_name.reveal()]) == data.account.digest;
         if !ours && !same_account {
             return Err(BadRecord::OtherAccount);
         }
-        let in_use = self.saved().iter().any(|saved| saved.record == record.id || (saved.intent.is_some() && saved.intent == data.intent));
-        if in_use { Err(BadRecord::InUse) } else { Ok(data) }
+        Ok(data)
     }
 
     /// Takes in one record.

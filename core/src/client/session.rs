@@ -116,7 +116,7 @@ impl Client {
                     // The answer may be a replay of how the session was.
                     let Some(job) = self.jobs.get_mut(&id) else { return };
                     job.watch.follow = Follow::Once;
-                    job.watch.since = now;
+                    job.watch.since = Some(now);
                     job.go(On::Follow);
                     return self.set_timer(id, now);
                 }
@@ -139,7 +139,7 @@ impl Client {
             return self.finish(id, Err(error));
         };
         job.session = Some(session_id.clone());
-        job.watch.since = now;
+        job.watch.since = Some(now);
         let bought_type = requested_type(job);
         let tracked = Tracked {
             record: job.record.take(),
@@ -163,7 +163,7 @@ impl Client {
             return self.watched(id, answered);
         }
         let wait = if ready { 0 } else { self.interval(id) };
-        self.set_timer(id, now + wait);
+        self.set_timer(id, now.saturating_add(wait));
     }
 
     /// The next wait between two reads: longer each time, and spread by a tenth.
@@ -187,6 +187,7 @@ impl Client {
         let active = self.sessions.get(&session_id).is_none_or(|tracked| phase_of(tracked.status.as_deref(), &[]) == Phase::Ready);
         let credentials = job.watch.credentials && (active || job.watch.follow == Follow::Once) && job.watch.follow != Follow::UntilGone;
         job.watch.asked_credentials = credentials;
+        job.watch.since.get_or_insert(now);
         let read = GetSession { session_id, include_credentials: credentials.then_some(true) };
         let params = serde_json::to_string(&read).unwrap_or_default();
         let Ok(built) = build(GetSession::ENDPOINT, &params) else { return };
@@ -226,7 +227,7 @@ impl Client {
             self.notify(id, Happening::Status { session_id, status, phase });
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let over = now >= job.watch.since.saturating_add(job.watch.deadline_ms);
+        let over = job.is_past_deadline(now);
         let reading = job.state == State::Reading;
         let answered = Answered { phase: Some(phase), ..answered };
         match (job.watch.follow, phase) {
@@ -254,7 +255,7 @@ impl Client {
         let now = self.clock.monotonic();
         let wait = self.interval(id);
         let Some(job) = self.jobs.get(&id) else { return };
-        let deadline = job.watch.since.saturating_add(job.watch.deadline_ms).max(now);
+        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
         // What the service asks for is never undercut, not even for the last read.
         let at = now.saturating_add(wait).min(deadline).max(now.saturating_add(asked_to_wait));
         self.set_timer(id, at);
@@ -280,13 +281,14 @@ impl Client {
         };
         let waited = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
         let follow = job.watch.follow;
-        let over = now >= job.watch.since.saturating_add(job.watch.deadline_ms);
-        let not_yet = missing && now < job.watch.since.saturating_add(NOT_YET_KNOWN);
+        let over = job.is_past_deadline(now);
+        let bought_just_now = job.watch.since.is_some_and(|since| now.saturating_sub(since) < NOT_YET_KNOWN);
+        let not_yet = missing && job.endpoint.paid && bought_just_now;
         let tries_left = job.watch.failures < job.policy.attempts.max(2);
-        let effect = if follow == Follow::UntilGone { Effect::Unknown } else { Effect::Done };
+        let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
         let mut error = Error { cause: None, ..job.error(Kind::Unavailable, effect, super::call::what(answer, lost), Advice::ReadSession) };
         if let Some(answer) = answer {
-            super::call::fill(&mut error, answer, unix);
+            super::call::fill(&mut error, answer, self.key.as_ref(), unix);
         }
         if follow == Follow::UntilGone && missing {
             let facts = Facts { session_id: job.session.clone(), ..Facts::default() };
@@ -366,7 +368,7 @@ impl Client {
     pub(super) fn end_cancelled_watch(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         let what = "waiting for the session was given up; the session lives on";
-        let error = Error { cause: None, ..job.error(Kind::Cancelled, Effect::Done, what, Advice::ReadSession) };
+        let error = Error { cause: None, ..job.error(Kind::Cancelled, job.effect_of_answer(), what, Advice::ReadSession) };
         self.finish(id, Err(error));
     }
 
@@ -381,7 +383,7 @@ impl Client {
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;
-        job.watch.since = now;
+        job.watch.since = Some(now);
         job.go(On::Follow);
         self.set_timer(id, now);
     }

@@ -78,7 +78,6 @@ impl Client {
         let mut job = Job::new(id, GetSession::ENDPOINT, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
         job.watch.follow = Follow::UntilReady;
-        job.watch.since = self.clock.monotonic();
         job.state = State::Watching;
         self.join(&mut job, command);
         self.jobs.insert(id, job);
@@ -170,7 +169,7 @@ impl Client {
     fn fingerprint(&self, endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
         // Of the account itself, not of this client's salt: a later client must find the same.
-        digest(&self.account_name, &[endpoint.name, opens, &built.target, built.body.as_deref().unwrap_or_default()])
+        digest(self.account_name.reveal(), &[endpoint.name, opens, &built.target, built.body.as_deref().unwrap_or_default()])
     }
 
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.

@@ -3,20 +3,25 @@
 //! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
 //! drains again. Extra polls change nothing.
 
-mod call;
+mod ask;
 mod clock;
 mod drive;
+mod ending;
 mod entropy;
 mod job;
 mod json;
+mod keep;
 mod observe;
 mod options;
+mod outcome;
 mod record;
 mod restore;
+mod send;
 mod session;
 mod start;
 mod store;
 mod types;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,0 +1,98 @@
+//! The service's time, which tells how old a restored key is. One read serves all that wait for it.
+
+use super::job::{Age, On, State};
+use super::outcome::{fill, is_throttle, what};
+use super::store::JobId;
+use super::types::{Happening, Millis, Outcome, Step};
+use super::{Client, CommandId, Pending};
+use crate::contract::endpoint;
+use crate::policy::{Advice, Effect, Error, Kind, Rule, jittered};
+use crate::wire::{Built, Verdict};
+
+impl Client {
+    /// Asks for the service's time, unless somebody has.
+    pub(super) fn ask_due(&mut self) {
+        if self.asking.is_some() {
+            return;
+        }
+        let now = self.clock.monotonic();
+        let Some((id, command)) =
+            self.jobs.values().find(|job| job.state == State::Asking).map(|job| (job.id, job.waiting.first().copied()))
+        else {
+            return;
+        };
+        if self.hold_until > now {
+            return self.set_timer(id, self.hold_until);
+        }
+        // Any authenticated read would do; this one takes no parameters.
+        let Some(balance) = endpoint("get_balance") else { return };
+        let built = Built { target: balance.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };
+        let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.tally.attempts += 1;
+        }
+        self.notify(id, Happening::AskingTime);
+        let step = self.step_id();
+        self.asking = Some(step);
+        self.pending.insert(step, Pending::Ask);
+        self.steps.push_back(Step::Send { id: step, command: command.unwrap_or(CommandId(0)), request });
+    }
+
+    /// What came of it, for all that wait for it.
+    pub(super) fn told_time(&mut self, outcome: Outcome<'_>) {
+        self.asking = None;
+        let answer = self.classified(&outcome);
+        let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
+        let envelope = answer.as_ref().filter(|answer| !matches!(answer.verdict, Verdict::NoEnvelope { .. }) && !is_throttle(answer));
+        if let Some(answer) = envelope {
+            if let Some(time) = answer.server_time {
+                self.clock.hear(time);
+            }
+            waiting.into_iter().for_each(|id| self.take_age(id));
+            return;
+        }
+        let random = self.entropy.jitter();
+        let asked = answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0);
+        let lost = match outcome {
+            Outcome::Failed { kind, sent } => Some((kind, sent)),
+            _ => None,
+        };
+        let Some(first) = waiting.first().and_then(|id| self.jobs.get_mut(id)) else { return };
+        if first.tally.attempts < first.policy.attempts && asked <= first.policy.window_ms {
+            let delay = jittered(first.policy.ceiling(first.tally.attempts.saturating_sub(1), false), random).max(asked);
+            let (id, at) = (first.id, self.clock.monotonic().saturating_add(delay));
+            return self.set_timer(id, at);
+        }
+        let unix = self.clock.unix();
+        let mut error = first.error(Kind::Unavailable, Effect::Unknown, what(answer.as_ref(), lost), Advice::RetryLater);
+        if let Some(answer) = &answer {
+            fill(&mut error, answer, self.key.as_ref(), unix);
+        }
+        for id in waiting {
+            self.stay_in_doubt(id, Some(Box::new(error.clone())));
+        }
+    }
+
+    /// A restored job that could not go on: as in doubt as before.
+    pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Box<Error>>) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let kind = if job.cancelled { Kind::Cancelled } else { Kind::InDoubt };
+        let what = "was not resumed, because the service's time could not be read";
+        let error = Error { cause, ..job.error(kind, Effect::Unknown, what, Advice::Resume) };
+        self.doubt(id, error);
+    }
+
+    /// The age of a restored key, now that the service's time was asked for.
+    pub(super) fn take_age(&mut self, id: JobId) {
+        let (clock, rules, now) = (self.clock, self.rules, self.clock.monotonic());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Age::Saved { age, unix } = job.age {
+            let Some(gap) = clock.since(unix) else { return self.too_old(id) };
+            let carried = if rules.holds(Rule::AgeSurvives) { age.saturating_add(gap) } else { 0 };
+            job.age = Age::Since(clock.elapsed().saturating_sub(carried));
+        }
+        job.tally.attempts = 0;
+        job.go(On::Again);
+        self.set_timer(id, now);
+    }
+}

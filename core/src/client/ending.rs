@@ -1,0 +1,134 @@
+//! How a job ends: without effect, in doubt, or for good.
+
+use super::job::{Follow, On};
+use super::store::JobId;
+use super::types::{Answered, Happening, RecordId};
+use super::{Accepted, Client, Intent};
+use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Rule};
+
+impl Client {
+    /// Ends a call as its last judgement says.
+    pub(super) fn conclude(&mut self, id: JobId, judgement: Judgement, mut error: Error) {
+        if let Some(job) = self.jobs.get(&id) {
+            // The first failure is the cause of a later one, not of itself.
+            error.cause = job.cause.clone().filter(|_| job.tally.attempts > 1);
+        }
+        match (judgement.effect, judgement.keep) {
+            (Effect::None, _) => self.refuse(id, error),
+            (_, true) => self.doubt(id, error),
+            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
+            // again would buy again: it stays until somebody settles it.
+            (_, false) => match self.jobs.get_mut(&id).filter(|job| job.intent.is_some()) {
+                Some(job) => {
+                    job.spent = true;
+                    self.doubt(id, error);
+                }
+                None => self.finish(id, Err(error)),
+            },
+        }
+    }
+
+    /// Ends a job that had no effect: its record goes first, then that is said.
+    pub(super) fn refuse(&mut self, id: JobId, error: Error) {
+        let holds = self.rules.holds(Rule::DeleteBeforeNone);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(record) = job.record.clone() else { return self.finish(id, Err(error)) };
+        if !holds {
+            job.record = None;
+            job.go(On::Refuse);
+            self.finish(id, Err(error));
+            return self.save(&record, None, None);
+        }
+        let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
+        job.last = Some((judgement, error));
+        job.go(On::Refuse);
+        self.save(&record, None, Some(id));
+    }
+
+    /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed.
+    pub(super) fn doubt(&mut self, id: JobId, error: Error) {
+        let unix = self.clock.unix();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.go(On::Doubt);
+        job.doubt_since.get_or_insert(unix);
+        let record = job.record.clone();
+        let error = Error { record: record.as_ref().map(|record| record.0.clone()), ..error };
+        self.notify(id, Happening::InDoubt { record: record.clone() });
+        if record.is_some() {
+            self.save_job(id, None);
+        }
+        let waiting = self.jobs.get_mut(&id).map(|job| std::mem::take(&mut job.waiting)).unwrap_or_default();
+        for command in waiting {
+            self.complete(command, Err(error.clone()), Vec::new());
+        }
+    }
+
+    /// Ends a job for good. A record that is still there is deleted once the result was taken, unless it is what an
+    /// accepted intent is remembered by.
+    pub(super) fn finish(&mut self, id: JobId, result: Result<Answered, Error>) {
+        let at = self.clock.unix();
+        let Some(mut job) = self.jobs.remove(&id) else { return };
+        job.go(On::End);
+        if let Some(at) = job.timer.take() {
+            self.timers.remove(&(at, id));
+        }
+        if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+            tracked.changing.take_if(|changing| *changing == id);
+        }
+        let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
+        match (&job.intent, &result) {
+            (Some(name), Ok(answered)) => {
+                let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
+                let accepted = Accepted {
+                    fingerprint: job.fingerprint,
+                    operation: job.endpoint.name,
+                    facts: answered.facts.clone(),
+                    raw: (!opened).then(|| answered.raw.clone()),
+                    record: job.record.take(),
+                    opened,
+                    at,
+                };
+                self.save_accepted(name, &accepted);
+                self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
+            }
+            // The session was bought, though waiting for it failed.
+            (Some(name), Err(Error { effect: Effect::Done, session_id: Some(session), .. })) if self.sessions.contains_key(session) => {
+                let facts = self.known(session).0;
+                let accepted = Accepted {
+                    fingerprint: job.fingerprint,
+                    operation: job.endpoint.name,
+                    facts,
+                    raw: None,
+                    record: None,
+                    opened: true,
+                    at,
+                };
+                self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
+            }
+            (Some(name), Err(_)) => {
+                self.intents.remove(name);
+            }
+            _ => {}
+        }
+        delete.extend(job.record);
+        if !self.rules.holds(Rule::KeepUntilTaken) {
+            delete.drain(..).for_each(|record| self.save(&record, None, None));
+        }
+        for command in job.waiting {
+            self.complete(command, result.clone(), std::mem::take(&mut delete));
+        }
+    }
+
+    /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt.
+    pub(super) fn stop_cancelled(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let open = job.ledger.is_open() && !job.is_safe();
+        if open {
+            let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", Advice::Resume);
+            self.doubt(id, error);
+        } else {
+            let error = job.error(Kind::Cancelled, Effect::None, "was given up before it had any effect", Advice::Nothing);
+            self.refuse(id, error);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What came of a send: classified, judged, and sent again or ended.
+
+use super::Client;
+use super::job::{On, State};
+use super::send::SLEPT;
+use super::store::JobId;
+use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
+use crate::contract::{Safety, Secret};
+use crate::policy::{Again, Asked, Error, Heard, Judgement, conflict_delay, jittered, judge};
+use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify};
+
+/// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
+const MAX_LATE: u32 = 8;
+
+impl Client {
+    /// A response, classified; a body beyond the limit is as good as cut short.
+    pub(super) fn classified(&mut self, outcome: &Outcome<'_>) -> Option<Answer> {
+        let Outcome::Response { status, headers, body, truncated } = *outcome else { return None };
+        let truncated = truncated || body.len() > self.max_body as usize;
+        Some(classify(Body { status, headers, bytes: body, truncated }, self.clock.unix()))
+    }
+
+    /// What came of a send.
+    pub(super) fn heard(&mut self, id: JobId, outcome: Outcome<'_>) {
+        let answer = self.classified(&outcome);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.out = None;
+        let safe = job.is_safe() || job.state == State::Reading;
+        if let Some(answer) = &answer {
+            if let (true, Some(time), false) = (safe, answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
+                self.clock.hear(time);
+            }
+            if is_throttle(answer) {
+                let wait = answer.retry_after.unwrap_or(0);
+                self.hold_until = self.hold_until.max(self.clock.monotonic().saturating_add(wait));
+            }
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.state == State::Reading {
+            return self.session_read(id, answer, outcome);
+        }
+        match (answer, outcome) {
+            (Some(Answer { verdict: Verdict::Success(data), request_id, .. }), _) => {
+                job.ledger.unanswered = false;
+                self.quota.refund(job.tally.taken);
+                let facts = Facts::of(data.text(), request_id.as_deref());
+                self.accepted(id, Answered { facts, raw: data, phase: None });
+            }
+            (Some(answer), _) => self.failed(id, Some(&answer), None),
+            (None, Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never }) if job.tally.late < MAX_LATE && !job.cancelled => {
+                job.tally.late += 1;
+                job.tally.attempts = job.tally.attempts.saturating_sub(1);
+                job.tally.counted = job.tally.counted.saturating_sub(1);
+                job.ledger.sends = job.ledger.sends.saturating_sub(1);
+                job.go(On::Again);
+                let now = self.clock.monotonic();
+                self.set_timer(id, now);
+            }
+            (None, Outcome::Failed { kind, sent }) => self.failed(id, None, Some((kind, sent))),
+            (None, _) => {}
+        }
+    }
+
+    /// A send that did not succeed: judge it, and send again or end.
+    fn failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
+        let (now, unix, rules) = (self.clock.monotonic(), self.clock.unix(), self.rules);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let open_before = job.ledger.is_open();
+        let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
+            (Some((Verdict::Failure(failure), status)), _) => Heard::Failure { code: &failure.code, status },
+            (Some((_, status)), _) => Heard::Page { status },
+            (None, Some((_, sent))) => Heard::Lost(sent),
+            (None, None) => return,
+        };
+        let asked = Asked::new(job.endpoint, job.policy.retry_paid, rules);
+        let judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
+        let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
+        if let Some(answer) = answer {
+            fill(&mut error, answer, self.key.as_ref(), unix);
+        }
+        if job.ledger.given && judgement.again == Again::No && matches!(error.status, Some(500 | 502 | 504)) {
+            error.what.push_str(", and the key that the caller gave is never replaced");
+        }
+        if job.endpoint.name == "terminate_session" && open_before && error.code.as_deref() == Some("SESSION_NOT_FOUND") {
+            return self.perhaps_gone(id, error);
+        }
+        if job.cause.is_none() {
+            job.cause = Some(Box::new(error.clone()));
+        }
+        if job.cancelled {
+            job.last = Some((judgement, error));
+            return self.stop_cancelled(id);
+        }
+        let asks_to_wait = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
+        match self.delay(id, judgement.again, asks_to_wait) {
+            Some(delay) => self.repeat(id, judgement, error, delay),
+            None => {
+                if asks_to_wait > 0 {
+                    error.retry_at = Some(unix.saturating_add(asks_to_wait));
+                } else if self.hold_until > now {
+                    error.retry_at = Some(unix.saturating_add(self.hold_until.saturating_sub(now)));
+                }
+                self.conclude(id, judgement, error);
+            }
+        }
+    }
+
+    /// How long to wait before the next send, if there may be one.
+    fn delay(&mut self, id: JobId, again: Again, asks_to_wait: Millis) -> Option<Millis> {
+        let (now, random) = (self.clock.monotonic(), self.entropy.jitter());
+        let job = self.jobs.get_mut(&id)?;
+        let (policy, tally) = (job.policy, &mut job.tally);
+        match again {
+            Again::No => None,
+            Again::AwaitEarlier if policy.attempts <= 1 => None,
+            Again::AwaitEarlier => {
+                tally.counted = tally.counted.saturating_sub(1);
+                let since = *tally.conflict_since.get_or_insert(now);
+                let delay = conflict_delay(tally.conflicts).max(asks_to_wait);
+                tally.conflicts += 1;
+                tally.conflict_wait = tally.conflict_wait.saturating_add(delay);
+                (now.saturating_add(delay) <= since.saturating_add(policy.conflict_ms)).then_some(delay)
+            }
+            Again::Same | Again::NewKey | Again::Throttled => {
+                let throttled = again == Again::Throttled;
+                let ceiling = policy.ceiling(tally.counted.saturating_sub(1), throttled);
+                let delay = jittered(ceiling, random).max(asks_to_wait);
+                let end = tally.started?.saturating_add(policy.window_ms).saturating_add(tally.conflict_wait);
+                let over = now.saturating_add(delay) > end;
+                // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
+                let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
+                let grace = slept && job.endpoint.safety == Safety::Keyed && !tally.grace;
+                if tally.counted >= policy.attempts || (over && !grace) {
+                    return None;
+                }
+                let taken = self.quota.take(throttled)?;
+                tally.grace |= over;
+                tally.taken += taken;
+                Some(delay)
+            }
+        }
+    }
+
+    fn repeat(&mut self, id: JobId, judgement: Judgement, error: Error, delay: Millis) {
+        let at = self.clock.monotonic().saturating_add(delay);
+        if judgement.again == Again::Throttled {
+            self.hold_until = self.hold_until.max(at);
+        }
+        let key = (judgement.again == Again::NewKey).then(|| self.entropy.key());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(key) = key {
+            job.ledger.replace(key);
+        }
+        job.last = Some((judgement, error.clone()));
+        job.go(On::Again);
+        let attempts = job.tally.attempts;
+        self.notify(id, Happening::Repeating { attempts, delay_ms: delay, because: Box::new(Error { cause: None, ..error }) });
+        self.set_timer(id, at);
+    }
+}
+
+pub(super) fn is_throttle(answer: &Answer) -> bool {
+    matches!(&answer.verdict, Verdict::Failure(Failure { code, .. }) if code == "RATE_LIMIT_EXCEEDED")
+}
+
+/// What happened, as part of a sentence.
+pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -> String {
+    match (answer.map(|answer| &answer.verdict), lost) {
+        (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(&failure.code).to_owned(),
+        (Some(_), _) => "the answer is none of the API's, perhaps a gateway's page".to_owned(),
+        (None, Some((kind, _))) => kind.as_str().to_owned(),
+        (None, None) => "the request failed".to_owned(),
+    }
+}
+
+/// Puts what the service said into an error. The key is none of it, even if the service repeats it.
+pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
+    error.status = Some(answer.status);
+    error.request_id.clone_from(&answer.request_id);
+    match &answer.verdict {
+        Verdict::Failure(failure) => {
+            error.code = Some(failure.code.clone());
+            error.text = without(key, &failure.message);
+            error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
+        }
+        Verdict::NoEnvelope { content_type, text } => {
+            error.content_type.clone_from(content_type);
+            error.text = without(key, text);
+        }
+        Verdict::Success(_) => {}
+    }
+    if let Some(wait) = answer.retry_after {
+        error.retry_at = Some(unix.saturating_add(wait));
+    }
+}
+
+/// A text of the service without the key, or nothing if it is empty.
+fn without(key: Option<&Secret>, text: &str) -> Option<String> {
+    let key = key.map(Secret::reveal).filter(|key| key.len() >= 8);
+    let clean = key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[redacted]"));
+    Some(clean).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,198 @@
+//! Getting a request out: due, young enough, saved, sent.
+
+use super::job::{Age, Job, On, State};
+use super::store::JobId;
+use super::types::{Millis, Step};
+use super::{Client, CommandId, Pending};
+use crate::contract::{Auth, Method, Safety};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
+use crate::wire::{Built, Request};
+
+/// A poll that comes later than this after its time means that the host slept.
+pub(super) const SLEPT: Millis = 10_000;
+
+impl Job {
+    /// An error about this job.
+    pub(super) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
+        Error {
+            idempotency_key: self.ledger.key.clone(),
+            intent: self.intent.clone(),
+            session_id: self.session.clone(),
+            attempts: self.tally.attempts,
+            cause: self.cause.clone(),
+            ..Error::new(kind, effect, self.endpoint.name, what, advice)
+        }
+    }
+
+    /// What a success of the call itself means for the effect: a read has none.
+    pub(super) fn effect_of_answer(&self) -> Effect {
+        if self.is_safe() { Effect::None } else { Effect::Done }
+    }
+
+    pub(super) fn is_safe(&self) -> bool {
+        self.endpoint.safety == Safety::Safe
+    }
+
+    fn age(&self, elapsed: Millis) -> Option<Millis> {
+        match self.age {
+            Age::Fresh => Some(0),
+            Age::Since(since) => Some(elapsed.saturating_sub(since)),
+            Age::Saved { .. } => None,
+        }
+    }
+}
+
+impl Client {
+    /// A send is due.
+    pub(super) fn send_due(&mut self, id: JobId, due: Millis) {
+        let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
+        if self.hold_until > now {
+            return self.set_timer(id, self.hold_until);
+        }
+        let rules = self.rules;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
+            let over = now > started.saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+            let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && !job.tally.grace;
+            if over && !slept {
+                return self.conclude(id, judgement, error);
+            }
+            job.tally.grace |= over;
+        }
+        if self.key_too_old(id, elapsed) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.is_safe() {
+            return self.send(id);
+        }
+        if job.age == Age::Fresh {
+            job.age = Age::Since(elapsed);
+        }
+        job.go(On::Save);
+        if !rules.holds(Rule::SaveBeforeSend) {
+            self.send(id);
+        }
+        self.save_job(id, Some(id));
+    }
+
+    /// Ends a job whose key may not be sent any more.
+    fn key_too_old(&mut self, id: JobId, elapsed: Millis) -> bool {
+        let rules = self.rules;
+        let Some(job) = self.jobs.get_mut(&id) else { return true };
+        let fresh = job.age(elapsed).is_some_and(|age| age < KEY_WINDOW);
+        if job.endpoint.safety != Safety::Keyed || fresh || !rules.holds(Rule::OldKeyRests) {
+            return false;
+        }
+        if job.ledger.is_open() {
+            self.too_old(id);
+        } else {
+            let error = job.error(Kind::Unavailable, Effect::None, "waited longer than its key may be used", Advice::RetryLater);
+            self.refuse(id, error);
+        }
+        true
+    }
+
+    pub(super) fn too_old(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let what = "its key is too old to be sent again, or its age is not known";
+        let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount);
+        self.doubt(id, error);
+    }
+
+    /// The Save that a job waited for was answered.
+    pub(super) fn record_saved(&mut self, id: JobId, kept: bool) {
+        let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
+        let hold = self.hold_until;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        match job.state {
+            State::Saving if job.cancelled => self.stop_cancelled(id),
+            State::Saving if !kept => {
+                let effect = if job.ledger.is_open() { Effect::Unknown } else { Effect::None };
+                let error = job.error(Kind::Store, effect, "was not sent, because the store could not save its record", Advice::MendStore);
+                if job.ledger.is_open() { self.doubt(id, error) } else { self.refuse(id, error) }
+            }
+            State::Saving if hold > now => {
+                job.go(On::Again);
+                self.set_timer(id, hold);
+            }
+            State::Saving => {
+                if self.rules.holds(Rule::AgeAfterSave) && self.key_too_old(id, elapsed) {
+                    return;
+                }
+                self.send(id);
+            }
+            State::Deleting => {
+                let Some((_, error)) = job.last.take() else { return };
+                if kept {
+                    job.record = None;
+                    return self.finish(id, Err(error));
+                }
+                let what = "ended without effect, but the store could not delete its record, which must not be sent";
+                let error = Error { cause: Some(Box::new(error)), ..job.error(Kind::Store, Effect::Unknown, what, Advice::MendStore) };
+                self.doubt(id, error);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends the job's request.
+    fn send(&mut self, id: JobId) {
+        let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(built) = job.built.clone() else { return };
+        job.go(On::Send);
+        job.sent_at = now;
+        job.tally.started.get_or_insert(now);
+        job.tally.attempts += 1;
+        job.tally.counted += 1;
+        job.ledger.sends += 1;
+        let left = job.age(elapsed).map_or(0, |age| KEY_WINDOW.saturating_sub(age));
+        let late = if job.endpoint.safety == Safety::Keyed { left } else { Millis::MAX };
+        let mut headers = job.headers.clone();
+        if let Some(key) = &job.ledger.key {
+            headers.push(("idempotency-key".to_owned(), key.clone()));
+        }
+        let (auth, method, timeout) = (job.endpoint.auth, job.endpoint.method, job.policy.timeout_ms);
+        let request = self.request(method, auth, &built, headers, timeout, late);
+        self.push_send(id, request);
+    }
+
+    pub(super) fn push_send(&mut self, id: JobId, request: Request) {
+        let step = self.step_id();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.out = Some(step);
+        let command = job.waiting.first().copied().unwrap_or(CommandId(0));
+        self.pending.insert(step, Pending::Send(id));
+        self.steps.push_back(Step::Send { id: step, command, request });
+    }
+
+    /// Lays out a request; `late` is how long it may be held back by the host.
+    pub(super) fn request(
+        &self,
+        method: Method,
+        auth: Auth,
+        built: &Built,
+        extra: Vec<(String, String)>,
+        timeout_ms: u32,
+        late: Millis,
+    ) -> Request {
+        let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
+        if let (Auth::Key, Some(key)) = (auth, &self.key) {
+            headers.push(("x-api-key".to_owned(), key.reveal().to_owned()));
+        }
+        if built.body.is_some() {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        headers.extend(extra);
+        Request {
+            method,
+            url: format!("{}{}", self.base, built.target),
+            headers,
+            body: built.body.clone().unwrap_or_default().into_bytes(),
+            timeout_ms,
+            send_before: self.clock.monotonic().saturating_add(Millis::from(timeout_ms).min(late)),
+            max_body: self.max_body,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Waiting for a session: reads at growing intervals, up to a deadline, whatever happens to any one of them.
+
+use super::Client;
+use super::job::{Follow, Job, On, State};
+use super::outcome::{fill, what};
+use super::session::{FIRST_INTERVAL, Tracked, phase_of};
+use super::store::JobId;
+use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Phase, Sent};
+use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::{Json, Operation};
+use crate::policy::{Advice, Effect, Error, Kind, jittered};
+use crate::wire::{Answer, Facts, Verdict, build};
+
+/// No two reads are further apart than this, in milliseconds.
+const LAST_INTERVAL: Millis = 10_000;
+/// For this long after the purchase the service may not know the session yet.
+const NOT_YET_KNOWN: Millis = 10_000;
+
+impl Client {
+    /// A purchase was accepted: from here on the session is what is kept.
+    pub(super) fn bought(&mut self, id: JobId, answered: Answered) {
+        let now = self.clock.monotonic();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let resent = job.ledger.sends > 1;
+        let Some(session_id) = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..") else {
+            let what = "was accepted, but the answer names no session";
+            let error = Error { raw: Some(answered.raw), ..job.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw) };
+            return self.finish(id, Err(error));
+        };
+        job.session = Some(session_id.clone());
+        job.watch.since = Some(now);
+        let bought_type = requested_type(job);
+        let tracked = Tracked {
+            record: job.record.take(),
+            session_type: answered.facts.session_type.clone().or(bought_type),
+            status: answered.facts.status.clone(),
+            changing: Some(id),
+            intent: job.intent.clone().map(|intent| (intent, job.fingerprint.clone())),
+            ..Tracked::default()
+        };
+        let (ready, credentials) = (phase_of(tracked.status.as_deref(), &job.watch.ends) == Phase::Ready, job.watch.credentials);
+        let cancelled = job.cancelled;
+        job.go(On::Follow);
+        self.sessions.insert(session_id.clone(), tracked);
+        self.save_session(&session_id);
+        let charge = answered.facts.estimated_charge_usd.clone();
+        self.notify(id, Happening::Accepted { session_id, estimated_charge_usd: charge });
+        if cancelled {
+            return self.end_cancelled_watch(id);
+        }
+        if ready && !resent && !credentials {
+            return self.watched(id, answered);
+        }
+        let wait = if ready { 0 } else { self.interval(id) };
+        self.set_timer(id, now.saturating_add(wait));
+    }
+
+    /// The next wait between two reads: longer each time, and spread by a tenth.
+    fn interval(&mut self, id: JobId) -> Millis {
+        let random = self.entropy.jitter();
+        let Some(job) = self.jobs.get_mut(&id) else { return FIRST_INTERVAL };
+        let interval = job.watch.interval;
+        job.watch.interval = (interval * 3 / 2).min(LAST_INTERVAL);
+        interval - interval / 10 + jittered(interval / 5, random)
+    }
+
+    /// A read of the session is due.
+    pub(super) fn read_due(&mut self, id: JobId) {
+        let now = self.clock.monotonic();
+        if self.hold_until > now {
+            return self.set_timer(id, self.hold_until);
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(session_id) = job.session.clone() else { return };
+        // Credentials are there only once the session is active, so they are asked for only then.
+        let active = self.sessions.get(&session_id).is_none_or(|tracked| phase_of(tracked.status.as_deref(), &[]) == Phase::Ready);
+        let credentials = job.watch.credentials && (active || job.watch.follow == Follow::Once) && job.watch.follow != Follow::UntilGone;
+        job.watch.asked_credentials = credentials;
+        job.watch.since.get_or_insert(now);
+        let read = GetSession { session_id, include_credentials: credentials.then_some(true) };
+        let params = serde_json::to_string(&read).unwrap_or_default();
+        let Ok(built) = build(GetSession::ENDPOINT, &params) else { return };
+        job.go(On::Read);
+        job.sent_at = now;
+        let (headers, timeout) = (job.headers.clone(), job.policy.timeout_ms);
+        let request = self.request(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
+        self.push_send(id, request);
+    }
+
+    /// What a read of the session brought.
+    pub(super) fn session_read(&mut self, id: JobId, answer: Option<Answer>, outcome: Outcome<'_>) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(Answer { verdict: Verdict::Success(raw), request_id, .. }) = &answer {
+            let answered = Answered { facts: Facts::of(raw.text(), request_id.as_deref()), raw: raw.clone(), phase: None };
+            job.watch.failures = 0;
+            if job.cancelled {
+                self.learn_of(id, &answered.facts);
+                return self.end_cancelled_watch(id);
+            }
+            return self.watched(id, answered);
+        }
+        let lost = match outcome {
+            Outcome::Failed { kind, sent } => Some((kind, sent)),
+            _ => None,
+        };
+        self.read_failed(id, answer.as_ref(), lost);
+    }
+
+    /// The session was read: is that the end of waiting?
+    fn watched(&mut self, id: JobId, answered: Answered) {
+        let now = self.clock.monotonic();
+        let changed = self.learn_of(id, &answered.facts);
+        let Some(job) = self.jobs.get(&id) else { return };
+        let phase = phase_of(answered.facts.status.as_deref(), &job.watch.ends);
+        if let (Some((session_id, status)), true) = (changed, job.watch.follow == Follow::UntilReady) {
+            self.notify(id, Happening::Status { session_id, status, phase });
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let over = job.is_past_deadline(now);
+        let reading = job.state == State::Reading;
+        let answered = Answered { phase: Some(phase), ..answered };
+        match (job.watch.follow, phase) {
+            (Follow::UntilGone, _) => {
+                let what = "was answered with no such session, but the session is still there";
+                let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
+                self.doubt(id, error);
+            }
+            (Follow::UntilReady, Phase::Ready) if job.watch.credentials && !job.watch.asked_credentials && reading => {
+                job.go(On::Follow);
+                self.set_timer(id, now);
+            }
+            (Follow::UntilReady, Phase::Pending | Phase::Unknown) if !over => {
+                if reading {
+                    job.go(On::Follow);
+                }
+                self.read_again(id, 0);
+            }
+            _ => self.finish(id, Ok(answered)),
+        }
+    }
+
+    /// Plans the next read, the last one at the deadline.
+    fn read_again(&mut self, id: JobId, asked_to_wait: Millis) {
+        let now = self.clock.monotonic();
+        let wait = self.interval(id);
+        let Some(job) = self.jobs.get(&id) else { return };
+        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        // What the service asks for is never undercut, not even for the last read.
+        let at = now.saturating_add(wait).min(deadline).max(now.saturating_add(asked_to_wait));
+        self.set_timer(id, at);
+    }
+
+    /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
+    fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
+        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled {
+            job.go(On::Follow);
+            return self.set_timer(id, now);
+        }
+        job.watch.failures += 1;
+        let failure = answer.and_then(|answer| match &answer.verdict {
+            Verdict::Failure(failure) => Some(failure.code.clone()),
+            _ => None,
+        });
+        let missing = failure.as_deref() == Some("SESSION_NOT_FOUND");
+        let passing = match answer {
+            Some(answer) => matches!(answer.status, 408 | 425 | 429 | 500..=599) || (failure.is_none() && answer.status < 300),
+            None => true,
+        };
+        let waited = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
+        let follow = job.watch.follow;
+        let over = job.is_past_deadline(now);
+        let bought_just_now = job.watch.since.is_some_and(|since| now.saturating_sub(since) < NOT_YET_KNOWN);
+        let not_yet = missing && job.endpoint.paid && bought_just_now;
+        let tries_left = job.watch.failures < job.policy.attempts.max(2);
+        let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
+        let mut error = Error { cause: None, ..job.error(Kind::Unavailable, effect, what(answer, lost), Advice::ReadSession) };
+        if let Some(answer) = answer {
+            fill(&mut error, answer, self.key.as_ref(), unix);
+        }
+        if follow == Follow::UntilGone && missing {
+            let facts = Facts { session_id: job.session.clone(), ..Facts::default() };
+            return self.gone(id, Answered { facts, raw: Json::default(), phase: Some(Phase::Ended) });
+        }
+        if job.cancelled {
+            return self.end_cancelled_watch(id);
+        }
+        let go_on = match follow {
+            Follow::UntilReady => (passing || not_yet) && !over,
+            _ => passing && tries_left,
+        };
+        if go_on {
+            job.go(On::Follow);
+            return self.read_again(id, waited);
+        }
+        match follow {
+            Follow::UntilReady if passing => {
+                // At the deadline the caller gets what is known, not an error that drops the session.
+                let session = job.session.clone().unwrap_or_default();
+                let (facts, raw) = self.known(&session);
+                let phase = phase_of(facts.status.as_deref(), &[]);
+                self.finish(id, Ok(Answered { facts, raw, phase: Some(phase) }));
+            }
+            Follow::UntilGone => self.doubt(id, Error { kind: Kind::InDoubt, advice: Advice::Resume, ..error }),
+            _ => {
+                let kind = if passing { Kind::Unavailable } else { Kind::Refused };
+                self.finish(id, Err(Error { kind, ..error }));
+            }
+        }
+    }
+
+    /// A cancelled wait: the session lives on.
+    pub(super) fn end_cancelled_watch(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let what = "waiting for the session was given up; the session lives on";
+        let error = Error { cause: None, ..job.error(Kind::Cancelled, job.effect_of_answer(), what, Advice::ReadSession) };
+        self.finish(id, Err(error));
+    }
+}
+
+fn requested_type(job: &Job) -> Option<String> {
+    let body = job.built.as_ref()?.body.as_deref()?;
+    serde_json::from_str::<CreateSession>(body).ok().map(|request| request.session_type.as_str().to_owned())
+}

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn options_that_do_not_fit_are_refused_by_name_and_never_repeated() {
-        let refusal = |options: &str, entropy: &[u8]| json(&Client::from_text(options, entropy).err().expect("is refused"));
+        let refusal = |options: &str, entropy: &[u8]| json(&Client::from_text(options, entropy).expect_err("is refused"));
         let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
         assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
         assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");

@@ -47,7 +47,7 @@ pub enum Effect {
 }
 
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, PartialEq, Serialize)]
 pub struct Error {
     /// What kind of failure.
     pub kind: Kind,
@@ -165,6 +165,23 @@ impl fmt::Display for Error {
             _ => {}
         }
         write!(f, "; {}; {}", self.about_effect(), self.advice)
+    }
+}
+
+/// The sentence, and what a report of the problem needs: a program that ends with an error prints this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} [{:?}, attempts {}", self.kind, self.attempts)?;
+        let more = [("request", &self.request_id), ("key", &self.idempotency_key), ("session", &self.session_id), ("record", &self.record)];
+        for (name, value) in more {
+            if let Some(value) = value {
+                write!(f, ", {name} {value}")?;
+            }
+        }
+        if let Some(cause) = &self.cause {
+            write!(f, ", after: {cause}")?;
+        }
+        f.write_str("]")
     }
 }
 

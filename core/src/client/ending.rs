@@ -11,7 +11,7 @@ impl Client {
     pub(super) fn conclude(&mut self, id: JobId, judgement: Judgement, mut error: Error) {
         if let Some(job) = self.jobs.get(&id) {
             // The first failure is the cause of a later one, not of itself.
-            error.cause = job.cause.clone().filter(|_| job.tally.attempts > 1);
+            error.cause = job.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
         }
         match (judgement.effect, judgement.keep) {
             (Effect::None, _) => self.refuse(id, error),

@@ -282,4 +282,11 @@ mod tests {
             assert!(!TRANSITIONS.iter().skip(n + 1).any(|(other, event, _)| other == from && event == on), "{from:?} {on:?}");
         }
     }
+
+    #[test]
+    fn the_picture_shows_every_move() {
+        let moves: String = TRANSITIONS.iter().map(|(from, on, to)| format!("    {from:?} --> {to:?}: {on:?}\n")).collect();
+        let picture = include_str!("states.md");
+        assert!(picture.contains(&format!("stateDiagram-v2\n{moves}```")), "the picture in states.md must hold just these lines:\n{moves}");
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
 //! drains again. Extra polls change nothing.
+//!
+#![doc = include_str!("states.md")]
 
 mod ask;
 mod clock;

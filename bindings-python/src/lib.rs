@@ -1,1 +1,158 @@
-//! hopline-python
+//! The client for Python: one class that takes and gives text, bytes and numbers.
+//!
+//! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
+//! options, facts, errors, events and lists are JSON text; the package `hopline` makes objects and exceptions of them. The
+//! tuples of this module may hold secrets, so it is private to that package.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text};
+use hopline::{Now, Outcome, Step};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+/// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
+/// thread. A call that is refused raises `ValueError` with the error as JSON.
+#[pyclass(frozen, module = "hopline._hopline")]
+pub struct Client(Mutex<hopline::Client>);
+
+impl Client {
+    fn lock(&self) -> MutexGuard<'_, hopline::Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(error: String) -> PyErr {
+    PyValueError::new_err(error)
+}
+
+fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
+    Now { unix: unix_ms, monotonic: monotonic_ms }
+}
+
+#[pymethods]
+impl Client {
+    /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
+    #[new]
+    fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
+        hopline::Client::from_text(options, entropy).map(|client| Client(Mutex::new(client))).map_err(refused)
+    }
+
+    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
+    fn start(&self, operation: &str, params: &str, options: &str) -> u32 {
+        self.lock().start_text(operation, params, options).0
+    }
+
+    /// What to do next, a tuple that begins with a word:
+    ///
+    /// - `("wait", until)`: nothing until that monotonic time (`None`: no time), or until something is started or answered;
+    /// - `("save", step, record, data)`: keep the record, or delete it (`None`), and say `saved` or `fail`;
+    /// - `("send", step, command, method, url, headers, body, timeout_ms, send_before, max_body)`: send it (`None`: no body)
+    ///   and say `respond` or `fail`;
+    /// - `("completed", command)`: take its result;
+    /// - `("notify", event)`: progress, as JSON.
+    fn poll<'py>(&self, py: Python<'py>, unix_ms: i64, monotonic_ms: i64) -> PyResult<Bound<'py, PyTuple>> {
+        let step = self.lock().poll(at(unix_ms, monotonic_ms));
+        match step {
+            Step::Wait { until } => ("wait", until).into_pyobject(py),
+            Step::Save { id, record, data } => ("save", id.0, record.0, data.map(|data| PyBytes::new(py, &data))).into_pyobject(py),
+            Step::Send { id, command, request } => {
+                let body = Some(&request.body).filter(|body| !body.is_empty()).map(|body| PyBytes::new(py, body));
+                let (method, limits) = (request.method.as_str(), (request.timeout_ms, request.send_before, request.max_body));
+                ("send", id.0, command.0, method, request.url, request.headers, body, limits.0, limits.1, limits.2).into_pyobject(py)
+            }
+            Step::Completed { command } => ("completed", command.0).into_pyobject(py),
+            Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
+        }
+    }
+
+    /// The record of a Save is kept, or gone.
+    fn saved(&self, step: u32, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
+        self.lock().resolve_text(step, Outcome::Saved, at(unix_ms, monotonic_ms)).map_err(refused)
+    }
+
+    /// A Send was answered. `headers` are those that `RESPONSE_HEADERS` names.
+    #[allow(clippy::too_many_arguments, reason = "one crossing an answer, and the host has argument names")]
+    fn respond(
+        &self,
+        step: u32,
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: &[u8],
+        truncated: bool,
+        unix_ms: i64,
+        monotonic_ms: i64,
+    ) -> PyResult<()> {
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let outcome = Outcome::Response { status, headers: &headers, body, truncated };
+        self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
+    }
+
+    /// A Send was not answered, or it is not certain that the record of a Save is kept. `kind` is `dns`, `connect`, `tls`,
+    /// `timeout`, `closed`, `aborted`, `late`, `store` or `other`; `sent` is `never` or `maybe`.
+    fn fail(&self, step: u32, kind: &str, sent: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
+        self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
+    }
+
+    /// Stops further sends of a command. Abort its request that is out, and say that it failed.
+    fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) {
+        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms));
+    }
+
+    /// The result of a command that completed, once: `("answered", facts, raw, phase)` or `("failed", error)`, else `None`.
+    fn take<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let taken = self.lock().take_text(command);
+        let tuple = taken.map(|taken| match taken {
+            Ok(TakenText { facts, raw, phase }) => ("answered", facts, raw, phase).into_pyobject(py),
+            Err(error) => ("failed", error).into_pyobject(py),
+        });
+        tuple.transpose()
+    }
+
+    /// Takes records back from the store, each its name and its bytes: JSON,
+    /// `{"held":[record],"refused":[{"record","reason","message"}]}`. `same_account` says that records under another key are
+    /// of this account all the same.
+    fn restore(&self, records: Vec<(String, Vec<u8>)>, same_account: bool) -> String {
+        self.lock().restore_text(records, same_account)
+    }
+
+    /// Goes on with what a record holds, as a command.
+    fn resume(&self, record: String) -> u32 {
+        self.lock().resume(&RecordId(record)).0
+    }
+
+    /// Goes on with all that can be resumed, each as a command.
+    fn resume_all(&self) -> Vec<u32> {
+        self.lock().resume_all().into_iter().map(|command| command.0).collect()
+    }
+
+    /// Closes a doubt by hand. Returns whether there was one.
+    fn settle(&self, record: String, happened: bool) -> bool {
+        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
+        self.lock().settle(&RecordId(record), settlement)
+    }
+
+    /// Forgets a session or an accepted intent. Returns whether something was forgotten.
+    fn forget(&self, record: String) -> bool {
+        self.lock().forget(&RecordId(record))
+    }
+
+    /// What the store holds, as a JSON list. Nothing is sent.
+    fn saved_list(&self) -> String {
+        self.lock().saved_text()
+    }
+
+    /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
+    /// if this client does not follow the session.
+    fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
+        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(refused)
+    }
+}
+
+/// The module. It needs no GIL: the class holds its own lock.
+#[pymodule(gil_used = false)]
+fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
+    module.add_class::<Client>()
+}

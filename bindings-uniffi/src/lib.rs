@@ -1,1 +1,136 @@
-//! hopline-uniffi
+//! The client for Kotlin and Swift: one class that takes and gives text, bytes and numbers.
+//!
+//! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
+//! options, facts, errors, events and lists are JSON text; the native types over them are generated from the table.
+
+mod types;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement};
+use hopline::{Now, Outcome};
+
+pub use types::*;
+
+uniffi::setup_scaffolding!("hopline");
+
+/// The response headers to pass to `respond`; leave out all others.
+#[uniffi::export]
+pub fn response_headers() -> Vec<String> {
+    RESPONSE_HEADERS.map(str::to_owned).to_vec()
+}
+
+/// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
+/// thread.
+#[derive(uniffi::Object)]
+pub struct Client(Mutex<hopline::Client>);
+
+impl Client {
+    fn lock(&self) -> MutexGuard<'_, hopline::Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), ClientError> {
+        self.lock().resolve_text(step, outcome, now).map_err(ClientError::refused)
+    }
+}
+
+fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
+    Now { unix: unix_ms, monotonic: monotonic_ms }
+}
+
+#[uniffi::export]
+impl Client {
+    /// A client. `entropy` is 16 bytes from the system's secure generator, new ones for each client.
+    #[uniffi::constructor]
+    pub fn new(options: &str, entropy: Vec<u8>) -> Result<Self, ClientError> {
+        hopline::Client::from_text(options, &entropy).map(|client| Client(Mutex::new(client))).map_err(ClientError::refused)
+    }
+
+    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
+    pub fn start(&self, operation: &str, params: &str, options: &str) -> u32 {
+        self.lock().start_text(operation, params, options).0
+    }
+
+    /// What to do next. Drain it until it says wait.
+    pub fn poll(&self, unix_ms: i64, monotonic_ms: i64) -> Step {
+        self.lock().poll(at(unix_ms, monotonic_ms)).into()
+    }
+
+    /// The record of a Save is kept, or gone.
+    pub fn saved(&self, step: u32, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
+        self.answer(step, Outcome::Saved, at(unix_ms, monotonic_ms))
+    }
+
+    /// A Send was answered.
+    #[allow(clippy::too_many_arguments, reason = "one crossing an answer, and the hosts have argument names")]
+    pub fn respond(
+        &self,
+        step: u32,
+        status: u16,
+        headers: Vec<Header>,
+        body: &[u8],
+        truncated: bool,
+        unix_ms: i64,
+        monotonic_ms: i64,
+    ) -> Result<(), ClientError> {
+        let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
+        self.answer(step, Outcome::Response { status, headers: &headers, body, truncated }, at(unix_ms, monotonic_ms))
+    }
+
+    /// A Send was not answered, or it is not certain that the record of a Save is kept.
+    pub fn fail(&self, step: u32, kind: FailureKind, sent: Sent, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
+        self.answer(step, Outcome::Failed { kind, sent }, at(unix_ms, monotonic_ms))
+    }
+
+    /// Stops further sends of a command. Abort its request that is out, and say that it failed.
+    pub fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) {
+        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms));
+    }
+
+    /// The result of a command that completed, once.
+    pub fn take(&self, command: u32) -> Option<Taken> {
+        self.lock().take_text(command).map(Taken::from)
+    }
+
+    /// Takes records back from the store: JSON, `{"held":[record],"refused":[{"record","reason","message"}]}`.
+    /// `same_account` says that records under another key are of this account all the same.
+    pub fn restore(&self, records: Vec<Record>, same_account: bool) -> String {
+        self.lock().restore_text(records.into_iter().map(|record| (record.id, record.data)), same_account)
+    }
+
+    /// Goes on with what a record holds, as a command.
+    pub fn resume(&self, record: &str) -> u32 {
+        self.lock().resume(&RecordId(record.to_owned())).0
+    }
+
+    /// Goes on with all that can be resumed, each as a command.
+    pub fn resume_all(&self) -> Vec<u32> {
+        self.lock().resume_all().into_iter().map(|command| command.0).collect()
+    }
+
+    /// Closes a doubt by hand. Returns whether there was one.
+    pub fn settle(&self, record: &str, happened: bool) -> bool {
+        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
+        self.lock().settle(&RecordId(record.to_owned()), settlement)
+    }
+
+    /// Forgets a session or an accepted intent. Returns whether something was forgotten.
+    pub fn forget(&self, record: &str) -> bool {
+        self.lock().forget(&RecordId(record.to_owned()))
+    }
+
+    /// What the store holds, as a JSON list. Nothing is sent.
+    pub fn saved_list(&self) -> String {
+        self.lock().saved_text()
+    }
+
+    /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. Null
+    /// if this client does not follow the session.
+    pub fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> Result<Option<String>, ClientError> {
+        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(ClientError::refused)
+    }
+}
+
+#[cfg(test)]
+mod tests;

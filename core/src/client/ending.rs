@@ -1,10 +1,12 @@
 //! How a job ends: without effect, in doubt, or for good.
 
 use super::job::{Follow, On};
+use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, Happening, RecordId};
 use super::{Accepted, Client, Intent};
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Rule};
+use crate::wire::Facts;
 
 impl Client {
     /// Ends a call as its last judgement says.
@@ -65,9 +67,12 @@ impl Client {
 
     /// Ends a job for good. A record that is still there is deleted once the result was taken, unless it is what an
     /// accepted intent is remembered by.
-    pub(super) fn finish(&mut self, id: JobId, result: Result<Answered, Error>) {
+    pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         let at = self.clock.unix();
         let Some(mut job) = self.jobs.remove(&id) else { return };
+        if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
+            phase.get_or_insert(phase_of(Some(status), &job.watch.ends));
+        }
         job.go(On::End);
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));

@@ -1,0 +1,212 @@
+//! What crosses besides text and numbers. Whatever may hold a secret says so when it is printed, and not the secret.
+
+use std::fmt;
+
+pub use hopline::client::{FailureKind, Sent};
+use hopline::client::{TakenText, event_text};
+
+/// Why a Send has no response, or a Save no certainty.
+#[uniffi::remote(Enum)]
+pub enum FailureKind {
+    /// The host name has no address.
+    Dns,
+    /// No connection.
+    Connect,
+    /// No TLS session.
+    Tls,
+    /// No answer within the attempt's time.
+    Timeout,
+    /// The connection broke.
+    Closed,
+    /// The host gave it up, after a cancel or on its own.
+    Aborted,
+    /// The host came to it after `send_before`.
+    Late,
+    /// The store failed: the answer to a Save.
+    Store,
+    /// Anything else.
+    Other,
+}
+
+/// Whether a request that failed may have reached the service.
+#[uniffi::remote(Enum)]
+pub enum Sent {
+    /// Not one byte of it left: the failure is known to have come before.
+    Never,
+    /// Nobody knows.
+    Maybe,
+}
+
+/// A call that was refused: options that do not fit, or an answer to a step that waits for none. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
+pub enum ClientError {
+    /// The one reason there is.
+    #[error("{error}")]
+    Refused {
+        /// The error as JSON, as a command's is.
+        error: String,
+    },
+}
+
+impl ClientError {
+    pub(crate) fn refused(error: String) -> Self {
+        ClientError::Refused { error }
+    }
+}
+
+/// A header of a request or a response.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Display)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: [redacted]", self.name)
+    }
+}
+
+/// A record as the store holds it.
+#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
+pub struct Record {
+    /// Its name, which may be a file's.
+    pub id: String,
+    /// Its bytes, as the last Save gave them.
+    pub data: Vec<u8>,
+}
+
+/// A request to send. Turn off the HTTP client's own repeats and redirects.
+#[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Display)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// The headers, in the order to send them in.
+    pub headers: Vec<Header>,
+    /// The body; null for none.
+    pub body: Option<Vec<u8>>,
+    /// Give up this many milliseconds after the send began, and fail it by `Timeout`.
+    pub timeout_ms: u32,
+    /// Monotonic milliseconds. Whoever comes to it later fails it by `Late`, never sent.
+    pub send_before: i64,
+    /// Read no more than this many bytes of the answer's body; more is `truncated`.
+    pub max_body: u32,
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.url.split('?').next().unwrap_or_default())
+    }
+}
+
+/// What to do next.
+#[derive(Clone, PartialEq, Eq, uniffi::Enum)]
+pub enum Step {
+    /// Nothing until that monotonic time, or until something is started or answered.
+    Wait {
+        /// Milliseconds; null for no time at all.
+        until: Option<i64>,
+    },
+    /// Keep the record so that it survives a crash, or delete it, and say `saved` or `fail`.
+    Save {
+        /// To answer with.
+        id: u32,
+        /// Which record.
+        record: String,
+        /// Its new bytes; null deletes it.
+        data: Option<Vec<u8>>,
+    },
+    /// Send the request and say `respond` or `fail`.
+    Send {
+        /// To answer with.
+        id: u32,
+        /// For which command.
+        command: u32,
+        /// What to send.
+        request: Request,
+    },
+    /// The command has ended: take its result.
+    Completed {
+        /// Which command.
+        command: u32,
+    },
+    /// Progress, for people and metrics; nothing depends on it.
+    Notify {
+        /// The event as JSON.
+        event: String,
+    },
+}
+
+impl From<hopline::Step> for Step {
+    fn from(step: hopline::Step) -> Self {
+        match step {
+            hopline::Step::Wait { until } => Step::Wait { until },
+            hopline::Step::Save { id, record, data } => Step::Save { id: id.0, record: record.0, data },
+            hopline::Step::Send { id, command, request } => Step::Send { id: id.0, command: command.0, request: request.into() },
+            hopline::Step::Completed { command } => Step::Completed { command: command.0 },
+            hopline::Step::Notify(event) => Step::Notify { event: event_text(&event) },
+        }
+    }
+}
+
+impl From<hopline::wire::Request> for Request {
+    fn from(request: hopline::wire::Request) -> Self {
+        Request {
+            method: request.method.as_str().to_owned(),
+            url: request.url,
+            headers: request.headers.into_iter().map(|(name, value)| Header { name, value }).collect(),
+            body: Some(request.body).filter(|body| !body.is_empty()),
+            timeout_ms: request.timeout_ms,
+            send_before: request.send_before,
+            max_body: request.max_body,
+        }
+    }
+}
+
+/// What a command was answered with.
+#[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Display)]
+pub struct Answer {
+    /// The facts, as JSON.
+    pub facts: String,
+    /// The whole `data`, as the service wrote it. It may hold secrets.
+    pub raw: String,
+    /// Of a session: `pending`, `ready`, `ended` or `unknown`.
+    pub phase: Option<String>,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.facts)
+    }
+}
+
+/// What a command ended with.
+#[derive(Clone, PartialEq, Eq, uniffi::Enum)]
+pub enum Taken {
+    /// An answer.
+    Answered {
+        /// The answer.
+        answer: Answer,
+    },
+    /// An error.
+    Failed {
+        /// The error as JSON.
+        error: String,
+    },
+}
+
+impl From<Result<TakenText, String>> for Taken {
+    fn from(taken: Result<TakenText, String>) -> Self {
+        match taken {
+            Ok(TakenText { facts, raw, phase }) => Taken::Answered { answer: Answer { facts, raw, phase: phase.map(str::to_owned) } },
+            Err(error) => Taken::Failed { error },
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Drives the class as JavaScript does, on the machine that builds it.
+
+use super::*;
+
+const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
+const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"#;
+const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
+const NOW: f64 = 1_700_000_000_000.0;
+
+fn client(seed: u8) -> Client {
+    Client::new(OPTIONS, &[seed; 16]).expect("the options are sound")
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect(text)
+}
+
+/// The step, past what is told for people only.
+fn next(client: &mut Client) -> StepKind {
+    loop {
+        match client.poll(NOW, 0.5) {
+            StepKind::Notify => drop(json(&client.event().expect("has an event"))),
+            step => return step,
+        }
+    }
+}
+
+/// Saves what is to be saved first, and returns the record and the step of the send.
+fn until_send(client: &mut Client) -> ([String; 2], u32) {
+    assert_eq!(next(client), StepKind::Save, "a purchase is saved first");
+    let (step, record) = (client.id().expect("is answered"), client.record().expect("has a name"));
+    let data = client.data().expect("has a text");
+    assert_eq!(client.poll(NOW, 0.5), StepKind::Wait, "and waits for it");
+    client.saved(step, NOW, 0.5).expect("is answered once");
+    assert_eq!(next(client), StepKind::Send, "then it is sent");
+    ([record, data], client.id().expect("is answered"))
+}
+
+/// Drains until a command has completed; the store keeps what it is given.
+fn until_completed(client: &mut Client, command: u32) {
+    loop {
+        match next(client) {
+            StepKind::Save => client.saved(client.id().expect("is answered"), NOW, 0.5).expect("is answered once"),
+            StepKind::Completed if client.command() == Some(command) => return,
+            StepKind::Completed => {}
+            other => panic!("{command} does not complete: {other:?}"),
+        }
+    }
+}
+
+fn error(client: &mut Client, command: u32) -> serde_json::Value {
+    let taken = client.take(command).expect("has completed");
+    assert_eq!(taken[0], "failed");
+    json(&taken[1])
+}
+
+#[test]
+fn a_purchase_is_saved_sent_answered_and_taken_once() {
+    let mut client = client(7);
+    let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    assert_eq!(client.take(command), None);
+    let (_, step) = until_send(&mut client);
+    assert_eq!((client.method().as_deref(), client.url().as_deref()), (Some("POST"), Some("https://api.example/v1/sessions")));
+    assert_eq!(json(std::str::from_utf8(&client.body().expect("has a body")).expect("is text")), json(BUY));
+    assert!(pairs(&client.headers().expect("has headers")).any(|header| header == ("x-api-key", "canary")));
+    assert_eq!((client.command(), client.timeout_ms(), client.max_body()), (Some(command), Some(20_000), Some(8 << 20)));
+    assert!(client.send_before().is_some_and(|before| before > 0.0));
+    assert!(client.until().is_none() && client.record().is_none() && client.event().is_none());
+    client.respond(step, 202, vec!["content-type".into(), "application/json".into()], ACCEPTED, false, NOW, 0.5).expect("is answered once");
+    until_completed(&mut client, command);
+    let taken = client.take(command).expect("has completed");
+    assert_eq!((taken[0].as_str(), &json(&taken[1])["session_id"]), ("answered", &json("\"s-1\"")));
+    assert_eq!(taken[2], r#"{"session_id":"s-1","status":"creating"}"#);
+    assert_eq!(client.take(command), None, "a result is taken once");
+    assert_eq!(json(&client.saved_list())[0]["session_id"], "s-1");
+}
+
+#[test]
+fn what_is_seen_through_a_session_is_judged() {
+    let mut client = client(7);
+    client.start("open_session", BUY, "{}");
+    let (_, step) = until_send(&mut client);
+    client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0.5).expect("is answered once");
+    let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0.5);
+    assert_eq!(advice, Ok(Some(r#"{"verdict":"rotate","reason":"http_403"}"#.into())));
+    assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0.5), Ok(None));
+    assert!(client.observe("s-1", "\"nothing\"", NOW, 0.5).is_err());
+}
+
+#[test]
+fn a_misuse_and_options_that_do_not_fit_are_refused() {
+    let Refused(error) = Client::new("{}", &[7; 16]).map(drop).expect_err("has no base URL");
+    assert_eq!(json(&error)["field"], "base_url");
+    let mut client = client(7);
+    client.start("create_session", BUY, "{}");
+    let (_, step) = until_send(&mut client);
+    let Refused(error) = client.saved(step, NOW, 0.5).expect_err("a send is not saved");
+    assert_eq!(json(&error)["kind"], "misuse");
+    assert!(client.fail(step, "gone", "maybe", NOW, 0.5).is_err(), "is no word for it");
+    client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0.5).expect("is answered once");
+    assert!(client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0.5).is_err(), "and not twice");
+}
+
+#[test]
+fn what_is_cancelled_before_it_was_sent_had_no_effect() {
+    let mut client = client(7);
+    let command = client.start("create_session", BUY, "{}");
+    client.cancel(command, NOW, 0.5);
+    until_completed(&mut client, command);
+    let error = error(&mut client, command);
+    assert_eq!((&error["kind"], &error["effect"]), (&json("\"cancelled\""), &json("\"none\"")));
+}
+
+#[test]
+fn a_purchase_in_doubt_survives_and_is_settled() {
+    let mut first = client(7);
+    let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let ([record, data], step) = until_send(&mut first);
+    first.cancel(command, NOW, 0.5);
+    first.fail(step, "aborted", "maybe", NOW, 0.5).expect("is answered once");
+    until_completed(&mut first, command);
+    assert_eq!(error(&mut first, command)["effect"], "unknown");
+
+    let mut second = client(8);
+    let restored = json(&second.restore(vec![record.clone(), data.clone(), "00-r1".into(), "[]".into()], false));
+    assert_eq!(restored["held"], serde_json::json!([record]));
+    assert_eq!(restored["refused"][0]["reason"], "damaged");
+    let saved = json(&second.saved_list());
+    assert_eq!((&saved[0]["intent"], &saved[0]["holds"]), (&json("\"job-17\""), &json("\"in_doubt\"")));
+    assert_eq!(second.resume_all().len(), 1);
+    assert_eq!((next(&mut second), second.method().as_deref()), (StepKind::Send, Some("GET")), "the service's time comes first");
+    assert!(!second.forget(record.clone()), "what is in doubt stays");
+
+    let mut third = client(9);
+    third.restore(vec![record.clone(), data], false);
+    assert!(third.settle(record.clone(), false) && !third.settle(record.clone(), false));
+    assert_eq!((next(&mut third), third.data()), (StepKind::Save, None), "its record goes");
+    let misuse = third.resume(record);
+    assert_eq!(error(&mut third, misuse)["kind"], "misuse");
+}

@@ -1,0 +1,5 @@
+//! Prints each host's types and clients from the table, so that a new entry appears in every host by itself.
+//!
+//! [`model`] walks the descriptors once; each host has a printer of its own.
+
+pub mod model;

@@ -1,0 +1,138 @@
+//! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
+
+use hopline::contract::{Endpoint, Record, Shape, Words, endpoints};
+
+/// A type to print.
+#[derive(Debug, Clone, Copy)]
+pub enum Type {
+    /// An object: the parameters of a request, or a part of an answer.
+    Record(&'static Record),
+    /// A list of words.
+    Words(&'static Words),
+}
+
+impl Type {
+    /// Its name, in upper camel case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Record(record) => record.name,
+            Type::Words(words) => words.name,
+        }
+    }
+}
+
+/// The types of all answers, each after those that it is made of. Types of requests that are no answers too are not
+/// among them, but the words that requests use are.
+pub fn types() -> Vec<Type> {
+    let mut found = Vec::new();
+    for endpoint in endpoints() {
+        for field in endpoint.request.fields {
+            collect(field.shape, &mut found);
+        }
+        collect(endpoint.response, &mut found);
+    }
+    found
+}
+
+fn collect(shape: Shape, found: &mut Vec<Type>) {
+    let new = match shape {
+        Shape::List(item) => return collect(*item, found),
+        Shape::Word(words) => Type::Words(words),
+        Shape::Record(record) => {
+            record.fields.iter().for_each(|field| collect(field.shape, found));
+            Type::Record(record)
+        }
+        _ => return,
+    };
+    if !found.iter().any(|known| known.name() == new.name()) {
+        found.push(new);
+    }
+}
+
+/// The lines of a description, without the space that follows `///`.
+pub fn lines(doc: &str) -> impl Iterator<Item = &str> {
+    doc.lines().map(str::trim)
+}
+
+/// An operation's name as `camelCase`.
+pub fn camel(snake: &str) -> String {
+    let mut upper = false;
+    let mut out = String::new();
+    for letter in snake.chars() {
+        match letter {
+            '_' => upper = true,
+            _ if std::mem::take(&mut upper) => out.extend(letter.to_uppercase()),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The documentation of an endpoint, with what every host says of it: whether it costs money, and how it is repeated.
+pub fn about(endpoint: &Endpoint) -> Vec<String> {
+    let mut said: Vec<String> = lines(endpoint.doc).map(str::to_owned).collect();
+    said.push(String::new());
+    said.push(format!("`{} {}`{}", endpoint.method.as_str(), endpoint.path, if endpoint.paid { "; it can charge money." } else { "." }));
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn every_name_means_one_type() {
+        let mut known: BTreeMap<&str, String> = BTreeMap::new();
+        let mut check = |name: &'static str, shape: String| {
+            let first = known.entry(name).or_insert_with(|| shape.clone());
+            assert_eq!(*first, shape, "two types are called {name}");
+        };
+        fn walk(shape: Shape, check: &mut impl FnMut(&'static str, String)) {
+            match shape {
+                Shape::List(item) => walk(*item, check),
+                Shape::Word(words) => check(words.name, format!("{words:?}")),
+                Shape::Record(record) => {
+                    check(record.name, format!("{record:?}"));
+                    record.fields.iter().for_each(|field| walk(field.shape, check));
+                }
+                _ => {}
+            }
+        }
+        for endpoint in endpoints() {
+            walk(Shape::Record(endpoint.request), &mut check);
+            walk(endpoint.response, &mut check);
+        }
+    }
+
+    #[test]
+    fn a_type_comes_after_what_it_is_made_of() {
+        let names: Vec<&str> = types().into_iter().map(Type::name).collect();
+        let at = |name: &str| names.iter().position(|known| *known == name).unwrap_or_else(|| panic!("{name} is missing"));
+        assert!(at("Product") < at("ProductList") && at("Proxy") < at("Session") && at("SessionStatus") < at("Session"));
+    }
+
+    #[test]
+    fn names_change_their_casing_and_nothing_else() {
+        assert_eq!(camel("list_public_products"), "listPublicProducts");
+        assert_eq!(camel("balance"), "balance");
+    }
+
+    #[test]
+    fn everything_public_is_documented() {
+        for endpoint in endpoints() {
+            assert!(!endpoint.doc.trim().is_empty(), "{}", endpoint.name);
+            for field in endpoint.request.fields {
+                assert!(!field.doc.trim().is_empty(), "{}.{}", endpoint.request.name, field.name);
+            }
+        }
+        for found in types() {
+            let undocumented = match found {
+                Type::Record(record) => record.doc.trim().is_empty() || record.fields.iter().any(|field| field.doc.trim().is_empty()),
+                Type::Words(words) => words.doc.trim().is_empty() || words.words.iter().any(|word| word.doc.trim().is_empty()),
+            };
+            assert!(!undocumented, "{}", found.name());
+        }
+    }
+}

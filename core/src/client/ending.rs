@@ -41,6 +41,9 @@ impl Client {
             self.finish(id, Err(error));
             return self.save(&record, None, None);
         }
+        if let Some(at) = job.timer.take() {
+            self.timers.remove(&(at, id));
+        }
         let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
         job.last = Some((judgement, error));
         job.go(On::Refuse);
@@ -51,6 +54,9 @@ impl Client {
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(at) = job.timer.take() {
+            self.timers.remove(&(at, id));
+        }
         job.go(On::Doubt);
         job.doubt_since.get_or_insert(unix);
         let record = job.record.clone();

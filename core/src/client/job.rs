@@ -161,6 +161,15 @@ pub(super) struct Job {
     pub(super) doubt_since: Option<Millis>,
 }
 
+/// A send beyond the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Grace {
+    #[default]
+    Unused,
+    Granted,
+    Used,
+}
+
 /// What a job has spent since it was started or resumed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
@@ -179,8 +188,8 @@ pub(super) struct Tally {
     pub(super) conflict_since: Option<Millis>,
     /// Milliseconds spent on conflicts, which the window does not count.
     pub(super) conflict_wait: Millis,
-    /// Whether the send that is granted after the host slept was used.
-    pub(super) grace: bool,
+    /// The one send that is granted when the window ran out while the host slept.
+    pub(super) grace: Grace,
 }
 
 impl Job {

@@ -55,5 +55,10 @@ impl Client {
 }
 
 fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
-    SavedSession { id: id.to_owned(), session_type: tracked.session_type.clone(), status: tracked.status.clone() }
+    SavedSession {
+        id: id.to_owned(),
+        session_type: tracked.session_type.clone(),
+        status: tracked.status.clone(),
+        credentials: tracked.credentials,
+    }
 }

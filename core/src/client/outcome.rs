@@ -1,7 +1,7 @@
 //! What came of a send: classified, judged, and sent again or ended.
 
 use super::Client;
-use super::job::{On, State};
+use super::job::{Grace, On, State};
 use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
@@ -73,12 +73,13 @@ impl Client {
             (None, None) => return,
         };
         let asked = Asked::new(job.endpoint, job.policy.retry_paid, rules);
-        let judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
+        let mut judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
         let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
         if let Some(answer) = answer {
             fill(&mut error, answer, self.key.as_ref(), unix);
         }
-        if job.ledger.given && judgement.again == Again::No && matches!(error.status, Some(500 | 502 | 504)) {
+        if judgement.again == Again::NewKey && job.ledger.given {
+            judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
         }
         if job.endpoint.name == "terminate_session" && open_before && error.code.as_deref() == Some("SESSION_NOT_FOUND") {
@@ -129,12 +130,14 @@ impl Client {
                 let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
                 let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
-                let grace = slept && job.endpoint.safety == Safety::Keyed && !tally.grace;
+                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused;
                 if tally.counted >= policy.attempts || (over && !grace) {
                     return None;
                 }
                 let taken = self.quota.take(throttled)?;
-                tally.grace |= over;
+                if over {
+                    tally.grace = Grace::Granted;
+                }
                 tally.taken += taken;
                 Some(delay)
             }

@@ -93,6 +93,9 @@ pub(super) struct SavedSession {
     pub(super) session_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<String>,
+    /// Whether its username and password are wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) credentials: bool,
 }
 
 /// What an accepted intent is remembered by.

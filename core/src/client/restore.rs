@@ -8,8 +8,8 @@ use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
 use super::record::{BadRecord, Data, SavedCall};
-use super::session::{Tracked, phase_of};
-use super::types::{CommandId, Millis, Phase, Record, RecordId};
+use super::session::Tracked;
+use super::types::{CommandId, Millis, Record, RecordId};
 use super::{Accepted, Client, Intent};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::Built;
@@ -122,6 +122,7 @@ impl Client {
                 record: Some(record.clone()),
                 session_type: session.session_type.clone(),
                 status: session.status.clone(),
+                credentials: session.credentials,
                 intent: intent.clone(),
                 changing: self.sessions.get(&session.id).and_then(|known| known.changing),
                 ..Tracked::default()
@@ -234,8 +235,8 @@ impl Client {
         }
         let session = self.sessions.iter().find(|(_, tracked)| tracked.record.as_ref() == Some(record)).map(|(id, _)| id.clone());
         if let Some(session) = session {
-            let active = self.sessions.get(&session).is_some_and(|tracked| phase_of(tracked.status.as_deref(), &[]) == Phase::Ready);
-            let ticket = self.wait_session(&session, CallOptions { credentials: active, ..CallOptions::default() });
+            let credentials = self.sessions.get(&session).is_some_and(|tracked| tracked.credentials);
+            let ticket = self.wait_session(&session, CallOptions { credentials, ..CallOptions::default() });
             return ticket.command;
         }
         let error = Error::new(Kind::Misuse, Effect::None, "resume", "no such record is held", Advice::Nothing);

@@ -1,6 +1,6 @@
 //! Getting a request out: due, young enough, saved, sent.
 
-use super::job::{Age, Job, On, State};
+use super::job::{Age, Grace, Job, On, State};
 use super::store::JobId;
 use super::types::{Millis, Step};
 use super::{Client, CommandId, Pending};
@@ -53,11 +53,13 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
             let over = now > started.saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
-            let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && !job.tally.grace;
-            if over && !slept {
+            let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && job.tally.grace == Grace::Unused;
+            if over && !slept && job.tally.grace != Grace::Granted {
                 return self.conclude(id, judgement, error);
             }
-            job.tally.grace |= over;
+            if over {
+                job.tally.grace = Grace::Used;
+            }
         }
         if self.key_too_old(id, elapsed) {
             return;

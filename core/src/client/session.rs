@@ -21,6 +21,8 @@ pub(super) struct Tracked {
     pub(super) status: Option<String>,
     /// Whether a read has shown it.
     pub(super) seen: bool,
+    /// Whether its username and password are wanted.
+    pub(super) credentials: bool,
     /// The job that changes it.
     pub(super) changing: Option<JobId>,
     /// The intent it was bought under, and what tells its request from another.
@@ -68,7 +70,8 @@ pub(super) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
         Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
         Some("creating") => Phase::Pending,
         Some("active") => Phase::Ready,
-        Some("expired") => Phase::Ended,
+        // `terminated` is our own word for a session that this client has ended.
+        Some("expired" | "terminated") => Phase::Ended,
         // NOT SHOWN: any other status. Waiting goes on, and the caller is told.
         _ => Phase::Unknown,
     }

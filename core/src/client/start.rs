@@ -3,7 +3,7 @@
 use super::entropy::digest;
 use super::job::{Follow, Job, On, State};
 use super::options::CallOptions;
-use super::session::{OpenSession, forbidden};
+use super::session::{OpenSession, forbidden, phase_of};
 use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, Ticket};
 use super::{Accepted, Client, Command, Intent};
@@ -221,21 +221,16 @@ impl Client {
         }
     }
 
-    /// Returns an accepted intent: its session is read again, its facts are given.
+    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered.
     fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
-        let reads = accepted.opened || (accepted.raw.is_none() && accepted.operation == CreateSession::ENDPOINT.name);
-        match (accepted.facts.session_id.clone(), accepted.facts.status.as_deref()) {
-            (Some(session), status) if reads && status != Some("terminated") => self.begin_watch(command, session, options),
-            (Some(session), Some(_)) if accepted.raw.is_none() => {
-                let raw = serde_json::to_string(&accepted.facts).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
-                let facts = crate::wire::Facts { session_id: Some(session), ..accepted.facts };
-                self.complete(command, Ok(Answered { facts, raw, phase: Some(super::Phase::Ended) }), Vec::new());
-            }
-            _ => {
-                let raw = accepted.raw.unwrap_or_default();
-                self.complete(command, Ok(Answered { facts: accepted.facts, raw, phase: None }), Vec::new());
-            }
+        if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
+            return self.begin_watch(command, session.clone(), options);
         }
+        let facts = accepted.facts;
+        let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
+        // The body is not kept over a crash; the facts are, and they have its members' names.
+        let raw = accepted.raw.or_else(|| serde_json::to_string(&facts).ok()?.parse().ok()).unwrap_or_default();
+        self.complete(command, Ok(Answered { facts, raw, phase }), Vec::new());
     }
 
     /// A command that ended before it began.

@@ -34,6 +34,7 @@ impl Client {
             record: job.record.take(),
             session_type: answered.facts.session_type.clone().or(bought_type),
             status: answered.facts.status.clone(),
+            credentials: job.watch.credentials,
             changing: Some(id),
             intent: job.intent.clone().map(|intent| (intent, job.fingerprint.clone())),
             ..Tracked::default()

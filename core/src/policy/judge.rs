@@ -97,7 +97,7 @@ pub(crate) enum Again {
     Throttled,
     /// The same, on the slow schedule of conflicts.
     AwaitEarlier,
-    /// After a backoff, with a new key.
+    /// After a backoff, with a new key, unless the caller gave the old one.
     NewKey,
 }
 
@@ -149,8 +149,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
             if replay && asked.safety == Safety::Keyed {
                 // The 429 itself was stored for the key, so the key can do nothing any more.
                 ledger.unanswered = false;
-                let again = if ledger.given { Again::No } else { Again::NewKey };
-                return ending(asked, ledger, again, Kind::Unavailable, row.advice);
+                return ending(asked, ledger, Again::NewKey, Kind::Unavailable, row.advice);
             }
             let mut end = ending(asked, ledger, Again::Throttled, Kind::Unavailable, row.advice);
             if asked.safety == Safety::Keyed {
@@ -176,7 +175,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
             };
             ledger.may_have_sold |= asked.paid || matches!(asked.safety, Safety::AtMostOnce | Safety::Idempotent);
             let again = match asked.safety {
-                Safety::Keyed if may_repeat && !ledger.given => Again::NewKey,
+                Safety::Keyed if may_repeat => Again::NewKey,
                 Safety::Safe | Safety::Idempotent => Again::Same,
                 _ => Again::No,
             };
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_429_gives_way_to_a_new_key_unless_the_caller_gave_it() {
+    fn a_stored_429_settles_its_key() {
         let limit = Outcome::Failure { code: "RATE_LIMIT_EXCEEDED", status: 429 };
         let mut ledger = fresh();
         assert_eq!(judge(asked(Safety::Keyed, true), &mut ledger, limit, Some("r")).again, Again::Throttled);
@@ -271,7 +270,7 @@ mod tests {
         let mut given = Ledger::new(Some("mine".into()), true);
         judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
         let end = judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
-        assert_eq!((end.again, end.kind, end.effect), (Again::No, Kind::Unavailable, Effect::None));
+        assert_eq!((end.kind, end.effect), (Kind::Unavailable, Effect::None));
     }
 
     #[test]

@@ -1,1 +1,3 @@
-//! hopline-host-rust
+//! How the Rust host is tested: the runner of the vectors that every host shares.
+
+pub mod vectors;

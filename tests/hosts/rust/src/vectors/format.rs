@@ -1,0 +1,129 @@
+//! The format, as types that take nothing they do not know.
+
+use hopline::client::Now;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::steps::*;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    about: String,
+    source: String,
+    pub(super) cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) entropy: Option<String>,
+    #[serde(default)]
+    pub(super) client: Map<String, Value>,
+    pub(super) now: Option<Now>,
+    /// The error that creating the client is to end with.
+    pub(super) refused: Option<Value>,
+    #[serde(default)]
+    pub(super) script: Vec<Value>,
+}
+
+impl File {
+    pub(super) fn read(text: &str) -> Result<File, String> {
+        let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if file.about.trim().is_empty() || file.source.trim().is_empty() {
+            return Err("`about` and `source` must say something".to_owned());
+        }
+        Ok(file)
+    }
+}
+
+/// A step of a script: one verb and the members that belong to it.
+#[derive(Debug)]
+pub(super) enum Verb {
+    Start(Start),
+    Save(Save),
+    Delete(Delete),
+    Send(Box<Send>),
+    Resolve(Resolve),
+    Wait(Bounds),
+    Sleep(Bounds),
+    Advance(Shift),
+    Completed(String),
+    Complete(Complete),
+    Take(Take),
+    Notify(Value),
+    Cancel(String),
+    Crash(Crash),
+    Put(Put),
+    Restore(Restore),
+    Resume(Resume),
+    ResumeAll(Vec<String>),
+    Settle(Settle),
+    Forget(Forget),
+    Saved(Vec<Value>),
+    Observe(Observe),
+}
+
+macro_rules! verbs {
+    ($step:ident, $verb:ident; whole: $($name:literal => $variant:ident),*; value: $($plain:literal => $bare:ident),*) => {
+        match $verb {
+            $($name => serde_json::from_value($step).map(Verb::$variant),)*
+            $($plain => only($step, $plain).and_then(serde_json::from_value).map(Verb::$bare),)*
+            _ => unreachable!("the list of verbs is complete"),
+        }
+    };
+}
+
+const VERBS: [&str; 22] = [
+    "start",
+    "save",
+    "delete",
+    "send",
+    "resolve",
+    "wait",
+    "sleep",
+    "advance",
+    "completed",
+    "complete",
+    "take",
+    "notify",
+    "cancel",
+    "crash",
+    "put",
+    "restore",
+    "resume",
+    "resume_all",
+    "settle",
+    "forget",
+    "saved",
+    "observe",
+];
+
+impl Verb {
+    /// Reads a step; returns its verb's name with it.
+    pub(super) fn read(step: &Value) -> Result<(&'static str, Verb), String> {
+        let members = step.as_object().ok_or("a step is an object")?;
+        let mut found = VERBS.into_iter().filter(|verb| members.contains_key(*verb));
+        let (Some(verb), None) = (found.next(), found.next()) else {
+            let names: Vec<&String> = members.keys().collect();
+            return Err(format!("a step has one verb, and this has the members {names:?}"));
+        };
+        let step = step.clone();
+        let read = verbs!(step, verb;
+            whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
+                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "settle" => Settle, "forget" => Forget,
+                "observe" => Observe;
+            value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
+                "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
+        read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))
+    }
+}
+
+/// The value of the only member.
+fn only(step: Value, verb: &str) -> Result<Value, serde_json::Error> {
+    match step {
+        Value::Object(mut members) if members.len() == 1 => Ok(members.remove(verb).unwrap_or_default()),
+        _ => Err(serde::de::Error::custom(format!("`{verb}` has no other members beside it"))),
+    }
+}

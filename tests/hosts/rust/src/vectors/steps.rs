@@ -1,0 +1,217 @@
+//! What belongs to each verb of a script.
+
+use std::collections::BTreeMap;
+
+use hopline::client::{FailureKind, Seen, Sent, Settlement};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Start {
+    pub(super) start: String,
+    pub(super) operation: String,
+    pub(super) params: Option<Value>,
+    pub(super) params_text: Option<String>,
+    #[serde(default)]
+    pub(super) options: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Save {
+    pub(super) save: String,
+    pub(super) has: Option<Value>,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Delete {
+    pub(super) delete: String,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+/// What the store says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    Saved,
+    Failed,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Send {
+    pub(super) send: String,
+    pub(super) r#for: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Option<String>>,
+    pub(super) key: Option<String>,
+    pub(super) body: Option<Value>,
+    pub(super) body_text: Option<String>,
+    pub(super) timeout_ms: Option<u32>,
+    pub(super) max_body: Option<u32>,
+    /// Milliseconds from now until `send_before`.
+    pub(super) within: Option<Range>,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Answer>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Resolve {
+    pub(super) resolve: String,
+    pub(super) answer: Either,
+    #[serde(default)]
+    pub(super) misuse: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Either {
+    Store(Word),
+    Http(Box<Answer>),
+}
+
+/// What comes of a send: one of `ok`, `error`, `text`, `hex` and `failed`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    pub(super) status: Option<u16>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) ok: Option<Value>,
+    pub(super) error: Option<Value>,
+    pub(super) meta: Option<Value>,
+    pub(super) text: Option<String>,
+    pub(super) repeat: Option<usize>,
+    pub(super) hex: Option<String>,
+    #[serde(default)]
+    pub(super) truncated: bool,
+    pub(super) failed: Option<FailureKind>,
+    pub(super) sent: Option<Sent>,
+}
+
+/// Milliseconds: a number, or no less and no more than two numbers.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub(super) enum Range {
+    Exactly(i64),
+    Between { min: i64, max: i64 },
+}
+
+impl Range {
+    pub(super) fn holds(self, number: i64) -> bool {
+        match self {
+            Range::Exactly(expected) => number == expected,
+            Range::Between { min, max } => (min..=max).contains(&number),
+        }
+    }
+}
+
+/// How long the client waits; null for no time at all.
+pub(super) type Bounds = Option<Range>;
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub(super) enum Shift {
+    Both(i64),
+    Each { unix: i64, monotonic: i64 },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Complete {
+    pub(super) complete: String,
+    pub(super) ok: Option<Success>,
+    pub(super) error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Take {
+    pub(super) take: String,
+    pub(super) ok: Option<Success>,
+    pub(super) error: Option<Value>,
+    /// There is nothing to take.
+    #[serde(default)]
+    pub(super) nothing: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Success {
+    pub(super) facts: Option<Value>,
+    pub(super) raw: Option<Value>,
+    pub(super) raw_text: Option<String>,
+    pub(super) phase: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Crash {
+    pub(super) entropy: Option<String>,
+    #[serde(default)]
+    pub(super) client: Map<String, Value>,
+    /// Records whose last Save was not answered `saved`, and which are on the disk all the same.
+    #[serde(default)]
+    pub(super) also: Vec<String>,
+    pub(super) after: Option<Shift>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Put {
+    pub(super) put: String,
+    pub(super) text: Option<String>,
+    pub(super) change: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Restore {
+    pub(super) restore: Vec<String>,
+    #[serde(default)]
+    pub(super) same_account: bool,
+    /// Records that are refused, each with a part of the reason.
+    #[serde(default)]
+    pub(super) refused: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Resume {
+    pub(super) resume: String,
+    pub(super) r#as: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settle {
+    pub(super) settle: String,
+    pub(super) r#as: Settlement,
+    /// Whether there was a doubt to settle; true where it is left out.
+    pub(super) done: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Forget {
+    pub(super) forget: String,
+    /// Whether there was something to forget; true where it is left out.
+    pub(super) done: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Observe {
+    pub(super) observe: String,
+    pub(super) seen: Seen,
+    /// `keep`, `rotate`, `unsure`, or null for a session that the client does not follow.
+    pub(super) verdict: Option<String>,
+    /// Of `rotate`.
+    pub(super) reason: Option<String>,
+}

@@ -1,7 +1,7 @@
 //! The address of an API, checked once.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A base URL: scheme, host, and a path that already holds the version segment.
@@ -49,7 +49,7 @@ impl BaseUrl {
         let host = authority.host();
         // `http` takes any text after the colon; a port that is no number would only fail later, in the host.
         let port = authority.as_str().strip_prefix(host).unwrap_or_default();
-        if host.is_empty() || !(port.is_empty() || authority.port_u16().is_some()) {
+        if !is_plain(host) || !(port.is_empty() || authority.port_u16().is_some()) {
             return Err(BadBaseUrl::NotAbsolute);
         }
         if uri.path().split('/').any(|segment| matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")) {
@@ -74,6 +74,18 @@ impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether every client reads the host alike: a name of ordinary letters, or an address in its usual form. Browsers take
+/// `0x7f.1` for an address and others for a name.
+fn is_plain(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().is_ok();
+    }
+    let letters = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
+    let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.to_ascii_lowercase().starts_with("0x");
+    letters && (host.parse::<Ipv4Addr>().is_ok() || !number)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -101,6 +113,9 @@ mod tests {
         assert_eq!(refusal(""), Some(BadBaseUrl::NotAbsolute));
         assert_eq!(refusal("https://"), Some(BadBaseUrl::NotAbsolute));
         assert_eq!(refusal("https://host:port/v1"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://0x7f.1/v1"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://127.1/v1"), Some(BadBaseUrl::NotAbsolute));
+        assert_eq!(refusal("https://a%2fb/v1"), Some(BadBaseUrl::NotAbsolute));
         assert_eq!(refusal("https://user:canary@host/v1"), Some(BadBaseUrl::UserInfo));
         assert_eq!(refusal("https://host/v1?x=1"), Some(BadBaseUrl::Extra));
         assert_eq!(refusal("https://host/v1#x"), Some(BadBaseUrl::Extra));

@@ -51,8 +51,8 @@ impl Host for Http {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Redirects and statuses are Hopline's to judge; ureq repeats nothing by itself.
-    let agent = ureq::Agent::config_builder().max_redirects(0).http_status_as_error(false).build().new_agent();
+    // Redirects and statuses are Hopline's to judge, and ureq repeats nothing by itself.
+    let agent = ureq::Agent::config_builder().max_redirects(0).proxy(None).http_status_as_error(false).build().new_agent();
     let mut http = Http(agent, Instant::now());
     let mut entropy = [0; 16];
     getrandom::fill(&mut entropy)?;

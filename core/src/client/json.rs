@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
 use super::record::BadRecord;
-use super::types::{CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
+use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
 use super::{Client, Seen, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -117,6 +117,14 @@ impl Client {
             Verdict::Unsure(why) => text(&Told::Unsure { why }),
         }))
     }
+}
+
+/// The error, as JSON, for an answer that does not fit the type that a host has for it; `place` says where.
+pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> String {
+    let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
+    let facts = serde_json::from_str(&taken.facts).unwrap_or_default();
+    let raw = taken.raw.parse().unwrap_or_default();
+    error_text(&super::misfit(operation, Answered { facts, raw, phase: None }, place))
 }
 
 /// An event as JSON.

@@ -239,17 +239,7 @@ impl Client {
         Some(result.and_then(|answered| {
             O::read(answered).map_err(|misfit| {
                 let (answered, error) = *misfit;
-                let effect = match crate::contract::endpoint(operation) {
-                    Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
-                    _ => Effect::Done,
-                };
-                let what = format!("the answer does not fit its type at line {} column {}", error.line(), error.column());
-                Error {
-                    session_id: answered.facts.session_id.clone(),
-                    request_id: answered.facts.request_id.clone(),
-                    raw: Some(answered.raw),
-                    ..Error::new(Kind::Decode, effect, operation, what, Advice::ReadRaw)
-                }
+                self::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
             })
         }))
     }
@@ -340,5 +330,19 @@ impl Client {
             let event = Event { command: job.waiting.first().copied(), operation: job.endpoint.name, intent: job.intent.clone(), what };
             self.steps.push_back(Step::Notify(event));
         }
+    }
+}
+
+/// The error for an answer that does not fit its type, and where.
+fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
+    let effect = match crate::contract::endpoint(operation) {
+        Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
+        _ => Effect::Done,
+    };
+    Error {
+        session_id: answered.facts.session_id,
+        request_id: answered.facts.request_id,
+        raw: Some(answered.raw),
+        ..Error::new(Kind::Decode, effect, operation, format!("the answer does not fit its type at {place}"), Advice::ReadRaw)
     }
 }

@@ -40,11 +40,12 @@ impl Client {
             return self.session_read(id, answer, outcome);
         }
         match (answer, outcome) {
-            (Some(Answer { verdict: Verdict::Success(data), request_id, .. }), _) => {
+            (Some(Answer { verdict: Verdict::Success(data), request_id, status, .. }), _) => {
                 job.ledger.unanswered = false;
                 self.quota.refund(job.tally.taken);
                 let facts = Facts::of(data.text(), request_id.as_deref());
-                self.accepted(id, Answered { facts, raw: data, phase: None });
+                let attempts = job.tally.attempts;
+                self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
             (None, Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never }) if job.tally.late < MAX_LATE && !job.cancelled => {

@@ -176,7 +176,7 @@ impl Client {
         let session = job.session.clone().unwrap_or_default();
         if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
             let facts = Facts { session_id: Some(session), request_id: error.request_id, ..Facts::default() };
-            return self.gone(id, Answered { facts, raw: Json::default(), phase: Some(Phase::Ended) });
+            return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;

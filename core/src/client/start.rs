@@ -230,7 +230,7 @@ impl Client {
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
         // The body is not kept over a crash; the facts are, and they have its members' names.
         let raw = accepted.raw.or_else(|| serde_json::to_string(&facts).ok()?.parse().ok()).unwrap_or_default();
-        self.complete(command, Ok(Answered { facts, raw, phase }), Vec::new());
+        self.complete(command, Ok(Answered { raw, phase, ..Answered::of(facts) }), Vec::new());
     }
 
     /// A command that ended before it began.

@@ -171,6 +171,17 @@ pub struct Answered {
     pub raw: Json,
     /// Of a session: where it is.
     pub phase: Option<Phase>,
+    /// The HTTP status that it came with; none where it was not asked for now.
+    pub http_status: Option<u16>,
+    /// Sends so far.
+    pub attempts: u32,
+}
+
+impl Answered {
+    /// What is known without a response.
+    pub(super) fn of(facts: Facts) -> Self {
+        Answered { facts, raw: Json::default(), phase: None, http_status: None, attempts: 0 }
+    }
 }
 
 /// The typed answer of an operation, with everything it came with.

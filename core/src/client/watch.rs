@@ -91,8 +91,9 @@ impl Client {
     /// What a read of the session brought.
     pub(super) fn session_read(&mut self, id: JobId, answer: Option<Answer>, outcome: Outcome<'_>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        if let Some(Answer { verdict: Verdict::Success(raw), request_id, .. }) = &answer {
-            let answered = Answered { facts: Facts::of(raw.text(), request_id.as_deref()), raw: raw.clone(), phase: None };
+        if let Some(Answer { verdict: Verdict::Success(raw), request_id, status, .. }) = &answer {
+            let facts = Facts::of(raw.text(), request_id.as_deref());
+            let answered = Answered { raw: raw.clone(), http_status: Some(*status), attempts: job.tally.attempts, ..Answered::of(facts) };
             job.watch.failures = 0;
             if job.cancelled {
                 self.learn_of(id, &answered.facts);
@@ -182,7 +183,7 @@ impl Client {
         }
         if follow == Follow::UntilGone && missing {
             let facts = Facts { session_id: job.session.clone(), ..Facts::default() };
-            return self.gone(id, Answered { facts, raw: Json::default(), phase: Some(Phase::Ended) });
+            return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }
         if job.cancelled {
             return self.end_cancelled_watch(id);
@@ -201,7 +202,7 @@ impl Client {
                 let session = job.session.clone().unwrap_or_default();
                 let (facts, raw) = self.known(&session);
                 let phase = phase_of(facts.status.as_deref(), &[]);
-                self.finish(id, Ok(Answered { facts, raw, phase: Some(phase) }));
+                self.finish(id, Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }));
             }
             Follow::UntilGone => self.doubt(id, Error { kind: Kind::InDoubt, advice: Advice::Resume, ..error }),
             _ => {

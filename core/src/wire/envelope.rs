@@ -15,6 +15,9 @@ const KEPT_TEXT: usize = 2048;
 /// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
 const KEPT_WORD: usize = 1024;
 
+/// The deepest nesting of a body. serde_json, Python and others stop at about this depth.
+const MAX_DEPTH: u32 = 100;
+
 /// What came back over HTTP, before anything is known of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Body<'a> {
@@ -160,7 +163,8 @@ pub(crate) fn classify(body: Body<'_>, now_unix: Millis) -> Answer {
         retry_after: header("retry-after").and_then(|text| time::retry_after(text, date, now_unix)),
         server_time: date,
     };
-    let readable = !body.truncated && content_type.is_none_or(media_type::is_json) && !(300..400).contains(&body.status);
+    let readable =
+        !body.truncated && is_shallow(body.bytes) && content_type.is_none_or(media_type::is_json) && !(300..400).contains(&body.status);
     let envelope = readable.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
     let verdict = envelope.as_ref().and_then(|envelope| match envelope.success {
         true => Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from))),
@@ -178,6 +182,23 @@ pub(crate) fn classify(body: Body<'_>, now_unix: Millis) -> Answer {
     answer.server_time = date.or_else(|| time::date_time(&meta.and_then(|meta| member(meta, "timestamp"))?));
     answer.verdict = verdict;
     answer
+}
+
+/// Whether a body is nested no deeper than any JSON reader takes. Hosts read `data` themselves, and what one of them can't
+/// read must not be a success in another.
+fn is_shallow(bytes: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_u32, false, false);
+    bytes.iter().all(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth <= MAX_DEPTH
+    })
 }
 
 fn failure(error: &RawValue) -> Option<Failure> {
@@ -266,6 +287,15 @@ mod tests {
             let Verdict::NoEnvelope { text, .. } = answer.verdict else { panic!("{:?}", answer) };
             assert!(answer.status == 502 && text.len() <= KEPT_TEXT);
         }
+    }
+
+    #[test]
+    fn an_envelope_that_is_nested_too_deeply_is_none() {
+        let nested = |depth: usize| format!(r#"{{"success":true,"data":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert!(matches!(read(200, &[], nested(99).as_bytes()).verdict, Verdict::Success(_)));
+        assert!(matches!(read(200, &[], nested(100).as_bytes()).verdict, Verdict::NoEnvelope { .. }));
+        let text = format!(r#"{{"success":true,"data":"\"{}"}}"#, "[".repeat(500));
+        assert!(matches!(read(200, &[], text.as_bytes()).verdict, Verdict::Success(_)));
     }
 
     #[test]

@@ -45,12 +45,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(
-    Arguments {
-        options,
-        with_parent,
-    }: Arguments,
-) -> std::io::Result<()> {
+async fn run(Arguments { options, with_parent }: Arguments) -> std::io::Result<()> {
     let running = serve(options).await?;
     // Listened for before the line is out, since its reader may tell the sandbox to end at once.
     let ended = end_signal()?;
@@ -105,10 +100,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
     }
     let mut options = Options::new(config);
     options.listen = listen.unwrap_or(options.listen);
-    Ok(Some(Arguments {
-        options,
-        with_parent,
-    }))
+    Ok(Some(Arguments { options, with_parent }))
 }
 
 fn range(text: &str) -> Result<std::ops::RangeInclusive<i64>, &'static str> {

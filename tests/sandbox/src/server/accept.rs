@@ -63,8 +63,5 @@ pub(super) async fn http(stream: TcpStream, peer: SocketAddr, router: Router) {
         }
     });
     // A client that goes away in the middle is no concern of the sandbox.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
 }

@@ -18,9 +18,7 @@ use serde_json::value::RawValue;
 use super::faults::ConnectionFault;
 use super::shared::Shared;
 use super::target::Target;
-use crate::service::{
-    CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, SessionView, timestamp,
-};
+use crate::service::{CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, SessionView, timestamp};
 
 /// What is wrong with a control request, in one sentence.
 struct Wrong(String);
@@ -101,24 +99,13 @@ struct ChargeView<'a> {
 
 async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     let rule: FaultRule<Box<RawValue>> = read(&body)?;
-    if let Some(name) = rule
-        .operation
-        .as_deref()
-        .filter(|name| !OPERATIONS.contains(name))
-    {
-        return Err(wrong(format!(
-            "operation {name} is none of {}",
-            OPERATIONS.join(", ")
-        )));
+    if let Some(name) = rule.operation.as_deref().filter(|name| !OPERATIONS.contains(name)) {
+        return Err(wrong(format!("operation {name} is none of {}", OPERATIONS.join(", "))));
     }
     if rule.times == 0 {
         return Err(wrong("times must be at least 1"));
     }
-    let FaultRule {
-        operation,
-        times,
-        fault,
-    } = rule;
+    let FaultRule { operation, times, fault } = rule;
     let fault = fault.get().as_bytes();
     let kind: Kind = read(fault)?;
     if matches!(kind.kind.as_str(), "error" | "in_progress") {
@@ -126,21 +113,13 @@ async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
             ServiceFault::Error(error) => Fault::Error(check_error(error)?),
             ServiceFault::InProgress { ms } => Fault::InProgress { ms: ms.into() },
         };
-        shared.lock().service.inject(FaultRule {
-            operation,
-            times,
-            fault,
-        });
+        shared.lock().service.inject(FaultRule { operation, times, fault });
     } else {
         let fault: ConnectionFault = read(fault)?;
         if let Some(problem) = fault.problem() {
             return Err(wrong(problem));
         }
-        shared.lock().faults.push(FaultRule {
-            operation,
-            times,
-            fault,
-        });
+        shared.lock().faults.push(FaultRule { operation, times, fault });
     }
     Ok(done())
 }
@@ -150,10 +129,7 @@ fn check_error(error: ErrorFault) -> Result<ErrorFault, Wrong> {
     if !known && error.status.is_none() {
         return Err(wrong("a code that is not of the contract needs a status"));
     }
-    if error
-        .status
-        .is_some_and(|status| !(400..=599).contains(&status))
-    {
+    if error.status.is_some_and(|status| !(400..=599).contains(&status)) {
         return Err(wrong("status must be from 400 to 599"));
     }
     Ok(error)
@@ -189,11 +165,7 @@ async fn price(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 }
 
 async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
-    let Site {
-        clear,
-        block,
-        block_first_exit,
-    } = read(&body)?;
+    let Site { clear, block, block_first_exit } = read(&body)?;
     let site = &mut shared.lock().target;
     if clear {
         *site = Target::default();
@@ -213,12 +185,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Response {
         now: timestamp(now_ms),
         now_ms,
         balance: Number(state.service.balance()),
-        charges: state
-            .service
-            .charges()
-            .iter()
-            .map(ChargeView::from)
-            .collect(),
+        charges: state.service.charges().iter().map(ChargeView::from).collect(),
         traffic_bytes: sessions.iter().map(|session| session.traffic_bytes).sum(),
         sessions,
         executions: state.service.executions(),
@@ -241,10 +208,7 @@ impl<'a> From<&'a Charge> for ChargeView<'a> {
 
 /// An amount of money is text in the control API, so that nobody writes it as a float.
 fn money(field: &str, text: &str) -> Result<Decimal, Wrong> {
-    let amount = text
-        .parse::<Decimal>()
-        .ok()
-        .filter(|amount| *amount >= Decimal::ZERO);
+    let amount = text.parse::<Decimal>().ok().filter(|amount| *amount >= Decimal::ZERO);
     amount.ok_or_else(|| wrong(format!("{field} must be decimal text of at least 0")))
 }
 

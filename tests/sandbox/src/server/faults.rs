@@ -64,28 +64,20 @@ impl ConnectionFault {
     /// What is wrong with a fault that could not be applied.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self {
-            Self::Html { status, .. } if !(200..=599).contains(status) => {
-                Some("status must be from 200 to 599")
-            }
+            Self::Html { status, .. } if !(200..=599).contains(status) => Some("status must be from 200 to 599"),
             _ => None,
         }
     }
 }
 
 /// Delivers a request through a fault, or plainly without one.
-pub(super) async fn deliver(
-    shared: &Shared,
-    request: &Request<Vec<u8>>,
-    fault: Option<ConnectionFault>,
-) -> Response<Body> {
+pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: Option<ConnectionFault>) -> Response<Body> {
     use ConnectionFault as Fault;
     let Some(fault) = fault else {
         return plain(shared.deliver(request).await);
     };
-    if let Fault::Html { after: true, .. }
-    | Fault::Huge { after: true }
-    | Fault::BadUtf8 { after: true }
-    | Fault::Deep { after: true } = fault
+    if let Fault::Html { after: true, .. } | Fault::Huge { after: true } | Fault::BadUtf8 { after: true } | Fault::Deep { after: true } =
+        fault
     {
         shared.deliver(request).await;
     }
@@ -109,9 +101,7 @@ pub(super) async fn deliver(
         Fault::Truncate {} => truncated(shared.deliver(request).await),
         Fault::Html { status, .. } => html(status),
         Fault::Huge { .. } => huge(),
-        Fault::BadUtf8 { .. } => {
-            json(b"{\"success\":true,\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec())
-        }
+        Fault::BadUtf8 { .. } => json(b"{\"success\":true,\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec()),
         Fault::Deep { .. } => {
             let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
             json(format!("{{\"success\":true,\"data\":{open}{close},\"meta\":{{}}}}").into_bytes())
@@ -131,22 +121,15 @@ fn severed() -> Response<Body> {
 
 fn json(body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 fn html(status: u16) -> Response<Body> {
-    let page = format!(
-        "<html><head><title>{status}</title></head><body><h1>{status}</h1><hr>gateway</body></html>\n"
-    );
+    let page = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1><hr>gateway</body></html>\n");
     let mut response = Response::new(Body::from(page));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
     response
 }
 
@@ -162,18 +145,14 @@ fn huge() -> Response<Body> {
         }
     });
     let mut response = json(Vec::new());
-    response
-        .headers_mut()
-        .insert(header::CONTENT_LENGTH, HUGE.into());
+    response.headers_mut().insert(header::CONTENT_LENGTH, HUGE.into());
     response.map(|_| Body::new(body))
 }
 
 /// Claims the whole body and sends half of it.
 fn truncated(response: Response<Vec<u8>>) -> Response<Body> {
     let (mut parts, whole) = response.into_parts();
-    parts
-        .headers
-        .insert(header::CONTENT_LENGTH, whole.len().into());
+    parts.headers.insert(header::CONTENT_LENGTH, whole.len().into());
     let half = Bytes::from(whole[..whole.len() / 2].to_vec());
     let (mut sender, body) = Channel::<Bytes, Severed>::new(1);
     tokio::spawn(async move {

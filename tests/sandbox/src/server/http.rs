@@ -23,21 +23,13 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         // Mirrored, since a wildcard does not cover `Authorization`.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(Any);
-    Router::new()
-        .nest("/control", control::router())
-        .fallback(agent)
-        .with_state(shared)
-        .layer(cors)
+    Router::new().nest("/control", control::router()).fallback(agent).with_state(shared).layer(cors)
 }
 
 async fn agent(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_REQUEST).await else {
-        return (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "the request body could not be read",
-        )
-            .into_response();
+        return (StatusCode::PAYLOAD_TOO_LARGE, "the request body could not be read").into_response();
     };
     let request = Request::from_parts(parts, body.to_vec());
     let fault = Service::operation(&request).and_then(|operation| shared.take_fault(operation));

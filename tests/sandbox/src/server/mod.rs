@@ -35,10 +35,7 @@ pub struct Options {
 impl Options {
     /// A sandbox on free ports of 127.0.0.1.
     pub fn new(config: Config) -> Self {
-        Self {
-            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
-            config,
-        }
+        Self { listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), config }
     }
 }
 
@@ -108,10 +105,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let Options { listen, mut config } = options;
     // The exits are IPv4 addresses, so the site that they visit has to be on one, too.
     if !listen.ip().is_loopback() || listen.is_ipv6() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the sandbox listens on ipv4 loopback addresses only",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the sandbox listens on ipv4 loopback addresses only"));
     }
     let free_port = SocketAddr::new(listen.ip(), 0);
     let api = TcpListener::bind(listen).await?;
@@ -138,24 +132,12 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let shared = Arc::new(Shared::new(Service::new(config)));
     let mut tasks = JoinSet::new();
     let router = http::router(shared.clone());
-    tasks.spawn(accept::each(api, move |stream, peer| {
-        accept::http(stream, peer, router.clone())
-    }));
+    tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
-    tasks.spawn(accept::each(site, move |stream, peer| {
-        accept::http(stream, peer, router.clone())
-    }));
+    tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));
     let state = shared.clone();
-    tasks.spawn(accept::each(socks5, move |stream, _| {
-        proxy_socks5::serve(state.clone(), stream)
-    }));
+    tasks.spawn(accept::each(socks5, move |stream, _| proxy_socks5::serve(state.clone(), stream)));
     let state = shared.clone();
-    tasks.spawn(accept::each(http_proxy, move |stream, _| {
-        proxy_http::serve(state.clone(), stream)
-    }));
-    Ok(Running {
-        ready,
-        shared,
-        _tasks: tasks,
-    })
+    tasks.spawn(accept::each(http_proxy, move |stream, _| proxy_http::serve(state.clone(), stream)));
+    Ok(Running { ready, shared, _tasks: tasks })
 }

@@ -34,11 +34,7 @@ impl Pass {
     /// Checks credentials against the service at this moment.
     pub(super) fn check(shared: &Shared, username: String, password: String) -> Option<Self> {
         let exit = shared.exit_of(&username, &password)?;
-        Some(Self {
-            username,
-            password,
-            exit,
-        })
+        Some(Self { username, password, exit })
     }
 
     fn is_open(&self, shared: &Shared) -> bool {
@@ -72,10 +68,7 @@ impl Pass {
         let (mut from_client, mut to_client) = split(client);
         let (mut from_server, mut to_server) = split(server);
         let both = async {
-            tokio::try_join!(
-                self.pump(shared, &mut from_client, &mut to_server),
-                self.pump(shared, &mut from_server, &mut to_client),
-            )
+            tokio::try_join!(self.pump(shared, &mut from_client, &mut to_server), self.pump(shared, &mut from_server, &mut to_client),)
         };
         tokio::select! {
             _ = both => {}
@@ -114,10 +107,7 @@ fn loopback(host: &str) -> Option<IpAddr> {
     if name == "localhost" || name.ends_with(".localhost") {
         return Some(Ipv4Addr::LOCALHOST.into());
     }
-    let literal = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
+    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let ip = literal.parse::<IpAddr>().ok()?.to_canonical();
     ip.is_loopback().then_some(ip)
 }
@@ -128,26 +118,11 @@ mod tests {
 
     #[test]
     fn only_loopback_is_reached() {
-        for host in [
-            "127.0.0.1",
-            "127.9.9.9",
-            "localhost",
-            "a.LOCALHOST.",
-            "::ffff:127.0.0.1",
-        ] {
+        for host in ["127.0.0.1", "127.9.9.9", "localhost", "a.LOCALHOST.", "::ffff:127.0.0.1"] {
             assert!(loopback(host).is_some_and(|ip| ip.is_ipv4()), "{host}");
         }
         assert_eq!(loopback("[::1]"), "::1".parse().ok());
-        for host in [
-            "192.0.2.1",
-            "0.0.0.0",
-            "::",
-            "::ffff:192.0.2.1",
-            "2001:db8::1",
-            "example.com",
-            "localhost.example",
-            "",
-        ] {
+        for host in ["192.0.2.1", "0.0.0.0", "::", "::ffff:192.0.2.1", "2001:db8::1", "example.com", "localhost.example", ""] {
             assert_eq!(loopback(host), None, "{host}");
         }
     }

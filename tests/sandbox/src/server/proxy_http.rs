@@ -19,15 +19,7 @@ use super::proxy::{Pass, Refused};
 use super::shared::Shared;
 
 /// What belongs to the hop between client and proxy.
-const HOP_HEADERS: &[&str] = &[
-    "connection",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "upgrade",
-];
+const HOP_HEADERS: &[&str] = &["connection", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "upgrade"];
 
 /// Serves one client.
 pub(super) async fn serve(shared: Arc<Shared>, client: TcpStream) {
@@ -36,49 +28,27 @@ pub(super) async fn serve(shared: Arc<Shared>, client: TcpStream) {
         async move { Ok::<_, Infallible>(answer(shared, request).await) }
     });
     // A client that goes away in the middle is no concern of the sandbox.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(client), service)
-        .with_upgrades()
-        .await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(client), service).with_upgrades().await;
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    let pass =
-        credentials(request.headers()).and_then(|(name, word)| Pass::check(&shared, name, word));
+    let pass = credentials(request.headers()).and_then(|(name, word)| Pass::check(&shared, name, word));
     let Some(pass) = pass else {
-        let mut response = text(
-            StatusCode::PROXY_AUTHENTICATION_REQUIRED,
-            "the credentials open no active session",
-        );
+        let mut response = text(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "the credentials open no active session");
         let challenge = HeaderValue::from_static("Basic realm=\"hopline-sandbox\"");
-        response
-            .headers_mut()
-            .insert(header::PROXY_AUTHENTICATE, challenge);
+        response.headers_mut().insert(header::PROXY_AUTHENTICATE, challenge);
         return response;
     };
     let tunnel = request.method() == Method::CONNECT;
     let is_http = request.uri().scheme_str() == Some("http");
-    let target = request
-        .uri()
-        .authority()
-        .cloned()
-        .filter(|_| tunnel || is_http);
-    let Some((host, port)) = target
-        .as_ref()
-        .and_then(|target| host_and_port(target, tunnel))
-    else {
-        return text(
-            StatusCode::BAD_REQUEST,
-            "the proxy takes CONNECT and absolute http addresses",
-        );
+    let target = request.uri().authority().cloned().filter(|_| tunnel || is_http);
+    let Some((host, port)) = target.as_ref().and_then(|target| host_and_port(target, tunnel)) else {
+        return text(StatusCode::BAD_REQUEST, "the proxy takes CONNECT and absolute http addresses");
     };
     let server = match pass.connect(host, port).await {
         Ok(server) => server,
         Err(Refused::NotLoopback) => {
-            return text(
-                StatusCode::FORBIDDEN,
-                "the proxy reaches loopback addresses only",
-            );
+            return text(StatusCode::FORBIDDEN, "the proxy reaches loopback addresses only");
         }
         Err(Refused::Unreachable(error)) => {
             return text(StatusCode::BAD_GATEWAY, error.to_string());
@@ -92,22 +62,14 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Bod
         });
         return Response::default();
     }
-    forward(shared, pass, server, request)
-        .await
-        .unwrap_or_else(|error| text(StatusCode::BAD_GATEWAY, error.to_string()))
+    forward(shared, pass, server, request).await.unwrap_or_else(|error| text(StatusCode::BAD_GATEWAY, error.to_string()))
 }
 
 /// Sends one request on. It goes through the same `carry` as a tunnel does, so that its bytes count and it closes in time.
-async fn forward(
-    shared: Arc<Shared>,
-    pass: Pass,
-    server: TcpStream,
-    mut request: Request<Incoming>,
-) -> hyper::Result<Response<Body>> {
+async fn forward(shared: Arc<Shared>, pass: Pass, server: TcpStream, mut request: Request<Incoming>) -> hyper::Result<Response<Body>> {
     let (near, far) = tokio::io::duplex(16 * 1024);
     tokio::spawn(async move { pass.carry(&shared, far, server).await });
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
     tokio::spawn(connection);
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
@@ -141,10 +103,7 @@ fn remove_hop_headers(headers: &mut HeaderMap) {
 fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
     let value = headers.get(header::PROXY_AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.split_once(' ')?;
-    let decoded = BASE64_STANDARD
-        .decode(encoded.trim())
-        .ok()
-        .filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let decoded = BASE64_STANDARD.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
     let pair = String::from_utf8(decoded).ok()?;
     let (username, password) = pair.split_once(':')?;
     Some((username.to_owned(), password.to_owned()))
@@ -153,8 +112,6 @@ fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
 fn text(status: StatusCode, message: impl Into<String>) -> Response<Body> {
     let mut response = Response::new(Body::from(message.into() + "\n"));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }

@@ -42,9 +42,7 @@ async fn converse(shared: &Shared, client: TcpStream) -> Result<(), SocksServerE
 fn reply(refused: &Refused) -> ReplyError {
     match refused {
         Refused::NotLoopback => ReplyError::ConnectionNotAllowed,
-        Refused::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            ReplyError::ConnectionRefused
-        }
+        Refused::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => ReplyError::ConnectionRefused,
         Refused::Unreachable(_) => ReplyError::HostUnreachable,
     }
 }

@@ -30,28 +30,15 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn now_ms(&self) -> i64 {
-        let unix = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
-        i64::try_from(unix.as_millis())
-            .unwrap_or(i64::MAX)
-            .saturating_add(self.ahead_ms)
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(unix.as_millis()).unwrap_or(i64::MAX).saturating_add(self.ahead_ms)
     }
 }
 
 impl Shared {
     pub(super) fn new(service: Service) -> Self {
-        let state = State {
-            service,
-            faults: Vec::new(),
-            target: Target::default(),
-            ahead_ms: 0,
-            closed: false,
-        };
-        Self {
-            state: Mutex::new(state),
-            changed: watch::Sender::new(()),
-        }
+        let state = State { service, faults: Vec::new(), target: Target::default(), ahead_ms: 0, closed: false };
+        Self { state: Mutex::new(state), changed: watch::Sender::new(()) }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

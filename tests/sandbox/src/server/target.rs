@@ -34,18 +34,14 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new().route("/", get(welcome)).with_state(shared)
 }
 
-async fn welcome(
-    State(shared): State<Arc<Shared>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-) -> Response {
+async fn welcome(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>) -> Response {
     let (status, welcome) = shared.lock().target.visit(peer.ip());
     (status, Json(welcome)).into_response()
 }
 
 impl Target {
     fn visit(&mut self, address: IpAddr) -> (StatusCode, Welcome) {
-        let comes_by_proxy = address != IpAddr::from([127, 0, 0, 1])
-            && address != IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]);
+        let comes_by_proxy = address != IpAddr::from([127, 0, 0, 1]) && address != IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]);
         if self.block_first_exit && comes_by_proxy {
             self.blocked.insert(address);
             self.block_first_exit = false;
@@ -53,18 +49,7 @@ impl Target {
         let visits = self.visits.entry(address).or_default();
         *visits += 1;
         let blocked = self.blocked.contains(&address);
-        let status = if blocked {
-            StatusCode::FORBIDDEN
-        } else {
-            StatusCode::OK
-        };
-        (
-            status,
-            Welcome {
-                address,
-                visits: *visits,
-                blocked: blocked.then_some(true),
-            },
-        )
+        let status = if blocked { StatusCode::FORBIDDEN } else { StatusCode::OK };
+        (status, Welcome { address, visits: *visits, blocked: blocked.then_some(true) })
     }
 }

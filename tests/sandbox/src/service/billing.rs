@@ -31,13 +31,7 @@ struct Balance {
 }
 
 pub(crate) fn balance(service: &mut Service, _call: &Call<'_>) -> Result<Reply, Refusal> {
-    Ok(Reply::new(
-        200,
-        &Balance {
-            balance: Number(service.balance),
-            currency: "USD",
-        },
-    ))
+    Ok(Reply::new(200, &Balance { balance: Number(service.balance), currency: "USD" }))
 }
 
 impl Service {
@@ -45,31 +39,16 @@ impl Service {
         if amount <= self.balance {
             return Ok(());
         }
-        Err(Refusal::new(
-            Code::InsufficientBalance,
-            "the balance does not cover the charge",
-        )
-        .detail("required_usd", Number(amount))
-        .detail("balance_usd", Number(self.balance)))
+        Err(Refusal::new(Code::InsufficientBalance, "the balance does not cover the charge")
+            .detail("required_usd", Number(amount))
+            .detail("balance_usd", Number(self.balance)))
     }
 
     /// Charges an amount that the balance was checked for. What costs nothing is no charge.
-    pub(crate) fn charge(
-        &mut self,
-        operation: &'static str,
-        session_id: Arc<str>,
-        amount: Decimal,
-        call: &Call<'_>,
-    ) {
+    pub(crate) fn charge(&mut self, operation: &'static str, session_id: Arc<str>, amount: Decimal, call: &Call<'_>) {
         if !amount.is_zero() {
             self.balance -= amount;
-            let charge = Charge {
-                key: call.key.clone(),
-                operation,
-                session_id,
-                amount,
-                at_ms: call.now_ms,
-            };
+            let charge = Charge { key: call.key.clone(), operation, session_id, amount, at_ms: call.now_ms };
             self.charges.push(charge);
         }
     }

@@ -49,8 +49,7 @@ impl Product {
     }
 
     pub(crate) fn is_in(&self, country: &str) -> bool {
-        self.country()
-            .is_some_and(|own| own.eq_ignore_ascii_case(country))
+        self.country().is_some_and(|own| own.eq_ignore_ascii_case(country))
     }
 
     pub(crate) fn unit(&self) -> &'static str {
@@ -82,53 +81,22 @@ pub(crate) fn products() -> Vec<Product> {
         ..dynamic(number, name, cents, Some(place))
     };
 
-    let mut products = vec![dynamic(
-        "dynamic-world".into(),
-        "Dynamic, worldwide".into(),
-        400,
-        None,
-    )];
+    let mut products = vec![dynamic("dynamic-world".into(), "Dynamic, worldwide".into(), 400, None)];
     for (place, cents) in PLACES.iter().zip((425..).step_by(25)) {
         let (country, city) = *place;
-        products.push(dynamic(
-            slug(DYNAMIC, country),
-            format!("Dynamic, {city}"),
-            cents,
-            Some(*place),
-        ));
+        products.push(dynamic(slug(DYNAMIC, country), format!("Dynamic, {city}"), cents, Some(*place)));
     }
     for (place, cents) in PLACES.iter().zip((1000..).step_by(50)) {
         let (country, city) = *place;
-        products.push(fixed(
-            slug(STATIC, country),
-            format!("Static, {city}"),
-            cents,
-            40,
-            *place,
-        ));
+        products.push(fixed(slug(STATIC, country), format!("Static, {city}"), cents, 40, *place));
     }
     products.push(Product {
         sharing: "shared",
         projects: &["shop", "travel"],
-        ..fixed(
-            "static-shared-us".into(),
-            "Static, shared, New York".into(),
-            1000,
-            25,
-            PLACES[0],
-        )
+        ..fixed("static-shared-us".into(), "Static, shared, New York".into(), 1000, 25, PLACES[0])
     });
-    products.push(fixed(
-        "static-soldout".into(),
-        "Static, sold out, Tokyo".into(),
-        1100,
-        0,
-        PLACES[3],
-    ));
-    if let Some(product) = products
-        .iter_mut()
-        .find(|product| product.number == "static-gb")
-    {
+    products.push(fixed("static-soldout".into(), "Static, sold out, Tokyo".into(), 1100, 0, PLACES[3]));
+    if let Some(product) = products.iter_mut().find(|product| product.number == "static-gb") {
         product.protocols = &["socks5"];
     }
     products
@@ -145,9 +113,7 @@ mod tests {
     #[test]
     fn prices_begin_at_the_starting_price_of_each_type() {
         for kind in [DYNAMIC, STATIC] {
-            let of_kind = products()
-                .into_iter()
-                .filter(|product| product.kind == kind);
+            let of_kind = products().into_iter().filter(|product| product.kind == kind);
             let cheapest = of_kind.min_by_key(|product| product.price).unwrap();
             assert_eq!(cheapest.price, cheapest.starting_price());
         }
@@ -156,11 +122,7 @@ mod tests {
     #[test]
     fn every_existing_resource_is_of_a_static_product() {
         for (_, number) in RESOURCES {
-            assert!(
-                products()
-                    .iter()
-                    .any(|product| product.number == *number && product.kind == STATIC)
-            );
+            assert!(products().iter().any(|product| product.number == *number && product.kind == STATIC));
         }
     }
 }

@@ -33,14 +33,9 @@ impl Order {
     fn read(body: &[u8]) -> Result<Self, Refusal> {
         let body = Body::parse(body)?;
         let order = Self {
-            kind: required(
-                "session_type",
-                body.word("session_type", &[DYNAMIC, STATIC])?,
-            )?,
+            kind: required("session_type", body.word("session_type", &[DYNAMIC, STATIC])?)?,
             product_no: required("product_no", body.text("product_no")?)?,
-            mode: body
-                .word("provisioning_mode", &[PURCHASE, EXISTING])?
-                .unwrap_or(PURCHASE),
+            mode: body.word("provisioning_mode", &[PURCHASE, EXISTING])?.unwrap_or(PURCHASE),
             resource_id: body.text("resource_id")?,
             quantity: body.positive("quantity")?.unwrap_or(Decimal::ONE),
             months: body.whole("duration", 1)?.unwrap_or(1),
@@ -53,10 +48,7 @@ impl Order {
         body.word("rotation_mode", ROTATION_MODES)?;
         body.whole("rotation_interval_sec", i64::MIN)?;
         if order.kind == STATIC && !order.quantity.fract().is_zero() {
-            return Err(Refusal::invalid(
-                "quantity",
-                "must be a whole number for a static session",
-            ));
+            return Err(Refusal::invalid("quantity", "must be a whole number for a static session"));
         }
         Ok(order)
     }
@@ -64,35 +56,24 @@ impl Order {
     /// What product and order say about each other.
     fn check_product(&self, product: &Product) -> Result<(), Refusal> {
         if product.kind != self.kind {
-            return Err(Refusal::invalid(
-                "session_type",
-                "must be the type of the product",
-            ));
+            return Err(Refusal::invalid("session_type", "must be the type of the product"));
         }
         if !product.protocols.contains(&self.protocol) {
-            return Err(Refusal::invalid(
-                "protocol",
-                "is not offered by the product",
-            ));
+            return Err(Refusal::invalid("protocol", "is not offered by the product"));
         }
         match &self.project_id {
             None if product.projects.is_empty() => Ok(()),
             None => Err(Refusal::invalid("project_id", "is required by the product")),
             Some(project) if product.projects.contains(&project.as_str()) => Ok(()),
-            Some(_) => Err(Refusal::invalid(
-                "project_id",
-                "is not a project of the product",
-            )),
+            Some(_) => Err(Refusal::invalid("project_id", "is not a project of the product")),
         }
     }
 
     fn check_stock(&self, product: &Product) -> Result<(), Refusal> {
         match product.stock {
-            Some(stock) if self.quantity > stock.into() => Err(Refusal::new(
-                Code::ProductOutOfStock,
-                "the product cannot be purchased in this quantity",
-            )
-            .detail("stock", stock)),
+            Some(stock) if self.quantity > stock.into() => {
+                Err(Refusal::new(Code::ProductOutOfStock, "the product cannot be purchased in this quantity").detail("stock", stock))
+            }
             _ => Ok(()),
         }
     }
@@ -100,38 +81,19 @@ impl Order {
 
 pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     if call.query.text("include_credentials").is_some() {
-        return Err(Refusal::invalid(
-            "include_credentials",
-            "is not accepted here",
-        ));
+        return Err(Refusal::invalid("include_credentials", "is not accepted here"));
     }
     let order = Order::read(call.body)?;
-    let product = service
-        .catalogue
-        .iter()
-        .find(|product| product.number == order.product_no)
-        .cloned();
-    let product = product.ok_or_else(|| {
-        Refusal::new(Code::ProductNotFound, "product_no is not a current product")
-    })?;
+    let product = service.catalogue.iter().find(|product| product.number == order.product_no).cloned();
+    let product = product.ok_or_else(|| Refusal::new(Code::ProductNotFound, "product_no is not a current product"))?;
     order.check_product(&product)?;
-    let months = if order.kind == STATIC {
-        order.months
-    } else {
-        1
-    };
+    let months = if order.kind == STATIC { order.months } else { 1 };
     let (resource, amount) = if order.mode == EXISTING {
-        (
-            Some(service.free_resource(&order, call.now_ms)?),
-            Decimal::ZERO,
-        )
+        (Some(service.free_resource(&order, call.now_ms)?), Decimal::ZERO)
     } else {
         order.check_stock(&product)?;
         service.check_quote(&product)?;
-        (
-            None,
-            total(service.price(&product), order.quantity, months)?,
-        )
+        (None, total(service.price(&product), order.quantity, months)?)
     };
     service.check_session_limit(call.now_ms)?;
     service.check_balance(amount)?;
@@ -148,11 +110,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         quantity: order.quantity,
         created_at: call.now_ms,
         ready_at,
-        ends_at: if product.kind == STATIC {
-            Some(later(ready_at, months)?)
-        } else {
-            None
-        },
+        ends_at: if product.kind == STATIC { Some(later(ready_at, months)?) } else { None },
         terminated: false,
         rotations: 0,
         exit: service.next_exit(),
@@ -160,10 +118,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         product,
     };
     service.charge("create_session", session.id.clone(), amount, call);
-    let reply = Reply::new(
-        202,
-        &session.record(&service.config, call.now_ms, false, Some(amount)),
-    );
+    let reply = Reply::new(202, &session.record(&service.config, call.now_ms, false, Some(amount)));
     service.sessions.push(session);
     Ok(reply)
 }
@@ -171,60 +126,31 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
 impl Service {
     fn check_session_limit(&self, now_ms: i64) -> Result<(), Refusal> {
         let limit = self.config.session_limit;
-        let counted = self
-            .sessions
-            .iter()
-            .filter(|session| session.is_counted(now_ms))
-            .count();
+        let counted = self.sessions.iter().filter(|session| session.is_counted(now_ms)).count();
         if counted < limit {
             return Ok(());
         }
-        Err(Refusal::new(
-            Code::SessionLimitReached,
-            "the account is at its active session limit",
-        )
-        .detail("limit", limit))
+        Err(Refusal::new(Code::SessionLimitReached, "the account is at its active session limit").detail("limit", limit))
     }
 
     /// A static resource of the account that no living session uses.
     fn free_resource(&self, order: &Order, now_ms: i64) -> Result<&'static str, Refusal> {
         if order.kind == DYNAMIC {
-            return Err(Refusal::invalid(
-                "provisioning_mode",
-                "must be purchase for a dynamic session",
-            ));
+            return Err(Refusal::invalid("provisioning_mode", "must be purchase for a dynamic session"));
         }
-        let in_use = |resource: &str| {
-            self.sessions
-                .iter()
-                .any(|session| session.resource == Some(resource) && session.is_counted(now_ms))
-        };
+        let in_use = |resource: &str| self.sessions.iter().any(|session| session.resource == Some(resource) && session.is_counted(now_ms));
         RESOURCES
             .iter()
             .filter(|(_, product)| *product == order.product_no)
-            .filter(|(resource, _)| {
-                order
-                    .resource_id
-                    .as_deref()
-                    .is_none_or(|wanted| wanted == *resource)
-            })
+            .filter(|(resource, _)| order.resource_id.as_deref().is_none_or(|wanted| wanted == *resource))
             .find(|(resource, _)| !in_use(resource))
             .map(|(resource, _)| *resource)
-            .ok_or_else(|| {
-                Refusal::invalid("resource_id", "must name a usable resource of the product")
-            })
+            .ok_or_else(|| Refusal::invalid("resource_id", "must name a usable resource of the product"))
     }
 
     fn provisioning_ms(&self, session: u64) -> i64 {
-        let (least, most) = (
-            *self.config.provisioning_ms.start(),
-            *self.config.provisioning_ms.end(),
-        );
-        let span = most
-            .saturating_sub(least)
-            .max(0)
-            .unsigned_abs()
-            .saturating_add(1);
+        let (least, most) = (*self.config.provisioning_ms.start(), *self.config.provisioning_ms.end());
+        let span = most.saturating_sub(least).max(0).unsigned_abs().saturating_add(1);
         let drawn = ids::number(self.config.seed, ids::PROVISIONING, session) % span;
         least.saturating_add_unsigned(drawn)
     }

@@ -64,10 +64,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn new(status: u16, data: &impl Serialize) -> Self {
-        Self {
-            status,
-            data: raw(data),
-        }
+        Self { status, data: raw(data) }
     }
 }
 
@@ -88,25 +85,13 @@ impl Refusal {
     }
 
     /// A refusal with a code that need not be of the contract.
-    pub(crate) fn other(
-        code: impl Into<Cow<'static, str>>,
-        status: u16,
-        message: impl Into<String>,
-    ) -> Self {
-        Self {
-            code: code.into(),
-            status,
-            message: message.into(),
-            details: BTreeMap::new(),
-            retry_after: None,
-        }
+    pub(crate) fn other(code: impl Into<Cow<'static, str>>, status: u16, message: impl Into<String>) -> Self {
+        Self { code: code.into(), status, message: message.into(), details: BTreeMap::new(), retry_after: None }
     }
 
     /// A request that failed validation, with the field and the rule it broke.
     pub(crate) fn invalid(field: &str, rule: &str) -> Self {
-        Self::new(Code::InvalidRequest, format!("{field} {rule}"))
-            .detail("field", field)
-            .detail("rule", rule)
+        Self::new(Code::InvalidRequest, format!("{field} {rule}")).detail("field", field).detail("rule", rule)
     }
 
     pub(crate) fn detail(mut self, name: &'static str, value: impl Serialize) -> Self {
@@ -139,49 +124,17 @@ pub struct CompletesAt(pub i64);
 impl Answer {
     /// Puts a result into its envelope.
     pub(crate) fn of(result: Result<Reply, Refusal>, request_id: &str, now_ms: i64) -> Self {
-        let meta = Meta {
-            request_id,
-            timestamp: timestamp(now_ms),
-        };
+        let meta = Meta { request_id, timestamp: timestamp(now_ms) };
         match result {
             Ok(Reply { status, data }) => {
-                let body = text(&Success {
-                    success: true,
-                    data: &data,
-                    meta,
-                });
-                Self {
-                    status,
-                    retry_after: None,
-                    body,
-                    completes_at: None,
-                }
+                let body = text(&Success { success: true, data: &data, meta });
+                Self { status, retry_after: None, body, completes_at: None }
             }
-            Err(Refusal {
-                code,
-                status,
-                message,
-                details,
-                retry_after,
-            }) => {
+            Err(Refusal { code, status, message, details, retry_after }) => {
                 let details = (!details.is_empty()).then_some(details);
-                let error = Error {
-                    code,
-                    message,
-                    details,
-                };
-                let body = text(&Failure {
-                    success: false,
-                    data: (),
-                    error,
-                    meta,
-                });
-                Self {
-                    status,
-                    retry_after,
-                    body,
-                    completes_at: None,
-                }
+                let error = Error { code, message, details };
+                let body = text(&Failure { success: false, data: (), error, meta });
+                Self { status, retry_after, body, completes_at: None }
             }
         }
     }
@@ -189,8 +142,7 @@ impl Answer {
     /// The answer as HTTP. `Date` tells when it is sent, which for a replay is later than when it was made.
     pub(crate) fn into_response(self, now_ms: i64) -> Response<Vec<u8>> {
         let mut response = Response::new(self.body.to_vec());
-        *response.status_mut() =
-            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if let Some(completes_at) = self.completes_at {
             response.extensions_mut().insert(completes_at);
         }
@@ -198,10 +150,7 @@ impl Answer {
         let headers = [
             (header::CONTENT_TYPE, Some("application/json".to_owned())),
             (header::DATE, Some(date)),
-            (
-                header::RETRY_AFTER,
-                self.retry_after.map(|seconds| seconds.to_string()),
-            ),
+            (header::RETRY_AFTER, self.retry_after.map(|seconds| seconds.to_string())),
         ];
         for (name, value) in headers {
             if let Some(value) = value.and_then(|value| value.try_into().ok()) {
@@ -218,9 +167,7 @@ pub(crate) struct Number(pub(crate) Decimal);
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.normalize().to_string())
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        RawValue::from_string(self.0.normalize().to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
@@ -269,9 +216,7 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
 }
 
 fn text(value: &impl Serialize) -> Arc<[u8]> {
-    serde_json::to_vec(value)
-        .expect("the sandbox's own values have text keys")
-        .into()
+    serde_json::to_vec(value).expect("the sandbox's own values have text keys").into()
 }
 
 #[cfg(test)]
@@ -283,10 +228,7 @@ mod tests {
         let written = |text: &str| serde_json::to_string(&Number(text.parse().unwrap())).unwrap();
         assert_eq!(written("0.10"), "0.1");
         assert_eq!(written("100"), "100");
-        assert_eq!(
-            written("1234567890.123456789012345678"),
-            "1234567890.123456789012345678"
-        );
+        assert_eq!(written("1234567890.123456789012345678"), "1234567890.123456789012345678");
     }
 
     #[test]
@@ -298,11 +240,7 @@ mod tests {
 
     #[test]
     fn a_failure_has_null_data_and_no_empty_details() {
-        let answer = Answer::of(
-            Err(Refusal::new(Code::SessionNotFound, "no such session")),
-            "r1",
-            0,
-        );
+        let answer = Answer::of(Err(Refusal::new(Code::SessionNotFound, "no such session")), "r1", 0);
         assert_eq!(
             std::str::from_utf8(&answer.body).unwrap(),
             r#"{"success":false,"data":null,"error":{"code":"SESSION_NOT_FOUND","message":"no such session"},"meta":{"request_id":"r1","timestamp":"1970-01-01T00:00:00.000Z"}}"#

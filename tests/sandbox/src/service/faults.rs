@@ -59,16 +59,9 @@ pub struct ErrorFault {
 
 impl ErrorFault {
     pub(crate) fn refusal(&self) -> Refusal {
-        let known = CODES
-            .iter()
-            .find(|(code, _)| *code == self.code)
-            .map(|(_, status)| *status);
+        let known = CODES.iter().find(|(code, _)| *code == self.code).map(|(_, status)| *status);
         let status = self.status.or(known).unwrap_or(422);
-        let refusal = Refusal::other(
-            Cow::Owned(self.code.clone()),
-            status,
-            "a fault was asked for",
-        );
+        let refusal = Refusal::other(Cow::Owned(self.code.clone()), status, "a fault was asked for");
         match self.retry_after {
             Some(seconds) => refusal.retry_after(seconds),
             None => refusal,
@@ -79,31 +72,14 @@ impl ErrorFault {
 impl Fault {
     /// Whether the fault stands before the idempotency store, as authentication and the rate limit do.
     pub(crate) fn is_before_the_store(&self) -> bool {
-        matches!(
-            self,
-            Self::Error(ErrorFault {
-                stored: false,
-                sold: false,
-                ..
-            })
-        )
+        matches!(self, Self::Error(ErrorFault { stored: false, sold: false, .. }))
     }
 }
 
 /// Takes one use of the first rule that matches; a rule that is used up goes.
-pub(crate) fn take<F: Clone>(
-    rules: &mut Vec<FaultRule<F>>,
-    operation: &str,
-    matches: impl Fn(&F) -> bool,
-) -> Option<F> {
-    let applies = |rule: &FaultRule<F>| {
-        rule.times > 0
-            && matches(&rule.fault)
-            && rule
-                .operation
-                .as_deref()
-                .is_none_or(|name| name == operation)
-    };
+pub(crate) fn take<F: Clone>(rules: &mut Vec<FaultRule<F>>, operation: &str, matches: impl Fn(&F) -> bool) -> Option<F> {
+    let applies =
+        |rule: &FaultRule<F>| rule.times > 0 && matches(&rule.fault) && rule.operation.as_deref().is_none_or(|name| name == operation);
     let place = rules.iter().position(applies)?;
     let rule = &mut rules[place];
     rule.times -= 1;
@@ -122,11 +98,7 @@ mod tests {
 
     #[test]
     fn the_oldest_matching_rule_is_taken_as_often_as_it_says() {
-        let rule = |operation: Option<&str>, times, fault| FaultRule {
-            operation: operation.map(str::to_owned),
-            times,
-            fault,
-        };
+        let rule = |operation: Option<&str>, times, fault| FaultRule { operation: operation.map(str::to_owned), times, fault };
         let mut rules = vec![rule(Some("a"), 1, 'x'), rule(None, 2, 'y')];
         let mut taken = |operation| take(&mut rules, operation, |_| true);
         assert_eq!(taken("b"), Some('y'));

@@ -27,15 +27,8 @@ struct Entry {
 
 impl Store {
     /// The stored answer of this very write; nothing when the key is free, and a conflict when it is not.
-    pub(crate) fn recall(
-        &mut self,
-        key: &str,
-        path: &str,
-        body: &[u8],
-        now_ms: i64,
-    ) -> Result<Option<Answer>, Refusal> {
-        self.0
-            .retain(|_, entry| now_ms < entry.completes_at.saturating_add(KEPT_MS));
+    pub(crate) fn recall(&mut self, key: &str, path: &str, body: &[u8], now_ms: i64) -> Result<Option<Answer>, Refusal> {
+        self.0.retain(|_, entry| now_ms < entry.completes_at.saturating_add(KEPT_MS));
         let Some(entry) = self.0.get(key) else {
             return Ok(None);
         };
@@ -49,20 +42,8 @@ impl Store {
     }
 
     /// Keeps an answer; until `completes_at` its key is in progress.
-    pub(crate) fn keep(
-        &mut self,
-        key: Arc<str>,
-        path: &str,
-        body: &[u8],
-        completes_at: i64,
-        answer: Answer,
-    ) {
-        let entry = Entry {
-            path: path.to_owned(),
-            body: body.to_vec(),
-            completes_at,
-            answer,
-        };
+    pub(crate) fn keep(&mut self, key: Arc<str>, path: &str, body: &[u8], completes_at: i64, answer: Answer) {
+        let entry = Entry { path: path.to_owned(), body: body.to_vec(), completes_at, answer };
         self.0.insert(key, Arc::new(entry));
     }
 }
@@ -79,10 +60,7 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<Arc<str>>, Refusal> {
     }
     let bytes = value.as_bytes();
     if bytes.is_empty() || bytes.len() > KEY_LENGTH || !bytes.iter().all(u8::is_ascii_graphic) {
-        return Err(Refusal::invalid(
-            NAME,
-            "must be 1 to 64 visible ascii characters",
-        ));
+        return Err(Refusal::invalid(NAME, "must be 1 to 64 visible ascii characters"));
     }
     Ok(value.to_str().ok().map(Arc::from))
 }

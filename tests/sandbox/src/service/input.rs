@@ -15,10 +15,7 @@ impl Query {
     pub(crate) fn parse(query: Option<&str>) -> Result<Self, Refusal> {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            if fields
-                .insert(name.to_string(), value.into_owned())
-                .is_some()
-            {
+            if fields.insert(name.to_string(), value.into_owned()).is_some() {
                 return Err(Refusal::invalid(&name, "must be given once"));
             }
         }
@@ -38,14 +35,8 @@ impl Query {
         }
     }
 
-    pub(crate) fn word(
-        &self,
-        field: &str,
-        allowed: &[&'static str],
-    ) -> Result<Option<&'static str>, Refusal> {
-        self.text(field)
-            .map(|value| one_of(field, value, allowed))
-            .transpose()
+    pub(crate) fn word(&self, field: &str, allowed: &[&'static str]) -> Result<Option<&'static str>, Refusal> {
+        self.text(field).map(|value| one_of(field, value, allowed)).transpose()
     }
 
     pub(crate) fn whole(&self, field: &str, least: i64, most: i64) -> Result<Option<i64>, Refusal> {
@@ -54,10 +45,7 @@ impl Query {
         };
         match text.parse::<i64>() {
             Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
-            _ => Err(Refusal::invalid(
-                field,
-                &format!("must be a whole number from {least} to {most}"),
-            )),
+            _ => Err(Refusal::invalid(field, &format!("must be a whole number from {least} to {most}"))),
         }
     }
 }
@@ -72,31 +60,22 @@ impl Body {
         if bytes.is_empty() {
             return Ok(Self(BTreeMap::new()));
         }
-        serde_json::from_slice(bytes)
-            .map(Self)
-            .map_err(|_| Refusal::invalid("body", "must be a json object"))
+        serde_json::from_slice(bytes).map(Self).map_err(|_| Refusal::invalid("body", "must be a json object"))
     }
 
     pub(crate) fn text(&self, field: &str) -> Result<Option<String>, Refusal> {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        let text: String = serde_json::from_str(value.get())
-            .map_err(|_| Refusal::invalid(field, "must be a string"))?;
+        let text: String = serde_json::from_str(value.get()).map_err(|_| Refusal::invalid(field, "must be a string"))?;
         if text.is_empty() {
             return Err(Refusal::invalid(field, "must not be empty"));
         }
         Ok(Some(text))
     }
 
-    pub(crate) fn word(
-        &self,
-        field: &str,
-        allowed: &[&'static str],
-    ) -> Result<Option<&'static str>, Refusal> {
-        self.text(field)?
-            .map(|value| one_of(field, &value, allowed))
-            .transpose()
+    pub(crate) fn word(&self, field: &str, allowed: &[&'static str]) -> Result<Option<&'static str>, Refusal> {
+        self.text(field)?.map(|value| one_of(field, &value, allowed)).transpose()
     }
 
     pub(crate) fn whole(&self, field: &str, least: i64) -> Result<Option<i64>, Refusal> {
@@ -105,10 +84,7 @@ impl Body {
         };
         match value.get().parse::<i64>() {
             Ok(value) if value >= least => Ok(Some(value)),
-            _ => Err(Refusal::invalid(
-                field,
-                &format!("must be a whole number of at least {least}"),
-            )),
+            _ => Err(Refusal::invalid(field, &format!("must be a whole number of at least {least}"))),
         }
     }
 

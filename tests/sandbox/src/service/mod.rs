@@ -122,24 +122,15 @@ impl Service {
     /// rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
     fn admit(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Result<Answer, Refusal> {
         let path = request.uri().path();
-        let (route, id) = routes::find(request.method(), path)
-            .ok_or_else(|| routes::not_found(request.method(), path))?;
+        let (route, id) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;
         if route.auth == Auth::Key {
             self.authenticate(request.headers())?;
             self.throttle(now_ms)?;
         }
-        if let Some(Fault::Error(error)) = take(
-            &mut self.faults,
-            route.operation,
-            Fault::is_before_the_store,
-        ) {
+        if let Some(Fault::Error(error)) = take(&mut self.faults, route.operation, Fault::is_before_the_store) {
             return Err(error.refusal());
         }
-        let key = if route.repeat == Repeat::Keyed {
-            idempotency::key(request.headers())?
-        } else {
-            None
-        };
+        let key = if route.repeat == Repeat::Keyed { idempotency::key(request.headers())? } else { None };
         if let Some(key) = &key
             && let Some(answer) = self.answers.recall(key, path, request.body(), now_ms)?
         {
@@ -150,16 +141,7 @@ impl Service {
         let run = |service: &mut Self| {
             *service.executions.entry(route.operation).or_default() += 1;
             let query = Query::parse(request.uri().query())?;
-            (route.run)(
-                service,
-                &Call {
-                    now_ms,
-                    id,
-                    query,
-                    body: request.body(),
-                    key: key.clone(),
-                },
-            )
+            (route.run)(service, &Call { now_ms, id, query, body: request.body(), key: key.clone() })
         };
         let result = match &fault {
             Some(Fault::Error(error)) if error.sold => run(self).and_then(|_| Err(error.refusal())),
@@ -173,8 +155,7 @@ impl Service {
             _ => now_ms,
         };
         if let Some(key) = key {
-            self.answers
-                .keep(key, path, request.body(), completes_at, answer.clone());
+            self.answers.keep(key, path, request.body(), completes_at, answer.clone());
         }
         if completes_at > now_ms {
             answer.completes_at = Some(CompletesAt(completes_at));
@@ -183,20 +164,14 @@ impl Service {
     }
 
     fn seal(&self, result: Result<Reply, Refusal>, now_ms: i64) -> Answer {
-        let request_id = format!(
-            "req_{}",
-            ids::token(self.config.seed, ids::REQUEST, self.requests)
-        );
+        let request_id = format!("req_{}", ids::token(self.config.seed, ids::REQUEST, self.requests));
         Answer::of(result, &request_id, now_ms)
     }
 
     fn authenticate(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match headers.get("X-API-Key") {
             Some(key) if key.as_bytes() == self.config.api_key.as_bytes() => Ok(()),
-            Some(_) => Err(Refusal::new(
-                Code::AuthInvalidKey,
-                "X-API-Key does not match an active key",
-            )),
+            Some(_) => Err(Refusal::new(Code::AuthInvalidKey, "X-API-Key does not match an active key")),
             None => Err(Refusal::new(Code::AuthInvalidKey, "X-API-Key is missing")),
         }
     }
@@ -212,9 +187,6 @@ impl Service {
         }
         let left_ms = MINUTE_MS - now_ms.rem_euclid(MINUTE_MS);
         let seconds = u32::try_from((left_ms + 999) / 1000).unwrap_or(60);
-        Err(
-            Refusal::new(Code::RateLimitExceeded, "too many requests in this minute")
-                .retry_after(seconds),
-        )
+        Err(Refusal::new(Code::RateLimitExceeded, "too many requests in this minute").retry_after(seconds))
     }
 }

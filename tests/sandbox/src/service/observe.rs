@@ -55,10 +55,7 @@ impl Service {
 
     /// Every session that was ever accepted, in order.
     pub fn sessions(&self, now_ms: i64) -> Vec<SessionView> {
-        self.sessions
-            .iter()
-            .map(|session| view(session, now_ms))
-            .collect()
+        self.sessions.iter().map(|session| view(session, now_ms)).collect()
     }
 
     /// How often each operation's own work was done or refused by its own rules. A replay, a conflict, and whatever is
@@ -69,24 +66,14 @@ impl Service {
 
     /// The exit that a user name and password open at this moment: none unless the session is active.
     pub fn exit_of(&self, username: &str, password: &str, now_ms: i64) -> Option<Exit> {
-        let session = self
-            .sessions
-            .iter()
-            .find(|session| session.username(&self.config) == username)?;
+        let session = self.sessions.iter().find(|session| session.username(&self.config) == username)?;
         let open = session.is_active(now_ms) && session.password(&self.config) == password;
-        open.then(|| Exit {
-            session_id: session.id.clone(),
-            ip: session.exit_address(),
-        })
+        open.then(|| Exit { session_id: session.id.clone(), ip: session.exit_address() })
     }
 
     /// Adds to the traffic of a session. A dynamic session that has used up what was bought expires.
     pub fn add_traffic(&mut self, session_id: &str, bytes: u64) {
-        if let Some(session) = self
-            .sessions
-            .iter_mut()
-            .find(|session| &*session.id == session_id)
-        {
+        if let Some(session) = self.sessions.iter_mut().find(|session| &*session.id == session_id) {
             session.traffic_bytes = session.traffic_bytes.saturating_add(bytes);
         }
     }

@@ -54,9 +54,7 @@ struct Item<'a> {
 }
 
 pub(crate) fn list_public(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    page(service, call, PUBLIC_PRICING_OWNER, |product| {
-        product.starting_price()
-    })
+    page(service, call, PUBLIC_PRICING_OWNER, |product| product.starting_price())
 }
 
 pub(crate) fn list(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -67,21 +65,10 @@ pub(crate) fn list(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refu
     Ok(reply)
 }
 
-fn page(
-    service: &Service,
-    call: &Call<'_>,
-    pricing_owner_agent_id: u32,
-    price: impl Fn(&Product) -> Decimal,
-) -> Result<Reply, Refusal> {
-    let kind = call
-        .query
-        .word("type", &["all", DYNAMIC, STATIC])?
-        .unwrap_or("all");
+fn page(service: &Service, call: &Call<'_>, pricing_owner_agent_id: u32, price: impl Fn(&Product) -> Decimal) -> Result<Reply, Refusal> {
+    let kind = call.query.word("type", &["all", DYNAMIC, STATIC])?.unwrap_or("all");
     let in_stock = call.query.flag("in_stock", true)?;
-    let limit = call
-        .query
-        .whole("limit", 1, LARGEST_PAGE)?
-        .unwrap_or(PAGE_SIZE) as usize;
+    let limit = call.query.whole("limit", 1, LARGEST_PAGE)?.unwrap_or(PAGE_SIZE) as usize;
     let country = call.query.text("country");
     let matching: Vec<&Product> = service
         .catalogue
@@ -91,21 +78,12 @@ fn page(
         .filter(|product| !in_stock || product.available())
         .filter(|product| country.is_none_or(|wanted| product.is_in(wanted)))
         .collect();
-    let start = call
-        .query
-        .text("cursor")
-        .map_or(Ok(0), |cursor| after(&matching, cursor))?;
+    let start = call.query.text("cursor").map_or(Ok(0), |cursor| after(&matching, cursor))?;
     let given = &matching[start..matching.len().min(start + limit)];
     let more = start + given.len() < matching.len();
     let page = Page {
-        items: given
-            .iter()
-            .map(|product| item(product, price(product)))
-            .collect(),
-        next_cursor: given
-            .last()
-            .filter(|_| more)
-            .map(|last| format!("{CURSOR}{}", last.number)),
+        items: given.iter().map(|product| item(product, price(product))).collect(),
+        next_cursor: given.last().filter(|_| more).map(|last| format!("{CURSOR}{}", last.number)),
         total: matching.len(),
         cache_ttl_seconds: CACHE_TTL_SECONDS,
         pricing_owner_agent_id,
@@ -140,9 +118,7 @@ fn item(product: &Product, price: Decimal) -> Item<'_> {
 impl Service {
     /// What the account pays for a unit of a product now.
     pub(crate) fn price(&self, product: &Product) -> Decimal {
-        self.prices
-            .get(&product.number)
-            .map_or(product.price, |price| price.now)
+        self.prices.get(&product.number).map_or(product.price, |price| price.now)
     }
 
     /// Refuses a purchase when the supplier's price is not the one the account was last quoted.
@@ -151,12 +127,9 @@ impl Service {
             Some(price) if price.now != price.quoted => {
                 // The gateway compares in its supplier's currency.
                 let cny = |usd: Decimal| Number((usd * Decimal::new(72, 1)).round_dp(2));
-                Err(Refusal::new(
-                    Code::PriceMismatch,
-                    "the price changed after the quote was read",
-                )
-                .detail("displayed_price_cny", cny(price.quoted))
-                .detail("upstream_price_cny", cny(price.now)))
+                Err(Refusal::new(Code::PriceMismatch, "the price changed after the quote was read")
+                    .detail("displayed_price_cny", cny(price.quoted))
+                    .detail("upstream_price_cny", cny(price.now)))
             }
             _ => Ok(()),
         }
@@ -165,19 +138,11 @@ impl Service {
     /// Changes the exact price of a product, as a supplier would; false when there is no such product. Until the
     /// authenticated list is read again, a purchase of it is refused with PRICE_MISMATCH.
     pub fn set_price(&mut self, product_no: &str, price: Decimal) -> bool {
-        let Some(product) = self
-            .catalogue
-            .iter()
-            .find(|product| product.number == product_no)
-        else {
+        let Some(product) = self.catalogue.iter().find(|product| product.number == product_no) else {
             return false;
         };
-        let quoted = self
-            .prices
-            .get(product_no)
-            .map_or(product.price, |price| price.quoted);
-        self.prices
-            .insert(product.number.clone(), Price { now: price, quoted });
+        let quoted = self.prices.get(product_no).map_or(product.price, |price| price.quoted);
+        self.prices.insert(product.number.clone(), Price { now: price, quoted });
         true
     }
 }

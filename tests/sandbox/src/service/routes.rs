@@ -83,32 +83,17 @@ const fn route(
     repeat: Repeat,
     run: fn(&mut Service, &Call<'_>) -> Result<Reply, Refusal>,
 ) -> Route {
-    Route {
-        operation,
-        method,
-        path,
-        auth,
-        repeat,
-        run,
-    }
+    Route { operation, method, path, auth, repeat, run }
 }
 
 /// The endpoint of a method and path, with the parameter of the path.
 pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Option<(&'static Route, Cow<'a, str>)> {
     let path = path.strip_prefix(BASE_PATH)?;
-    ROUTES
-        .iter()
-        .filter(|route| route.method == method.as_str())
-        .find_map(|route| parameter(route.path, path).map(|id| (route, id)))
+    ROUTES.iter().filter(|route| route.method == method.as_str()).find_map(|route| parameter(route.path, path).map(|id| (route, id)))
 }
 
 pub(crate) fn not_found(method: &Method, path: &str) -> Refusal {
-    Refusal::new(
-        Code::RouteNotFound,
-        "the method and path are not an api route",
-    )
-    .detail("method", method.as_str())
-    .detail("path", path)
+    Refusal::new(Code::RouteNotFound, "the method and path are not an api route").detail("method", method.as_str()).detail("path", path)
 }
 
 /// Matches segment by segment before decoding, so that an encoded slash stays inside its segment.
@@ -133,17 +118,8 @@ mod tests {
     #[test]
     fn a_parameter_is_one_segment_decoded_once() {
         let pattern = "/sessions/{id}/rotate";
-        assert_eq!(
-            parameter(pattern, "/sessions/a%2Fb%2525/rotate").as_deref(),
-            Some("a/b%25")
-        );
-        for path in [
-            "/sessions//rotate",
-            "/sessions/a/b/rotate",
-            "/sessions/a/rotate/",
-            "/sessions/a",
-            "/sessions/%ff/rotate",
-        ] {
+        assert_eq!(parameter(pattern, "/sessions/a%2Fb%2525/rotate").as_deref(), Some("a/b%25"));
+        for path in ["/sessions//rotate", "/sessions/a/b/rotate", "/sessions/a/rotate/", "/sessions/a", "/sessions/%ff/rotate"] {
             assert_eq!(parameter(pattern, path), None, "{path}");
         }
     }

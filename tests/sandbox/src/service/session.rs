@@ -82,19 +82,12 @@ impl Session {
 
     /// The user name of a session stays the same for life.
     pub(crate) fn username(&self, config: &Config) -> String {
-        format!(
-            "user-{}",
-            ids::token(config.seed, ids::USERNAME, self.number)
-        )
+        format!("user-{}", ids::token(config.seed, ids::USERNAME, self.number))
     }
 
     /// The password changes with each rotation.
     pub(crate) fn password(&self, config: &Config) -> String {
-        ids::token(
-            config.seed,
-            ids::PASSWORD,
-            (self.number << 32) | u64::from(self.rotations),
-        )
+        ids::token(config.seed, ids::PASSWORD, (self.number << 32) | u64::from(self.rotations))
     }
 
     pub(crate) fn exit_address(&self) -> Ipv4Addr {
@@ -102,36 +95,15 @@ impl Session {
     }
 
     /// The record of a session response.
-    pub(crate) fn record(
-        &self,
-        config: &Config,
-        now_ms: i64,
-        with_credentials: bool,
-        charge: Option<Decimal>,
-    ) -> Record<'_> {
+    pub(crate) fn record(&self, config: &Config, now_ms: i64, with_credentials: bool, charge: Option<Decimal>) -> Record<'_> {
         let status = self.status(now_ms);
-        let port = if self.protocol == "socks5" {
-            config.socks5_port
-        } else {
-            config.http_proxy_port
-        };
+        let port = if self.protocol == "socks5" { config.socks5_port } else { config.http_proxy_port };
         let credentials = (with_credentials && status == Status::Active).then(|| {
             // The HTTP proxy itself speaks plain HTTP, whatever its client sends through it.
-            let scheme = if self.protocol == "socks5" {
-                "socks5"
-            } else {
-                "http"
-            };
+            let scheme = if self.protocol == "socks5" { "socks5" } else { "http" };
             let (username, password) = (self.username(config), self.password(config));
-            let full_url = format!(
-                "{scheme}://{username}:{password}@{}:{port}",
-                config.proxy_host
-            );
-            Credentials {
-                username,
-                password,
-                full_url,
-            }
+            let full_url = format!("{scheme}://{username}:{password}@{}:{port}", config.proxy_host);
+            Credentials { username, password, full_url }
         });
         Record {
             session_id: &self.id,
@@ -142,23 +114,9 @@ impl Session {
             quantity: Number(self.quantity),
             created_at: timestamp(self.created_at),
             expires_at: self.ends_at.map(timestamp),
-            proxy: Proxy {
-                host: config.proxy_host.clone(),
-                port,
-                protocol: self.protocol,
-                credentials,
-            },
-            health: Health {
-                status: if status == Status::Active {
-                    "healthy"
-                } else {
-                    "unavailable"
-                },
-            },
-            usage: Usage {
-                traffic_bytes: self.traffic_bytes,
-                rotations: self.rotations,
-            },
+            proxy: Proxy { host: config.proxy_host.clone(), port, protocol: self.protocol, credentials },
+            health: Health { status: if status == Status::Active { "healthy" } else { "unavailable" } },
+            usage: Usage { traffic_bytes: self.traffic_bytes, rotations: self.rotations },
             estimated_charge_usd: charge.map(Number),
         }
     }

@@ -11,15 +11,7 @@ use super::session::{MONTH_MS, Session, Status};
 
 pub(crate) use super::create::create;
 
-const REASONS: &[&str] = &[
-    "manual",
-    "scheduled",
-    "http_403",
-    "http_429",
-    "captcha",
-    "timeout",
-    "block",
-];
+const REASONS: &[&str] = &["manual", "scheduled", "http_403", "http_429", "captcha", "timeout", "block"];
 
 pub(crate) fn get(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let with_credentials = call.query.flag("include_credentials", false)?;
@@ -39,10 +31,7 @@ pub(crate) fn rotate(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     let place = service.place(&call.id)?;
     let session = &service.sessions[place];
     if session.product.kind != DYNAMIC {
-        return Err(Refusal::invalid(
-            "session_id",
-            "must name a dynamic session to rotate",
-        ));
+        return Err(Refusal::invalid("session_id", "must name a dynamic session to rotate"));
     }
     check_status(session, call, &[Status::Active])?;
     let exit = service.next_exit();
@@ -57,10 +46,7 @@ pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Ref
     let place = service.place(&call.id)?;
     let session = &service.sessions[place];
     let Some(end) = session.ends_at else {
-        return Err(Refusal::invalid(
-            "session_id",
-            "must name a static session to renew",
-        ));
+        return Err(Refusal::invalid("session_id", "must name a static session to renew"));
     };
     check_status(session, call, &[Status::Active, Status::Expired])?;
     let ends_at = later(end.max(call.now_ms), months)?;
@@ -84,10 +70,7 @@ fn check_status(session: &Session, call: &Call<'_>, allowed: &[Status]) -> Resul
 
 /// The end of a static session some months from a moment.
 pub(crate) fn later(from_ms: i64, months: i64) -> Result<i64, Refusal> {
-    months
-        .checked_mul(MONTH_MS)
-        .and_then(|length| from_ms.checked_add(length))
-        .ok_or_else(|| Refusal::invalid("duration", "is too long"))
+    months.checked_mul(MONTH_MS).and_then(|length| from_ms.checked_add(length)).ok_or_else(|| Refusal::invalid("duration", "is too long"))
 }
 
 /// The price of a purchase; sums that no balance could hold are refused as the quantity's fault.
@@ -101,26 +84,15 @@ pub(crate) fn total(price: Decimal, quantity: Decimal, months: i64) -> Result<De
 impl Service {
     fn place(&self, id: &str) -> Result<usize, Refusal> {
         let found = self.sessions.iter().position(|session| &*session.id == id);
-        found.ok_or_else(|| {
-            Refusal::new(
-                Code::SessionNotFound,
-                "the account has no session with this id",
-            )
-        })
+        found.ok_or_else(|| Refusal::new(Code::SessionNotFound, "the account has no session with this id"))
     }
 
     fn show(&self, place: usize, call: &Call<'_>, with_credentials: bool) -> Reply {
-        Reply::new(
-            200,
-            &self.sessions[place].record(&self.config, call.now_ms, with_credentials, None),
-        )
+        Reply::new(200, &self.sessions[place].record(&self.config, call.now_ms, with_credentials, None))
     }
 
     fn show_charge(&self, place: usize, call: &Call<'_>, amount: Decimal) -> Reply {
-        Reply::new(
-            200,
-            &self.sessions[place].record(&self.config, call.now_ms, false, Some(amount)),
-        )
+        Reply::new(200, &self.sessions[place].record(&self.config, call.now_ms, false, Some(amount)))
     }
 
     pub(crate) fn next_exit(&mut self) -> u32 {

@@ -12,11 +12,7 @@ fn a_success_carries_data_and_meta_and_a_date() {
     assert_eq!(answer.json["success"], true);
     assert_eq!(answer.data()["balance"], 100);
     assert_eq!(answer.json["meta"]["timestamp"], "2023-11-14T22:13:20.000Z");
-    assert!(
-        answer.json["meta"]["request_id"]
-            .as_str()
-            .is_some_and(|id| id.starts_with("req_"))
-    );
+    assert!(answer.json["meta"]["request_id"].as_str().is_some_and(|id| id.starts_with("req_")));
     assert_eq!(answer.headers["date"], "Tue, 14 Nov 2023 22:13:20 GMT");
     assert_eq!(answer.headers["content-type"], "application/json");
 }
@@ -36,10 +32,7 @@ fn a_failure_carries_null_data_a_code_a_message_and_meta() {
 fn every_request_has_its_own_request_id() {
     let mut desk = Desk::new();
     let first = desk.get("/billing/balance").json["meta"]["request_id"].clone();
-    assert_ne!(
-        first,
-        desk.get("/billing/balance").json["meta"]["request_id"]
-    );
+    assert_ne!(first, desk.get("/billing/balance").json["meta"]["request_id"]);
 }
 
 #[test]
@@ -50,29 +43,18 @@ fn a_missing_or_wrong_key_is_refused_on_all_but_the_public_list() {
         assert_eq!((answer.status, answer.code()), (401, "AUTH_INVALID_KEY"));
         let answer = desk.send("POST", "/sessions", headers, DYNAMIC);
         assert_eq!((answer.status, answer.code()), (401, "AUTH_INVALID_KEY"));
-        assert_eq!(
-            desk.send("GET", "/public/products", headers, "").status,
-            200
-        );
+        assert_eq!(desk.send("GET", "/public/products", headers, "").status, 200);
     }
 }
 
 #[test]
 fn an_unknown_method_or_path_is_named_in_the_details() {
     let mut desk = Desk::new();
-    for (method, path) in [
-        ("PUT", "/sessions"),
-        ("GET", "/nowhere"),
-        ("GET", "/sessions/"),
-        ("GET", "/sessions/a/b/c"),
-    ] {
+    for (method, path) in [("PUT", "/sessions"), ("GET", "/nowhere"), ("GET", "/sessions/"), ("GET", "/sessions/a/b/c")] {
         let answer = desk.send(method, path, &[], "");
         assert_eq!((answer.status, answer.code()), (404, "ROUTE_NOT_FOUND"));
         assert_eq!(answer.json["error"]["details"]["method"], method);
-        assert_eq!(
-            answer.json["error"]["details"]["path"],
-            format!("/v1{path}")
-        );
+        assert_eq!(answer.json["error"]["details"]["path"], format!("/v1{path}"));
     }
 }
 
@@ -80,49 +62,27 @@ fn an_unknown_method_or_path_is_named_in_the_details() {
 fn an_absolute_uri_is_understood() {
     let mut desk = Desk::new();
     let key = desk.service.config().api_key.clone();
-    let request =
-        http::Request::get("http://127.0.0.1:1/v1/billing/balance").header("x-api-key", key);
-    let response = desk
-        .service
-        .handle(&request.body(Vec::new()).unwrap(), START);
+    let request = http::Request::get("http://127.0.0.1:1/v1/billing/balance").header("x-api-key", key);
+    let response = desk.service.handle(&request.body(Vec::new()).unwrap(), START);
     assert_eq!(response.status(), 200);
 }
 
 #[test]
 fn a_create_request_is_refused_with_the_field_and_the_rule() {
-    let with =
-        |more: &str| format!(r#"{{"session_type":"dynamic","product_no":"dynamic-world",{more}}}"#);
+    let with = |more: &str| format!(r#"{{"session_type":"dynamic","product_no":"dynamic-world",{more}}}"#);
     let cases = [
         ("", "session_type"),
         ("[]", "body"),
         ("{", "body"),
         (r#"{"product_no":"dynamic-world"}"#, "session_type"),
-        (
-            r#"{"session_type":"weekly","product_no":"x"}"#,
-            "session_type",
-        ),
+        (r#"{"session_type":"weekly","product_no":"x"}"#, "session_type"),
         (r#"{"session_type":"dynamic"}"#, "product_no"),
         (r#"{"session_type":"dynamic","product_no":7}"#, "product_no"),
-        (
-            r#"{"session_type":"dynamic","product_no":"static-us"}"#,
-            "session_type",
-        ),
-        (
-            r#"{"session_type":"static","product_no":"static-us","quantity":1.5}"#,
-            "quantity",
-        ),
-        (
-            r#"{"session_type":"static","product_no":"static-shared-us"}"#,
-            "project_id",
-        ),
-        (
-            r#"{"session_type":"static","product_no":"static-shared-us","project_id":"none"}"#,
-            "project_id",
-        ),
-        (
-            r#"{"session_type":"static","product_no":"static-gb","protocol":"http"}"#,
-            "protocol",
-        ),
+        (r#"{"session_type":"dynamic","product_no":"static-us"}"#, "session_type"),
+        (r#"{"session_type":"static","product_no":"static-us","quantity":1.5}"#, "quantity"),
+        (r#"{"session_type":"static","product_no":"static-shared-us"}"#, "project_id"),
+        (r#"{"session_type":"static","product_no":"static-shared-us","project_id":"none"}"#, "project_id"),
+        (r#"{"session_type":"static","product_no":"static-gb","protocol":"http"}"#, "protocol"),
         (&with(r#""quantity":0"#), "quantity"),
         (&with(r#""quantity":-1"#), "quantity"),
         (&with(r#""quantity":"1""#), "quantity"),
@@ -133,19 +93,12 @@ fn a_create_request_is_refused_with_the_field_and_the_rule() {
         (&with(r#""protocol":"ftp""#), "protocol"),
         (&with(r#""provisioning_mode":"rent""#), "provisioning_mode"),
         (&with(r#""rotation_mode":"never""#), "rotation_mode"),
-        (
-            &with(r#""rotation_interval_sec":"60""#),
-            "rotation_interval_sec",
-        ),
+        (&with(r#""rotation_interval_sec":"60""#), "rotation_interval_sec"),
         (&with(r#""country_code":1"#), "country_code"),
     ];
     let mut desk = Desk::new();
     for (body, field) in cases {
-        assert_eq!(
-            desk.call("POST", "/sessions", body).field(),
-            field,
-            "{body}"
-        );
+        assert_eq!(desk.call("POST", "/sessions", body).field(), field, "{body}");
     }
     assert!(desk.service.charges().is_empty());
 }
@@ -153,26 +106,12 @@ fn a_create_request_is_refused_with_the_field_and_the_rule() {
 #[test]
 fn include_credentials_takes_true_and_false_in_the_query_of_reads_and_rotations_only() {
     let mut desk = Desk::new();
-    let id = desk.buy(
-        r#"{"session_type":"dynamic","product_no":"dynamic-world","include_credentials":"yes"}"#,
-    );
-    assert_eq!(
-        desk.get(&format!("/sessions/{id}?include_credentials=1"))
-            .field(),
-        "include_credentials"
-    );
-    assert_eq!(
-        desk.get(&format!("/sessions/{id}?include_credentials="))
-            .field(),
-        "include_credentials"
-    );
+    let id = desk.buy(r#"{"session_type":"dynamic","product_no":"dynamic-world","include_credentials":"yes"}"#);
+    assert_eq!(desk.get(&format!("/sessions/{id}?include_credentials=1")).field(), "include_credentials");
+    assert_eq!(desk.get(&format!("/sessions/{id}?include_credentials=")).field(), "include_credentials");
     let query_of_create = desk.call("POST", "/sessions?include_credentials=true", DYNAMIC);
     assert_eq!(query_of_create.field(), "include_credentials");
-    let rotated = desk.call(
-        "POST",
-        &format!("/sessions/{id}/rotate"),
-        r#"{"include_credentials":true}"#,
-    );
+    let rotated = desk.call("POST", &format!("/sessions/{id}/rotate"), r#"{"include_credentials":true}"#);
     assert_eq!(rotated.status, 200);
     assert!(rotated.data()["proxy"].get("password").is_none());
 }
@@ -184,10 +123,7 @@ fn the_request_after_the_last_of_a_minute_is_told_how_long_to_wait() {
     assert_eq!(desk.get("/billing/balance").status, 200);
     assert_eq!(desk.get("/billing/balance").status, 200);
     let refused = desk.get("/billing/balance");
-    assert_eq!(
-        (refused.status, refused.code()),
-        (429, "RATE_LIMIT_EXCEEDED")
-    );
+    assert_eq!((refused.status, refused.code()), (429, "RATE_LIMIT_EXCEEDED"));
     assert_eq!(refused.json["error"]["details"]["retry_after"], 40);
     assert_eq!(refused.headers["retry-after"], "40");
     assert_eq!(desk.get_public().status, 200);

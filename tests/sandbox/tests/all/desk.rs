@@ -32,28 +32,14 @@ impl Answer {
     }
 
     pub(crate) fn session_id(&self) -> String {
-        self.data()["session_id"]
-            .as_str()
-            .expect("a session record")
-            .to_owned()
+        self.data()["session_id"].as_str().expect("a session record").to_owned()
     }
 
     /// The field and the rule of a failed validation.
     pub(crate) fn field(&self) -> &str {
-        assert_eq!(
-            (self.status, self.code()),
-            (400, "INVALID_REQUEST"),
-            "{}",
-            self.json
-        );
-        assert!(
-            self.json["error"]["details"]["rule"].is_string(),
-            "{}",
-            self.json
-        );
-        self.json["error"]["details"]["field"]
-            .as_str()
-            .expect("a field")
+        assert_eq!((self.status, self.code()), (400, "INVALID_REQUEST"), "{}", self.json);
+        assert!(self.json["error"]["details"]["rule"].is_string(), "{}", self.json);
+        self.json["error"]["details"]["field"].as_str().expect("a field")
     }
 }
 
@@ -64,24 +50,12 @@ impl Desk {
 
     /// A desk whose sessions are active at once, unless the settings say otherwise.
     pub(crate) fn with(set: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config {
-            provisioning_ms: 0..=0,
-            ..Config::new(7)
-        };
+        let mut config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
         set(&mut config);
-        Self {
-            service: Service::new(config),
-            now: START,
-        }
+        Self { service: Service::new(config), now: START }
     }
 
-    pub(crate) fn send(
-        &mut self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &str,
-    ) -> Answer {
+    pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut request = Request::builder().method(method).uri(format!("/v1{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -89,12 +63,7 @@ impl Desk {
         let request = request.body(body.as_bytes().to_vec()).expect("a request");
         let (parts, bytes) = self.service.handle(&request, self.now).into_parts();
         let json = serde_json::from_slice(&bytes).expect("an envelope");
-        Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            bytes,
-            json,
-        }
+        Answer { status: parts.status.as_u16(), headers: parts.headers, bytes, json }
     }
 
     pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> Answer {
@@ -108,12 +77,7 @@ impl Desk {
 
     pub(crate) fn keyed(&mut self, path: &str, key: &str, body: &str) -> Answer {
         let api_key = self.service.config().api_key.clone();
-        self.send(
-            "POST",
-            path,
-            &[("X-API-Key", &api_key), ("Idempotency-Key", key)],
-            body,
-        )
+        self.send("POST", path, &[("X-API-Key", &api_key), ("Idempotency-Key", key)], body)
     }
 
     /// Buys a session and gives its id.
@@ -124,28 +88,16 @@ impl Desk {
     }
 
     pub(crate) fn status(&mut self, id: &str) -> String {
-        self.get(&format!("/sessions/{id}")).data()["status"]
-            .as_str()
-            .expect("a status")
-            .to_owned()
+        self.get(&format!("/sessions/{id}")).data()["status"].as_str().expect("a status").to_owned()
     }
 
     pub(crate) fn fault(&mut self, fault: Fault) {
-        self.service.inject(FaultRule {
-            operation: None,
-            times: 1,
-            fault,
-        });
+        self.service.inject(FaultRule { operation: None, times: 1, fault });
     }
 
     pub(crate) fn error(&mut self, code: &str, stored: bool, sold: bool) {
         let code = code.to_owned();
-        self.fault(Fault::Error(ErrorFault {
-            code,
-            stored,
-            sold,
-            ..ErrorFault::default()
-        }));
+        self.fault(Fault::Error(ErrorFault { code, stored, sold, ..ErrorFault::default() }));
     }
 
     pub(crate) fn balance(&self) -> String {

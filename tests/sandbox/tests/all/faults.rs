@@ -24,10 +24,7 @@ fn a_drop_closes_the_connection_without_an_answer_before_or_after_the_effect() {
         let (live, raw) = bought(&format!(r#"{{"kind":"{kind}"}}"#));
         assert!(raw.bytes.is_empty(), "{kind}");
         assert_eq!(live.charges(), charges, "{kind}");
-        assert_eq!(
-            live.call("POST", "/sessions", Some("k"), DYNAMIC).status(),
-            202
-        );
+        assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).status(), 202);
         assert_eq!(live.charges(), 1, "{kind}");
     }
 }
@@ -54,10 +51,7 @@ fn a_duplicate_is_two_purchases_without_a_key_and_one_with_it() {
     assert_eq!(live.call("POST", "/sessions", None, DYNAMIC).status(), 202);
     assert_eq!(live.charges(), 2);
     live.fault(&rule(r#"{"kind":"duplicate"}"#));
-    assert_eq!(
-        live.call("POST", "/sessions", Some("k"), DYNAMIC).status(),
-        202
-    );
+    assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).status(), 202);
     assert_eq!(live.charges(), 3);
 }
 
@@ -73,9 +67,7 @@ fn a_truncated_answer_breaks_off_in_the_middle() {
 #[test]
 fn a_gateway_page_is_html_with_the_status_asked_for() {
     for (after, charges) in [(false, 0), (true, 1)] {
-        let (live, raw) = bought(&format!(
-            r#"{{"kind":"html","status":502,"after":{after}}}"#
-        ));
+        let (live, raw) = bought(&format!(r#"{{"kind":"html","status":502,"after":{after}}}"#));
         assert_eq!(raw.status(), 502);
         assert!(raw.head().contains("content-type: text/html"));
         assert!(raw.body().starts_with(b"<html>"));
@@ -88,18 +80,11 @@ fn a_huge_answer_claims_100_mb_and_keeps_coming() {
     let live = Live::new();
     live.fault(r#"{"fault":{"kind":"huge"}}"#);
     let mut stream = connect(&live.api());
-    let request = format!(
-        "GET /v1/billing/balance HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\n\r\n",
-        live.ready().api_key
-    );
+    let request = format!("GET /v1/billing/balance HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\n\r\n", live.ready().api_key);
     stream.write_all(request.as_bytes()).unwrap();
     let mut bytes = vec![0; 1024 * 1024];
     stream.read_exact(&mut bytes).unwrap();
-    assert!(
-        String::from_utf8_lossy(&bytes)
-            .to_ascii_lowercase()
-            .contains("content-length: 104857600\r\n")
-    );
+    assert!(String::from_utf8_lossy(&bytes).to_ascii_lowercase().contains("content-length: 104857600\r\n"));
 }
 
 #[test]
@@ -107,10 +92,7 @@ fn a_bad_utf8_answer_is_not_utf8_and_a_deep_one_is_deep() {
     let (_, raw) = bought(r#"{"kind":"bad_utf8"}"#);
     assert!(raw.status() == 200 && std::str::from_utf8(raw.body()).is_err());
     let (_, raw) = bought(r#"{"kind":"deep"}"#);
-    assert_eq!(
-        raw.body().iter().filter(|byte| **byte == b'[').count(),
-        100_000
-    );
+    assert_eq!(raw.body().iter().filter(|byte| **byte == b'[').count(), 100_000);
     assert_eq!(raw.body().len(), raw.content_length());
 }
 
@@ -120,23 +102,13 @@ fn an_error_is_answered_as_asked_for_and_only_as_often() {
     live.fault(r#"{"operation":null,"times":2,"fault":{"kind":"error","code":"RATE_LIMIT_EXCEEDED","retry_after":2}}"#);
     for _ in 0..2 {
         let raw = live.call("GET", "/products", None, "");
-        assert_eq!(
-            (
-                raw.status(),
-                raw.json()["error"]["details"]["retry_after"].as_u64()
-            ),
-            (429, Some(2))
-        );
+        assert_eq!((raw.status(), raw.json()["error"]["details"]["retry_after"].as_u64()), (429, Some(2)));
         assert!(raw.head().contains("retry-after: 2"));
     }
     assert_eq!(live.call("GET", "/products", None, "").status(), 200);
-    let (live, raw) =
-        bought(r#"{"kind":"error","code":"BACKEND_TIMEOUT","stored":true,"sold":true}"#);
+    let (live, raw) = bought(r#"{"kind":"error","code":"BACKEND_TIMEOUT","stored":true,"sold":true}"#);
     assert_eq!((raw.status(), live.charges()), (504, 1));
-    assert_eq!(
-        live.call("POST", "/sessions", Some("k"), DYNAMIC).body(),
-        raw.body()
-    );
+    assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).body(), raw.body());
 }
 
 #[test]
@@ -149,17 +121,10 @@ fn a_write_in_progress_answers_late_and_conflicts_meanwhile() {
         let conflict = live.call("POST", "/sessions", Some("k"), DYNAMIC);
         assert_eq!(conflict.json()["error"]["code"], "IDEMPOTENCY_CONFLICT");
         assert!(!first.is_finished());
-        assert_eq!(
-            live.control("POST", "/clock", r#"{"advance_ms":60000}"#)
-                .status(),
-            200
-        );
+        assert_eq!(live.control("POST", "/clock", r#"{"advance_ms":60000}"#).status(), 200);
         let first = first.join().unwrap();
         assert_eq!(first.status(), 202);
-        assert_eq!(
-            live.call("POST", "/sessions", Some("k"), DYNAMIC).body(),
-            first.body()
-        );
+        assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).body(), first.body());
     });
 }
 

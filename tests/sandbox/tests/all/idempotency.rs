@@ -21,14 +21,8 @@ fn the_same_request_with_the_same_key_is_answered_with_the_same_bytes_and_charge
 fn the_same_key_with_another_body_or_path_is_a_conflict() {
     let mut desk = Desk::new();
     let id = desk.keyed("/sessions", "k", DYNAMIC).session_id();
-    for answer in [
-        desk.keyed("/sessions", "k", STATIC),
-        desk.keyed(&format!("/sessions/{id}/rotate"), "k", DYNAMIC),
-    ] {
-        assert_eq!(
-            (answer.status, answer.code()),
-            (409, "IDEMPOTENCY_CONFLICT")
-        );
+    for answer in [desk.keyed("/sessions", "k", STATIC), desk.keyed(&format!("/sessions/{id}/rotate"), "k", DYNAMIC)] {
+        assert_eq!((answer.status, answer.code()), (409, "IDEMPOTENCY_CONFLICT"));
     }
     assert_eq!(desk.service.charges().len(), 1);
 }
@@ -51,25 +45,16 @@ fn an_answer_is_kept_for_a_day() {
     desk.now += DAY - 1;
     assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).bytes, first.bytes);
     desk.now += 1;
-    assert_ne!(
-        desk.keyed("/sessions", "k", DYNAMIC).session_id(),
-        first.session_id()
-    );
+    assert_ne!(desk.keyed("/sessions", "k", DYNAMIC).session_id(), first.session_id());
     assert_eq!(desk.service.charges().len(), 2);
 }
 
 #[test]
 fn a_key_has_1_to_64_visible_ascii_characters() {
     let mut desk = Desk::new();
-    assert_eq!(
-        desk.keyed("/sessions", &"k".repeat(64), DYNAMIC).status,
-        202
-    );
+    assert_eq!(desk.keyed("/sessions", &"k".repeat(64), DYNAMIC).status, 202);
     for key in [&"k".repeat(65), "", "a b", "clé"] {
-        assert_eq!(
-            desk.keyed("/sessions", key, DYNAMIC).field(),
-            "Idempotency-Key"
-        );
+        assert_eq!(desk.keyed("/sessions", key, DYNAMIC).field(), "Idempotency-Key");
     }
 }
 
@@ -79,16 +64,10 @@ fn what_stands_before_the_store_is_not_stored() {
     let refused = desk.send("POST", "/sessions", &[("Idempotency-Key", "k")], DYNAMIC);
     assert_eq!(refused.code(), "AUTH_INVALID_KEY");
     desk.get("/billing/balance");
-    assert_eq!(
-        desk.keyed("/sessions", "k", DYNAMIC).code(),
-        "RATE_LIMIT_EXCEEDED"
-    );
+    assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).code(), "RATE_LIMIT_EXCEEDED");
     desk.now += 60_000;
     desk.error("RATE_LIMIT_EXCEEDED", false, false);
-    assert_eq!(
-        desk.keyed("/sessions", "k", DYNAMIC).code(),
-        "RATE_LIMIT_EXCEEDED"
-    );
+    assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).code(), "RATE_LIMIT_EXCEEDED");
     desk.now += 60_000;
     assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).status, 202);
 }
@@ -120,22 +99,12 @@ fn a_write_in_progress_conflicts_until_it_completes_and_is_then_replayed() {
     let mut desk = Desk::new();
     desk.fault(Fault::InProgress { ms: 3_000 });
     let key = desk.service.config().api_key.clone();
-    let request = http::Request::post("/v1/sessions")
-        .header("X-API-Key", key)
-        .header("Idempotency-Key", "k");
-    let first = desk
-        .service
-        .handle(&request.body(DYNAMIC.into()).unwrap(), desk.now);
-    assert_eq!(
-        first.extensions().get(),
-        Some(&CompletesAt(desk.now + 3_000))
-    );
+    let request = http::Request::post("/v1/sessions").header("X-API-Key", key).header("Idempotency-Key", "k");
+    let first = desk.service.handle(&request.body(DYNAMIC.into()).unwrap(), desk.now);
+    assert_eq!(first.extensions().get(), Some(&CompletesAt(desk.now + 3_000)));
     desk.now += 2_999;
     let conflict = desk.keyed("/sessions", "k", DYNAMIC);
-    assert_eq!(
-        (conflict.status, conflict.code()),
-        (409, "IDEMPOTENCY_CONFLICT")
-    );
+    assert_eq!((conflict.status, conflict.code()), (409, "IDEMPOTENCY_CONFLICT"));
     desk.now += 1;
     assert_eq!(&desk.keyed("/sessions", "k", DYNAMIC).bytes, first.body());
     assert_eq!(desk.service.charges().len(), 1);
@@ -144,12 +113,7 @@ fn a_write_in_progress_conflicts_until_it_completes_and_is_then_replayed() {
 #[test]
 fn a_fault_may_have_any_code_and_tell_how_long_to_wait() {
     let mut desk = Desk::new();
-    let fault = ErrorFault {
-        code: "TEAPOT".into(),
-        status: Some(418),
-        retry_after: Some(9),
-        ..ErrorFault::default()
-    };
+    let fault = ErrorFault { code: "TEAPOT".into(), status: Some(418), retry_after: Some(9), ..ErrorFault::default() };
     desk.fault(Fault::Error(fault));
     let answer = desk.get("/billing/balance");
     assert_eq!((answer.status, answer.code()), (418, "TEAPOT"));
@@ -163,8 +127,5 @@ fn a_clone_is_a_branch_of_its_own() {
     desk.keyed("/sessions", "k", DYNAMIC);
     let branch = desk.service.clone();
     desk.keyed("/sessions", "k2", DYNAMIC);
-    assert_eq!(
-        (branch.charges().len(), desk.service.charges().len()),
-        (1, 2)
-    );
+    assert_eq!((branch.charges().len(), desk.service.charges().len()), (1, 2));
 }

@@ -8,24 +8,14 @@ fn the_public_list_shows_starting_prices_and_the_account_its_own() {
     let public = desk.send("GET", "/public/products?country=us", &[], "");
     let own = desk.get("/products?country=US");
     let prices = |answer: &crate::desk::Answer| -> Vec<String> {
-        answer.data()["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|item| item["price"].to_string())
-            .collect()
+        answer.data()["items"].as_array().unwrap().iter().map(|item| item["price"].to_string()).collect()
     };
     assert_eq!(prices(&public), ["4", "10", "10"]);
     assert_eq!(prices(&own), ["4.25", "10", "10"]);
     assert_eq!(public.data()["pricing_owner_agent_id"], 1);
     assert_eq!(public.data()["cache_ttl_seconds"], 60);
     let first = &own.data()["items"][0];
-    for (field, value) in [
-        ("type", "dynamic"),
-        ("sharing", "exclusive"),
-        ("currency", "USD"),
-        ("unit", "GB"),
-    ] {
+    for (field, value) in [("type", "dynamic"), ("sharing", "exclusive"), ("currency", "USD"), ("unit", "GB")] {
         assert_eq!(first[field], value);
     }
     assert_eq!(own.data()["items"][1]["unit"], "month");
@@ -34,11 +24,7 @@ fn the_public_list_shows_starting_prices_and_the_account_its_own() {
 #[test]
 fn filters_narrow_the_list_and_its_total() {
     let mut desk = Desk::new();
-    let mut total = |query: &str| {
-        desk.get(&format!("/products?limit=1&{query}")).data()["total"]
-            .as_u64()
-            .unwrap()
-    };
+    let mut total = |query: &str| desk.get(&format!("/products?limit=1&{query}")).data()["total"].as_u64().unwrap();
     assert_eq!(total("type=all"), 22);
     assert_eq!(total("type=dynamic"), 11);
     assert_eq!(total("type=static"), 11);
@@ -56,11 +42,7 @@ fn cursors_walk_the_whole_list_once() {
         let page = desk.get(&path);
         let items = page.data()["items"].as_array().unwrap();
         assert!(items.len() <= 5);
-        seen.extend(
-            items
-                .iter()
-                .map(|item| item["product_no"].as_str().unwrap().to_owned()),
-        );
+        seen.extend(items.iter().map(|item| item["product_no"].as_str().unwrap().to_owned()));
         match page.data()["next_cursor"].as_str() {
             Some(cursor) => path = format!("/products?limit=5&in_stock=false&cursor={cursor}"),
             None => break,
@@ -69,13 +51,7 @@ fn cursors_walk_the_whole_list_once() {
     assert_eq!(seen.len(), 23);
     let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
     assert_eq!(distinct.len(), 23);
-    assert_eq!(
-        desk.get("/products").data()["items"]
-            .as_array()
-            .unwrap()
-            .len(),
-        20
-    );
+    assert_eq!(desk.get("/products").data()["items"].as_array().unwrap().len(), 20);
 }
 
 #[test]
@@ -91,11 +67,7 @@ fn a_wrong_list_query_is_refused_with_the_field() {
         ("limit=1&limit=2", "limit"),
     ] {
         assert_eq!(desk.get(&format!("/products?{query}")).field(), field);
-        assert_eq!(
-            desk.send("GET", &format!("/public/products?{query}"), &[], "")
-                .field(),
-            field
-        );
+        assert_eq!(desk.send("GET", &format!("/public/products?{query}"), &[], "").field(), field);
     }
 }
 
@@ -103,29 +75,14 @@ fn a_wrong_list_query_is_refused_with_the_field() {
 fn a_price_that_changed_after_the_quote_refuses_the_purchase_until_the_list_is_read_again() {
     let mut desk = Desk::new();
     desk.get("/products");
-    assert!(
-        desk.service
-            .set_price("dynamic-world", "4.5".parse().unwrap())
-    );
+    assert!(desk.service.set_price("dynamic-world", "4.5".parse().unwrap()));
     let refused = desk.call("POST", "/sessions", crate::desk::DYNAMIC);
     assert_eq!((refused.status, refused.code()), (409, "PRICE_MISMATCH"));
-    assert_eq!(
-        refused.json["error"]["details"]["displayed_price_cny"].to_string(),
-        "28.8"
-    );
-    assert_eq!(
-        refused.json["error"]["details"]["upstream_price_cny"].to_string(),
-        "32.4"
-    );
+    assert_eq!(refused.json["error"]["details"]["displayed_price_cny"].to_string(), "28.8");
+    assert_eq!(refused.json["error"]["details"]["upstream_price_cny"].to_string(), "32.4");
     desk.send("GET", "/public/products", &[], "");
-    assert_eq!(
-        desk.call("POST", "/sessions", crate::desk::DYNAMIC).code(),
-        "PRICE_MISMATCH"
-    );
-    assert_eq!(
-        desk.get("/products").data()["items"][0]["price"].to_string(),
-        "4.5"
-    );
+    assert_eq!(desk.call("POST", "/sessions", crate::desk::DYNAMIC).code(), "PRICE_MISMATCH");
+    assert_eq!(desk.get("/products").data()["items"][0]["price"].to_string(), "4.5");
     desk.buy(crate::desk::DYNAMIC);
     assert_eq!(desk.balance(), "95.5");
 }

@@ -21,16 +21,8 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn status(&self) -> u16 {
-        let line = String::from_utf8_lossy(
-            self.bytes
-                .split(|byte| *byte == b'\r')
-                .next()
-                .unwrap_or_default(),
-        );
-        line.split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok())
-            .unwrap_or(0)
+        let line = String::from_utf8_lossy(self.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default());
+        line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
     }
 
     pub(crate) fn head(&self) -> String {
@@ -42,25 +34,17 @@ impl Raw {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(self.body())
-            .unwrap_or_else(|error| panic!("{error}: {}", self.head()))
+        serde_json::from_slice(self.body()).unwrap_or_else(|error| panic!("{error}: {}", self.head()))
     }
 
     pub(crate) fn content_length(&self) -> usize {
         let head = self.head();
-        let value = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        value
-            .and_then(|value| value.parse().ok())
-            .expect("a content length")
+        let value = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        value.and_then(|value| value.parse().ok()).expect("a content length")
     }
 
     fn split(&self) -> usize {
-        self.bytes
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .unwrap_or(self.bytes.len())
+        self.bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(self.bytes.len())
     }
 }
 
@@ -71,15 +55,10 @@ impl Live {
 
     /// A sandbox whose sessions are active at once, unless the settings say otherwise.
     pub(crate) fn with(set: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config {
-            provisioning_ms: 0..=0,
-            ..Config::new(7)
-        };
+        let mut config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
         set(&mut config);
         let runtime = Runtime::new().expect("a runtime");
-        let running = runtime
-            .block_on(serve(Options::new(config)))
-            .expect("a sandbox");
+        let running = runtime.block_on(serve(Options::new(config))).expect("a sandbox");
         Self { running, runtime }
     }
 
@@ -88,11 +67,7 @@ impl Live {
     }
 
     pub(crate) fn api(&self) -> String {
-        self.ready()
-            .agent_url
-            .trim_start_matches("http://")
-            .trim_end_matches("/v1")
-            .to_owned()
+        self.ready().agent_url.trim_start_matches("http://").trim_end_matches("/v1").to_owned()
     }
 
     /// A request to the agent API with the sandbox's key.
@@ -123,28 +98,17 @@ impl Live {
 
     /// Buys a session and gives its id and its proxy with credentials.
     pub(crate) fn buy(&self, protocol: &str) -> (String, Value) {
-        let body = format!(
-            r#"{{"session_type":"dynamic","product_no":"dynamic-world","protocol":"{protocol}"}}"#
-        );
+        let body = format!(r#"{{"session_type":"dynamic","product_no":"dynamic-world","protocol":"{protocol}"}}"#);
         let id = self.call("POST", "/sessions", None, &body).json()["data"]["session_id"].clone();
         let id = id.as_str().expect("a session").to_owned();
-        let record = self
-            .call(
-                "GET",
-                &format!("/sessions/{id}?include_credentials=true"),
-                None,
-                "",
-            )
-            .json();
+        let record = self.call("GET", &format!("/sessions/{id}?include_credentials=true"), None, "").json();
         (id, record["data"]["proxy"].clone())
     }
 }
 
 pub(crate) fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Raw {
     let length = body.len();
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n"
-    );
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n");
     exchange(address, format!("{head}{headers}\r\n{body}").as_bytes())
 }
 
@@ -156,16 +120,9 @@ pub(crate) fn exchange(address: &str, bytes: &[u8]) -> Raw {
 }
 
 pub(crate) fn connect(address: &str) -> TcpStream {
-    let address = address
-        .to_socket_addrs()
-        .expect("an address")
-        .next()
-        .expect("an address");
-    let stream =
-        TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("a connection");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .expect("a timeout");
+    let address = address.to_socket_addrs().expect("an address").next().expect("an address");
+    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
     stream
 }
 
@@ -174,10 +131,7 @@ pub(crate) fn read_all(mut stream: TcpStream) -> Raw {
     let mut bytes = Vec::new();
     if let Err(error) = stream.read_to_end(&mut bytes) {
         let closed = error.kind() == ErrorKind::ConnectionReset;
-        assert!(
-            closed,
-            "the connection neither answered nor closed: {error}"
-        );
+        assert!(closed, "the connection neither answered nor closed: {error}");
     }
     Raw { bytes }
 }

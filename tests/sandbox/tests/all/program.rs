@@ -18,9 +18,7 @@ fn start(arguments: &[&str]) -> Child {
 
 fn ready(child: &mut Child) -> Value {
     let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
@@ -48,23 +46,9 @@ fn the_ready_line_names_everything_and_a_seed_gives_the_same_credentials() {
         })
         .collect();
     let names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    let expected = [
-        "agent_url",
-        "api_key",
-        "backend_url",
-        "control_url",
-        "http_proxy",
-        "password",
-        "socks5",
-        "target_url",
-        "username",
-    ];
+    let expected = ["agent_url", "api_key", "backend_url", "control_url", "http_proxy", "password", "socks5", "target_url", "username"];
     assert_eq!(names, expected);
-    assert!(
-        lines[0]["agent_url"]
-            .as_str()
-            .is_some_and(|url| url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"))
-    );
+    assert!(lines[0]["agent_url"].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:") && url.ends_with("/v1")));
     for name in ["api_key", "username", "password"] {
         assert_eq!(lines[0][name], lines[1][name]);
     }
@@ -75,26 +59,13 @@ fn an_address_that_is_not_loopback_is_refused() {
     let mut child = start(&["--listen", "0.0.0.0:0"]);
     assert!(!ends(&mut child));
     let mut said = String::new();
-    child
-        .stderr
-        .as_mut()
-        .unwrap()
-        .read_to_string(&mut said)
-        .unwrap();
-    assert_eq!(
-        said,
-        "hopline-sandbox: the sandbox listens on ipv4 loopback addresses only\n"
-    );
+    child.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "hopline-sandbox: the sandbox listens on ipv4 loopback addresses only\n");
 }
 
 #[test]
 fn wrong_arguments_are_refused_with_a_reason() {
-    for arguments in [
-        &["--seed", "x"][..],
-        &["--provisioning-ms", "9-1"],
-        &["--fly"],
-        &["stray"],
-    ] {
+    for arguments in [&["--seed", "x"][..], &["--provisioning-ms", "9-1"], &["--fly"], &["stray"]] {
         let mut child = start(arguments);
         assert!(!ends(&mut child), "{arguments:?}");
     }
@@ -103,21 +74,8 @@ fn wrong_arguments_are_refused_with_a_reason() {
 #[cfg(unix)]
 #[test]
 fn it_ends_cleanly_when_told_to_terminate() {
-    let mut child = start(&[
-        "--provisioning-ms",
-        "0",
-        "--balance",
-        "12.5",
-        "--rate-limit",
-        "9",
-        "--session-limit",
-        "2",
-        "--with-parent",
-    ]);
+    let mut child = start(&["--provisioning-ms", "0", "--balance", "12.5", "--rate-limit", "9", "--session-limit", "2", "--with-parent"]);
     ready(&mut child);
-    let told = Command::new("sh")
-        .args(["-c", &format!("kill -TERM {}", child.id())])
-        .status()
-        .unwrap();
+    let told = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
     assert!(told.success() && ends(&mut child));
 }

@@ -1,0 +1,132 @@
+//! A session's whole life, and a purchase whose program is gone before its answer is.
+
+use std::path::PathBuf;
+
+use hopline::client::{Holds, Host, Phase, Seen, Step, Verdict};
+use hopline::contract::Secret;
+use hopline::contract::agent::{GetSession, Proxy, RenewSession, RotateReason, RotateSession, TerminateSession};
+use hopline::{CallOptions, Client, Kind, drive};
+
+use crate::probe::{BOTH, Live, Probe, purchase};
+use crate::ureq_example::{Ureq, entropy};
+
+/// The status and the body of the target site, through a session's proxy. Always with ureq: reqwest without TLS takes a
+/// SOCKS proxy's own address for a URL that is not http, and refuses it.
+fn visit(live: &Live, proxy: &Proxy) -> Result<(u16, String), ureq::Error> {
+    let text = |secret: &Option<Secret>| secret.as_ref().expect("credentials").reveal().to_owned();
+    let proxy = ureq::Proxy::builder(ureq::ProxyProtocol::Socks5h)
+        .host(proxy.host.as_deref().expect("a host"))
+        .port(proxy.port.and_then(|port| u16::try_from(port).ok()).expect("a port"))
+        .username(&text(&proxy.username))
+        .password(&text(&proxy.password));
+    let config = ureq::config::Config::builder().proxy(Some(proxy.build()?)).http_status_as_error(false).build();
+    // Only the proxy is to look this name up.
+    let mut answer = config.new_agent().get(live.running.ready().target_url.replace("127.0.0.1", "localhost")).call()?;
+    Ok((answer.status().as_u16(), answer.body_mut().read_to_string()?))
+}
+
+#[test]
+fn a_session_is_bought_used_blocked_rotated_read_and_ended() {
+    for http in BOTH {
+        let live = Live::new();
+        let mut probe = Probe::new(http, live.options());
+        let ticket = probe.client.open_session(purchase(), CallOptions { credentials: true, ..CallOptions::intent("job") });
+        let open = probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        let (id, proxy) = (open.session_id, open.session.proxy.expect("a proxy"));
+        assert_eq!(open.phase, Phase::Ready);
+
+        let exit = live.sessions()[0].exit;
+        let (status, body) = visit(&live, &proxy).expect("the site");
+        assert!(status == 200 && body.contains(&exit.to_string()), "{http:?}: {status} {body}");
+        let now = probe.now();
+        assert_eq!(probe.client.observe(&id, Seen::Status(200), now), Some(Verdict::Keep));
+        let verdict = probe.client.observe(&id, Seen::Status(403), now);
+        assert_eq!(verdict, Some(Verdict::Rotate(RotateReason::Http403)));
+
+        let renew = probe.client.start(RenewSession { session_id: id.clone(), duration: 1 }, CallOptions::default());
+        let sends = probe.host.answers.len();
+        let refused = probe.drive(renew).expect_err("a dynamic session is not renewed");
+        assert_eq!((refused.kind, probe.host.answers.len()), (Kind::Invalid, sends), "{http:?}: {refused}");
+
+        let rotate = RotateSession { session_id: id.clone(), include_credentials: Some(true), reason: Some(RotateReason::Http403) };
+        let ticket = probe.client.start(rotate, CallOptions::default());
+        let rotated = probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        let fresh = rotated.data.proxy.expect("a proxy");
+        let (status, body) = visit(&live, &fresh).expect("the site");
+        assert!(status == 200 && !body.contains(&format!("\"{exit}\"")), "{http:?}: {status} {body}");
+
+        let ticket = probe.client.start(GetSession { session_id: id.clone(), include_credentials: None }, CallOptions::default());
+        assert_eq!(probe.drive(ticket).expect("a read").status.as_str(), "active", "{http:?}");
+        let ticket = probe.client.start(TerminateSession { session_id: id.clone() }, CallOptions::default());
+        probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        assert!(visit(&live, &fresh).is_err(), "{http:?}");
+        assert_eq!((live.charges(), live.sessions()[0].status), (1, "terminated"), "{http:?}");
+    }
+}
+
+/// A folder that goes with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        Scratch(std::env::temp_dir().join(format!("hopline-{name}-{}", std::process::id())))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
+    let live = Live::new();
+    let scratch = Scratch::new("gone");
+    let intent = || CallOptions { credentials: true, ..CallOptions::intent("job-17") };
+    {
+        let mut client = Client::new(live.options(), entropy().expect("entropy")).expect("a client");
+        let mut host = Ureq::new(&scratch.0).expect("a folder");
+        client.open_session(purchase(), intent());
+        loop {
+            let now = host.now();
+            match client.poll(now) {
+                Step::Save { id, record, data } => {
+                    assert!(host.save(&record, data.as_deref()));
+                    client.resolve(id, hopline::Outcome::Saved, now).expect("a save");
+                }
+                // The request is answered, and nobody is there to hear it.
+                Step::Send { request, .. } => break drop(host.send(&request)),
+                Step::Wait { .. } => panic!("a purchase was to be sent"),
+                Step::Completed { .. } | Step::Notify(_) => {}
+            }
+        }
+    }
+    assert_eq!(live.charges(), 1);
+
+    let mut client = Client::new(live.options(), entropy().expect("entropy")).expect("a client");
+    let mut host = Ureq::new(&scratch.0).expect("a folder");
+    let restored = client.restore(host.folder.records().expect("records"));
+    assert_eq!((restored.held.len(), restored.refused.len()), (1, 0));
+    assert_eq!(client.saved()[0].holds, Holds::InDoubt);
+    let ticket = client.open_session(purchase(), intent());
+    let open = drive(&mut client, ticket, &mut host).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((live.charges(), live.sessions().len()), (1, 1));
+    assert_eq!((open.session_id.as_str(), open.phase), (live.sessions()[0].session_id.as_str(), Phase::Ready));
+    assert!(open.session.proxy.and_then(|proxy| proxy.password).is_some());
+}
+
+#[test]
+fn a_folder_serves_one_client_at_a_time_and_gives_back_what_it_keeps() {
+    let scratch = Scratch::new("folder");
+    let record = hopline::client::RecordId("ab-r1".to_owned());
+    let mut host = Ureq::new(&scratch.0).expect("a folder");
+    assert!(Ureq::new(&scratch.0).is_err_and(|error| error.contains("another process uses it")));
+    assert!(host.save(&record, Some(b"one")) && host.save(&record, Some(b"two")));
+    drop(host);
+    let mut host = Ureq::new(&scratch.0).expect("a folder");
+    let kept = host.folder.records().expect("records");
+    assert_eq!(kept, [hopline::client::Record { id: record.clone(), data: b"two".to_vec() }]);
+    assert!(host.save(&record, None) && host.save(&record, None));
+    assert!(host.folder.records().expect("records").is_empty());
+}

@@ -1,0 +1,167 @@
+//! A sandbox, a client, and a host that notes every answer it gives.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hopline::client::{AsyncHost, FailureKind, Host, Outputs, RecordId, Responded, Sent, Ticket};
+use hopline::contract::Secret;
+use hopline::contract::agent::{CreateSession, SessionType};
+use hopline::policy::RetryPolicy;
+use hopline::wire::Request;
+use hopline::{Client, ClientOptions, Error, Millis, Now, drive, drive_async};
+use hopline_sandbox::{Config, ConnectionFault, FaultRule, Options, Running, SessionView, serve};
+use tokio::runtime::Runtime;
+
+use crate::{reqwest_example, ureq_example};
+
+/// Which HTTP client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Http {
+    Ureq,
+    Reqwest,
+}
+
+pub(crate) const BOTH: [Http; 2] = [Http::Ureq, Http::Reqwest];
+
+pub(crate) struct Live {
+    pub(crate) running: Running,
+    pub(crate) runtime: Runtime,
+}
+
+impl Live {
+    /// A sandbox whose sessions are active as soon as they are asked for.
+    pub(crate) fn new() -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
+        let running = runtime.block_on(serve(Options::new(config))).expect("a sandbox");
+        Live { running, runtime }
+    }
+
+    pub(crate) fn options(&self) -> ClientOptions {
+        let ready = self.running.ready();
+        ClientOptions { base_url: ready.agent_url.clone(), api_key: Some(Secret::new(&ready.api_key)), ..ClientOptions::default() }
+    }
+
+    pub(crate) fn fault(&self, operation: &str, times: u32, fault: ConnectionFault) {
+        self.running.inject(FaultRule { operation: Some(operation.to_owned()), times, fault });
+    }
+
+    pub(crate) fn charges(&self) -> usize {
+        self.running.with_service(|service, _| service.charges().len())
+    }
+
+    pub(crate) fn sessions(&self) -> Vec<SessionView> {
+        self.running.with_service(|service, now| service.sessions(now))
+    }
+}
+
+/// A client and its host.
+pub(crate) struct Probe {
+    pub(crate) client: Client,
+    pub(crate) host: Notes,
+    runtime: Runtime,
+    http: Http,
+}
+
+impl Probe {
+    pub(crate) fn new(http: Http, options: ClientOptions) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let client = Client::new(options, ureq_example::entropy().expect("entropy")).expect("a client");
+        let host = Notes {
+            ureq: ureq_example::agent(),
+            reqwest: reqwest_example::http().expect("a client"),
+            started: Instant::now(),
+            answers: Vec::new(),
+        };
+        Probe { client, host, runtime, http }
+    }
+
+    pub(crate) fn drive<O: Outputs>(&mut self, ticket: Ticket<O>) -> Result<O::Output, Box<Error>> {
+        let result = match self.http {
+            Http::Ureq => drive(&mut self.client, ticket, &mut self.host),
+            Http::Reqwest => self.runtime.block_on(drive_async(&mut self.client, ticket, &mut self.host)),
+        };
+        result.map_err(Box::new)
+    }
+
+    pub(crate) fn now(&mut self) -> Now {
+        now(self.host.started)
+    }
+}
+
+/// A host for both ways of driving; it keeps no records.
+pub(crate) struct Notes {
+    pub(crate) ureq: ureq::Agent,
+    reqwest: reqwest::Client,
+    started: Instant,
+    pub(crate) answers: Vec<Responded>,
+}
+
+impl Notes {
+    /// Why the last request failed, and whether it was sent.
+    pub(crate) fn last_failure(&self) -> Option<(FailureKind, Sent)> {
+        match self.answers.last()? {
+            Responded::Failed { kind, sent } => Some((*kind, *sent)),
+            Responded::Response { .. } => None,
+        }
+    }
+}
+
+impl Host for Notes {
+    fn now(&mut self) -> Now {
+        now(self.started)
+    }
+
+    fn send(&mut self, request: &Request) -> Responded {
+        let answer = ureq_example::send(&self.ureq, request);
+        self.answers.push(answer.clone());
+        answer
+    }
+
+    fn sleep(&mut self, ms: Millis) {
+        std::thread::sleep(Duration::from_millis(ms.unsigned_abs()));
+    }
+
+    fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
+        true
+    }
+}
+
+impl AsyncHost for Notes {
+    fn now(&mut self) -> Now {
+        now(self.started)
+    }
+
+    async fn send(&mut self, request: &Request) -> Responded {
+        let answer = reqwest_example::send(&self.reqwest, request).await;
+        self.answers.push(answer.clone());
+        answer
+    }
+
+    async fn sleep(&mut self, ms: Millis) {
+        tokio::time::sleep(Duration::from_millis(ms.unsigned_abs())).await;
+    }
+
+    async fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
+        true
+    }
+}
+
+pub(crate) fn now(started: Instant) -> Now {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
+    Now { unix: unix.as_millis() as Millis, monotonic: started.elapsed().as_millis() as Millis }
+}
+
+/// 1 GB of the cheapest product.
+pub(crate) fn purchase() -> CreateSession {
+    CreateSession { session_type: SessionType::Dynamic, product_no: "dynamic-world".into(), ..CreateSession::default() }
+}
+
+/// No send is ever repeated.
+pub(crate) fn once() -> RetryPolicy {
+    RetryPolicy { attempts: 1, ..RetryPolicy::default() }
+}
+
+/// Repeats come at once, so that tests are quick.
+pub(crate) fn eager() -> RetryPolicy {
+    RetryPolicy { backoff_ms: 10, ..RetryPolicy::default() }
+}

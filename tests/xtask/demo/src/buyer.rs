@@ -1,0 +1,52 @@
+//! The program that `--crash` kills: it takes up what its records hold, and buys what it was to buy.
+
+use std::path::PathBuf;
+
+use hopline::client::{Holds, Phase};
+use hopline::{CallOptions, Client, drive};
+
+use crate::life::{INTENT, cheapest, purchase};
+use crate::page::{Page, Tone};
+use crate::web::{self, Shown};
+use crate::{Told, ensure};
+
+pub(crate) fn run(folder: PathBuf) -> Told {
+    end_with_parent(folder.clone());
+    let page = Page::new();
+    page.row("start", format!("the buyer, process {}", std::process::id()));
+    let mut client = Client::new(web::options()?, web::entropy()?)?;
+    let mut host = Shown::new(&folder, page)?;
+    let restored = client.restore(host.records()?);
+    ensure!(restored.refused.is_empty(), "the records were to be readable");
+    let saved = client.saved();
+    for held in &saved {
+        let what = if held.holds == Holds::InDoubt { "is in doubt: it may have been bought" } else { "is held" };
+        page.toned(Tone::Bad, "found", format!("{} under the intent `{}` {what}", held.operation, held.intent.as_deref().unwrap_or("?")));
+    }
+    let (product, _) = cheapest(&mut client, &mut host)?;
+    let resumed = client.resume_all();
+    if !resumed.is_empty() {
+        page.row("resume", "the same bytes with the same key ask what became of them");
+    }
+    // It need not know whether it ran before: a purchase that is under way, or was made, is joined by its intent.
+    page.row("buy", format!("1 {} of {} under the intent `{INTENT}`", product.unit, product.product_no));
+    let bought = client.open_session(purchase(&product), CallOptions::intent(INTENT));
+    let open = drive(&mut client, bought, &mut host)?;
+    ensure!(open.phase == Phase::Ready, "the session is {} where it was to be active", open.session.status);
+    for command in resumed {
+        let answered = client.take_answer(command).ok_or("what was resumed was to be answered")??;
+        ensure!(answered.facts.session_id.as_ref() == Some(&open.session_id), "what was resumed was to be the same session");
+    }
+    page.toned(Tone::Good, "session", open.session_id);
+    Ok(())
+}
+
+/// Whoever started this holds the other end of standard input, and lets go when it ends in any way.
+fn end_with_parent(folder: PathBuf) {
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        // The parent had no time to clear up.
+        let _ = std::fs::remove_dir_all(folder);
+        std::process::exit(1);
+    });
+}

@@ -1,0 +1,46 @@
+//! Cargo, and the programs that it has built.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::Fail;
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    // Two folders above this crate; the fallback is never needed.
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."))
+}
+
+/// Cargo, as it was called, at the root.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// A program of the workspace, once it is built: it lies beside this one.
+pub(crate) fn built(name: &str) -> Result<PathBuf, Fail> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().ok_or("this program is in no folder; start it with `cargo xtask`")?;
+    Ok(folder.join(name).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// Builds a program of the workspace and becomes it.
+pub(crate) fn run_program(package: &str, arguments: &[String]) -> Result<ExitCode, Fail> {
+    if !cargo(&["build", "--package", package]).status()?.success() {
+        return Err(format!("{package} could not be built; what cargo said is above").into());
+    }
+    become_it(Command::new(built(package)?).args(arguments))
+}
+
+/// Replaces this process, so that signals and the exit code are the program's own.
+#[cfg(unix)]
+fn become_it(command: &mut Command) -> Result<ExitCode, Fail> {
+    Err(std::os::unix::process::CommandExt::exec(command).into())
+}
+
+#[cfg(not(unix))]
+fn become_it(command: &mut Command) -> Result<ExitCode, Fail> {
+    let code = command.status()?.code().unwrap_or(1);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}

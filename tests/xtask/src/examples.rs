@@ -1,0 +1,80 @@
+//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::Fail;
+use crate::cargo::{built, root};
+use crate::test::Outcome;
+
+/// Runs every example of core. They and the sandbox were built with the tests.
+pub(crate) fn run() -> Result<Outcome, Fail> {
+    let sandbox = Sandbox::start()?;
+    let mut passed = 0;
+    for entry in std::fs::read_dir(root().join("core/examples"))? {
+        let file = entry?.path();
+        let Some(name) = file.file_stem().and_then(|name| name.to_str()) else { continue };
+        println!("example {name}");
+        // Each has a folder of its own, since some leave their records in the present one.
+        let folder = std::env::temp_dir().join(format!("hopline-example-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let ended = sandbox.run(name, &folder);
+        std::fs::remove_dir_all(&folder)?;
+        ended?;
+        passed += 1;
+    }
+    Ok(Outcome::Counted { passed, failed: 0, ignored: 0 })
+}
+
+/// A sandbox that ends with this process.
+struct Sandbox {
+    process: Child,
+    agent_url: String,
+    api_key: String,
+}
+
+impl Sandbox {
+    fn start() -> Result<Self, Fail> {
+        let mut command = Command::new(built("hopline-sandbox")?);
+        let mut process = command.arg("--with-parent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;
+        let field = |name| text(&line, name).ok_or(format!("the sandbox's ready line has no `{name}`"));
+        Ok(Sandbox { agent_url: field("agent_url")?, api_key: field("api_key")?, process })
+    }
+
+    fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {
+        let mut command = Command::new(built(&format!("examples/{example}"))?);
+        command.current_dir(folder).env("HOPLINE_BASE_URL", &self.agent_url).env("HOPLINE_API_KEY", &self.api_key);
+        let status = command.status()?;
+        if status.success() { Ok(()) } else { Err(format!("the example {example} ended with {status}").into()) }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // It ends when its input does; killing it as well makes sure that waiting is short.
+        drop(self.process.stdin.take());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A text member of the ready line, which has neither escapes nor spaces.
+fn text(line: &str, name: &str) -> Option<String> {
+    let (_, value) = line.split_once(&format!("\"{name}\":\""))?;
+    Some(value.split_once('"')?.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_of_the_ready_line_is_found_by_its_whole_name() {
+        let line = r#"{"agent_url":"http://127.0.0.1:1/v1","api_key":"k-1"}"#;
+        assert_eq!(text(line, "api_key").as_deref(), Some("k-1"));
+        assert_eq!(text(line, "key"), None);
+    }
+}

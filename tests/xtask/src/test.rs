@@ -1,0 +1,202 @@
+//! `cargo xtask test`: every check, one after the other. Each says what it does; none is skipped in silence.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::cargo::cargo;
+use crate::{Fail, examples, wasm};
+
+/// The checks of one host.
+type Checks = fn(&mut Report);
+
+/// The languages that Hopline is tested in.
+const HOSTS: &[(&str, Checks)] = &[("rust", rust)];
+
+/// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
+const NOT_IN_CORE: &[&str] = &[
+    "async-std",
+    "chrono",
+    "fastrand",
+    "getrandom",
+    "hyper",
+    "js-sys",
+    "mio",
+    "pyo3",
+    "rand",
+    "rand_core",
+    "reqwest",
+    "smol",
+    "socket2",
+    "time",
+    "tokio",
+    "uniffi",
+    "ureq",
+    "wasm-bindgen",
+    "web-sys",
+    "web-time",
+];
+
+/// What a check ended with.
+pub(crate) enum Outcome {
+    /// So many things passed and failed.
+    Counted { passed: u32, failed: u32, ignored: u32 },
+    /// It could not be run here, and why.
+    NotRun(String),
+}
+
+/// The checks that ran.
+#[derive(Default)]
+pub(crate) struct Report {
+    passed: u32,
+    failed: Vec<String>,
+    failures: u32,
+    not_run: Vec<String>,
+}
+
+pub(crate) fn run(hosts: &[String]) -> Result<ExitCode, Fail> {
+    let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
+    if let Some(host) = hosts.iter().find(|host| !known.contains(&host.as_str())) {
+        return Err(format!("there is no host `{host}`; the hosts are: {}", known.join(", ")).into());
+    }
+    let mut report = Report::default();
+    for (name, checks) in HOSTS {
+        if hosts.is_empty() || hosts.iter().any(|host| host == name) {
+            checks(&mut report);
+        }
+    }
+    Ok(report.end())
+}
+
+fn rust(report: &mut Report) {
+    report.command("formatting", &mut cargo(&["fmt", "--all", "--check"]));
+    report.command("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+    report.command("lints of core alone", &mut cargo(&["clippy", "--package", "hopline", "--", "-D", "warnings"]));
+    report.command(
+        "lints of core with every feature",
+        &mut cargo(&["clippy", "--package", "hopline", "--all-features", "--", "-D", "warnings"]),
+    );
+    report.command(
+        "documentation of core",
+        cargo(&["doc", "--package", "hopline", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
+    );
+    report.check("what core depends on", dependencies);
+    report.check("core and its wasm binding on wasm32", wasm::check);
+    // Units, sandbox, vectors, real HTTP, the search and the demos are all tests of the workspace.
+    report.tests("tests, vectors, search and demos", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
+    // Built with the tests, as the sandbox was.
+    report.check("the examples against a sandbox", examples::run);
+}
+
+/// Core's own dependencies, on every platform.
+fn dependencies() -> Result<Outcome, Fail> {
+    let mut tree =
+        cargo(&["tree", "--package", "hopline", "--target", "all", "--prefix", "none", "--format", "{p}", "--edges", "normal,build"]);
+    let listed = tree.stderr(Stdio::inherit()).output()?;
+    if !listed.status.success() {
+        return Err("cargo tree failed; what it said is above".into());
+    }
+    let listed = String::from_utf8(listed.stdout)?;
+    let names: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let wrong: Vec<&str> = names.iter().copied().filter(|name| NOT_IN_CORE.contains(name)).collect();
+    if !names.contains("hopline") || !wrong.is_empty() {
+        return Err(format!("core must not depend on {}; take it out or give it to a host", wrong.join(", ")).into());
+    }
+    println!("{}", names.into_iter().collect::<Vec<_>>().join(" "));
+    Ok(Outcome::ONE)
+}
+
+impl Outcome {
+    /// One thing passed.
+    pub(crate) const ONE: Outcome = Outcome::Counted { passed: 1, failed: 0, ignored: 0 };
+}
+
+impl Report {
+    /// A command that is to succeed.
+    fn command(&mut self, name: &str, command: &mut Command) {
+        self.check(name, || {
+            say(command);
+            let status = command.status()?;
+            if status.success() { Ok(Outcome::ONE) } else { Err(format!("it ended with {status}").into()) }
+        });
+    }
+
+    /// `cargo test`, whose tests are counted.
+    fn tests(&mut self, name: &str, command: &mut Command) {
+        self.check(name, || {
+            say(command);
+            let mut child = command.stdout(Stdio::piped()).spawn()?;
+            let (mut passed, mut failed, mut ignored) = (0, 0, 0);
+            for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                let line = line?;
+                passed += counted(&line, "passed");
+                failed += counted(&line, "failed");
+                ignored += counted(&line, "ignored");
+                println!("{line}");
+            }
+            let status = child.wait()?;
+            if !status.success() && failed == 0 {
+                return Err(format!("it ended with {status}").into());
+            }
+            Ok(Outcome::Counted { passed, failed, ignored })
+        });
+    }
+
+    fn check(&mut self, name: &str, check: impl FnOnce() -> Result<Outcome, Fail>) {
+        println!("\n== {name}");
+        match check() {
+            Ok(Outcome::Counted { passed, failed, ignored }) => {
+                self.passed += passed;
+                self.failures += failed;
+                if failed > 0 {
+                    self.failed.push(format!("{name}: {failed} of {}", passed + failed));
+                }
+                if ignored > 0 {
+                    self.not_run.push(format!("{name}: {ignored} marked as ignored"));
+                }
+            }
+            Ok(Outcome::NotRun(why)) => {
+                println!("not run: {why}");
+                self.not_run.push(format!("{name}: {why}"));
+            }
+            Err(error) => {
+                println!("failed: {error}");
+                self.failures += 1;
+                self.failed.push(format!("{name}: {error}"));
+            }
+        }
+    }
+
+    /// Says how it went, with one plain line at the end.
+    fn end(self) -> ExitCode {
+        println!();
+        self.failed.iter().for_each(|what| println!("failed: {what}"));
+        self.not_run.iter().for_each(|what| println!("not run: {what}"));
+        println!("{} passed, {} failed", self.passed, self.failures);
+        if self.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+fn say(command: &Command) {
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    println!("cargo {}", words.join(" "));
+}
+
+/// The number before a word of a line such as `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
+fn counted(line: &str, word: &str) -> u32 {
+    let Some(result) = line.strip_prefix("test result: ") else { return 0 };
+    let counts = result.split(['.', ';']).filter_map(|part| part.trim().split_once(' '));
+    counts.filter(|(_, counted)| *counted == word).filter_map(|(number, _)| number.parse::<u32>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_of_a_test_program_is_counted_and_other_lines_are_not() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.21s";
+        assert_eq!(["passed", "failed", "ignored"].map(|word| counted(line, word)), [12, 3, 1]);
+        assert_eq!(counted("12 passed; 3 failed", "passed"), 0);
+    }
+}

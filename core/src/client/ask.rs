@@ -6,7 +6,7 @@ use super::store::JobId;
 use super::types::{Happening, Millis, Outcome, Step};
 use super::{Client, CommandId, Pending};
 use crate::contract::endpoint;
-use crate::policy::{Advice, Effect, Error, Kind, Rule, jittered};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Built, Verdict};
 
 impl Client {
@@ -69,16 +69,16 @@ impl Client {
             fill(&mut error, answer, self.key.as_ref(), unix);
         }
         for id in waiting {
-            self.stay_in_doubt(id, Some(Box::new(error.clone())));
+            self.stay_in_doubt(id, Some(error.clone()));
         }
     }
 
     /// A restored job that could not go on: as in doubt as before.
-    pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Box<Error>>) {
+    pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Error>) {
         let Some(job) = self.jobs.get(&id) else { return };
         let kind = if job.cancelled { Kind::Cancelled } else { Kind::InDoubt };
         let what = "was not resumed, because the service's time could not be read";
-        let error = Error { cause, ..job.error(kind, Effect::Unknown, what, Advice::Resume) };
+        let error = Error::from(Report { cause, ..job.error(kind, Effect::Unknown, what, Advice::Resume).into_report() });
         self.doubt(id, error);
     }
 

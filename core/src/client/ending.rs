@@ -5,7 +5,7 @@ use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, Happening, RecordId};
 use super::{Accepted, Client, Intent};
-use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Rule};
+use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule};
 use crate::wire::Facts;
 
 impl Client {
@@ -60,7 +60,7 @@ impl Client {
         job.go(On::Doubt);
         job.doubt_since.get_or_insert(unix);
         let record = job.record.clone();
-        let error = Error { record: record.as_ref().map(|record| record.0.clone()), ..error };
+        let error = Error::from(Report { record: record.as_ref().map(|record| record.0.clone()), ..error.into_report() });
         self.notify(id, Happening::InDoubt { record: record.clone() });
         if record.is_some() {
             self.save_job(id, None);
@@ -103,8 +103,8 @@ impl Client {
                 self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
             }
             // The session was bought, though waiting for it failed.
-            (Some(name), Err(Error { effect: Effect::Done, session_id: Some(session), .. })) if self.sessions.contains_key(session) => {
-                let facts = self.known(session).0;
+            (Some(name), Err(error)) if error.effect == Effect::Done && job.watch.follow == Follow::UntilReady && job.record.is_none() => {
+                let facts = self.known(job.session.as_deref().unwrap_or_default()).0;
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
                     operation: job.endpoint.name,

@@ -152,7 +152,7 @@ pub(super) struct Job {
     /// What to report if nothing more is sent.
     pub(super) last: Option<(crate::policy::Judgement, Error)>,
     /// The first failure.
-    pub(super) cause: Option<Box<Error>>,
+    pub(super) cause: Option<Error>,
     pub(super) cancelled: bool,
     /// Whether its key is settled and its effect open all the same: nothing can be sent any more.
     pub(super) spent: bool,

@@ -124,7 +124,7 @@ pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> String {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
     let facts = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    error_text(&super::misfit(operation, Answered { facts, raw, phase: None }, place))
+    error_text(&super::misfit(operation, Answered { raw, ..Answered::of(facts) }, place))
 }
 
 /// An event as JSON.
@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn details_stay_as_they_were_written() {
         let details = r#"{"unit":4.10,"big":12345678901234567890123}"#;
-        let error = Error { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong") };
+        let error =
+            Error::from(crate::policy::Report { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_report() });
         assert!(error_text(&error).contains(details));
     }
 }

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
-pub use json::{TakenText, error_text, event_text};
+pub use json::{TakenText, error_text, event_text, misfit_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
 pub use record::BadRecord;
@@ -44,7 +44,7 @@ use self::record::Account;
 use self::session::Tracked;
 use self::store::{JobId, Store};
 use crate::contract::Secret;
-use crate::policy::{Advice, Effect, Error, Kind, Quota, RetryPolicy, Rules};
+use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
 use crate::wire::{BaseUrl, Facts};
 
 /// The response headers that the client reads. A host passes these and no others.
@@ -136,7 +136,7 @@ impl Client {
     pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
         let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
         let base = BaseUrl::new(&options.base_url, options.allow_http)
-            .map_err(|error| Error { what: error.to_string(), ..refuse("base_url", "is refused") })?;
+            .map_err(|error| Error::from(Report { what: error.to_string(), ..refuse("base_url", "is refused").into_report() }))?;
         let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
         if options.api_key.as_ref().is_some_and(|key| !visible(key)) {
             return Err(refuse("api_key", "must be visible ASCII characters"));
@@ -339,10 +339,12 @@ fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
         Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
         _ => Effect::Done,
     };
-    Error {
+    Error::from(Report {
         session_id: answered.facts.session_id,
         request_id: answered.facts.request_id,
         raw: Some(answered.raw),
-        ..Error::new(Kind::Decode, effect, operation, format!("the answer does not fit its type at {place}"), Advice::ReadRaw)
-    }
+        status: answered.http_status,
+        attempts: answered.attempts,
+        ..Error::new(Kind::Decode, effect, operation, format!("the answer does not fit its type at {place}"), Advice::ReadRaw).into_report()
+    })
 }

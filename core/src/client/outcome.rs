@@ -6,7 +6,7 @@ use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::{Safety, Secret};
-use crate::policy::{Again, Asked, Error, Heard, Judgement, conflict_delay, jittered, judge};
+use crate::policy::{Again, Asked, Error, Heard, Judgement, Report, conflict_delay, jittered, judge};
 use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
@@ -87,7 +87,7 @@ impl Client {
             return self.perhaps_gone(id, error);
         }
         if job.cause.is_none() {
-            job.cause = Some(Box::new(error.clone()));
+            job.cause = Some(error.clone());
         }
         if job.cancelled {
             job.last = Some((judgement, error));
@@ -158,7 +158,10 @@ impl Client {
         job.last = Some((judgement, error.clone()));
         job.go(On::Again);
         let attempts = job.tally.attempts;
-        self.notify(id, Happening::Repeating { attempts, delay_ms: delay, because: Box::new(Error { cause: None, ..error }) });
+        self.notify(
+            id,
+            Happening::Repeating { attempts, delay_ms: delay, because: Error::from(Report { cause: None, ..error.into_report() }) },
+        );
         self.set_timer(id, at);
     }
 }

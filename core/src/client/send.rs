@@ -5,7 +5,7 @@ use super::store::JobId;
 use super::types::{Millis, Step};
 use super::{Client, CommandId, Pending};
 use crate::contract::{Auth, Method, Safety};
-use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Report, Rule};
 use crate::wire::{Built, Request};
 
 /// A poll that comes later than this after its time means that the host slept.
@@ -14,14 +14,14 @@ pub(super) const SLEPT: Millis = 10_000;
 impl Job {
     /// An error about this job.
     pub(super) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
-        Error {
+        Error::from(Report {
             idempotency_key: self.ledger.key.clone(),
             intent: self.intent.clone(),
             session_id: self.session.clone(),
             attempts: self.tally.attempts,
             cause: self.cause.clone(),
-            ..Error::new(kind, effect, self.endpoint.name, what, advice)
-        }
+            ..Error::new(kind, effect, self.endpoint.name, what, advice).into_report()
+        })
     }
 
     /// What a success of the call itself means for the effect: a read has none.
@@ -131,7 +131,10 @@ impl Client {
                     return self.finish(id, Err(error));
                 }
                 let what = "ended without effect, but the store could not delete its record, which must not be sent";
-                let error = Error { cause: Some(Box::new(error)), ..job.error(Kind::Store, Effect::Unknown, what, Advice::MendStore) };
+                let error = Error::from(Report {
+                    cause: Some(error),
+                    ..job.error(Kind::Store, Effect::Unknown, what, Advice::MendStore).into_report()
+                });
                 self.doubt(id, error);
             }
             _ => {}

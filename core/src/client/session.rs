@@ -175,7 +175,7 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let session = job.session.clone().unwrap_or_default();
         if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
-            let facts = Facts { session_id: Some(session), request_id: error.request_id, ..Facts::default() };
+            let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
             return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };

@@ -9,7 +9,7 @@ use super::types::{Answered, CommandId, Millis, Ticket};
 use super::{Accepted, Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Endpoint, Operation, Safety, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
 use crate::wire::{Built, build};
 
 /// An accepted intent is remembered for this long.
@@ -149,18 +149,18 @@ impl Client {
             let what = format!("the session's {} is {}", other.endpoint.name, if doubt { "in doubt" } else { "under way" });
             let advice = if doubt { Advice::Resume } else { Advice::WaitForOther };
             let record = other.record.as_ref().filter(|_| doubt).map(|record| record.0.clone());
-            return Err(Error {
+            return Err(Error::from(Report {
                 session_id: Some(id.to_owned()),
                 record,
-                ..Error::new(Kind::Busy, Effect::None, endpoint.name, what, advice)
-            });
+                ..Error::new(Kind::Busy, Effect::None, endpoint.name, what, advice).into_report()
+            }));
         }
         match forbidden(endpoint.name, tracked) {
-            Some(rule) => Err(Error {
+            Some(rule) => Err(Error::from(Report {
                 session_id: Some(id.to_owned()),
                 advice: Advice::ReadSession,
-                ..Error::invalid(endpoint.name, "session_id", &rule)
-            }),
+                ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
+            })),
             None => Ok(()),
         }
     }
@@ -188,10 +188,10 @@ impl Client {
         };
         let intent = Some(name.to_owned());
         if known != fingerprint {
-            let error = Error {
+            let error = Error::from(Report {
                 effect: Effect::None,
-                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own")
-            };
+                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own").into_report()
+            });
             return Some(self.reject(error, intent));
         }
         let command = self.command(endpoint);
@@ -237,7 +237,7 @@ impl Client {
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         self.next_command += 1;
         let command = CommandId(self.next_command);
-        let error = Error { intent: intent.clone(), ..error };
+        let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
         self.commands.insert(command, Command { job: None, operation: error.operation, result: None, delete: Vec::new() });
         self.complete(command, Err(error), Vec::new());
         command
@@ -273,10 +273,10 @@ impl Client {
         job.cancelled = false;
         if !job.can_resume() {
             let what = "may have been done, and nothing more can be sent to find out";
-            let error = Error {
+            let error = Error::from(Report {
                 record: job.record.as_ref().map(|record| record.0.clone()),
-                ..job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount)
-            };
+                ..job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount).into_report()
+            });
             for command in std::mem::take(&mut job.waiting) {
                 self.complete(command, Err(error.clone()), Vec::new());
             }

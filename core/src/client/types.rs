@@ -252,7 +252,7 @@ pub enum Happening {
         /// Milliseconds until then.
         delay_ms: Millis,
         /// What came of the last send.
-        because: Box<Error>,
+        because: Error,
     },
     /// The service is asked for its time, to know how old a restored key is.
     AskingTime,

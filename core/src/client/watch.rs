@@ -6,9 +6,9 @@ use super::outcome::{fill, what};
 use super::session::{FIRST_INTERVAL, Tracked, phase_of};
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Phase, Sent};
+use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{Json, Operation};
-use crate::policy::{Advice, Effect, Error, Kind, jittered};
+use crate::policy::{Advice, Effect, Error, Kind, Report, jittered};
 use crate::wire::{Answer, Facts, Verdict, build};
 
 /// No two reads are further apart than this, in milliseconds.
@@ -24,7 +24,10 @@ impl Client {
         let resent = job.ledger.sends > 1;
         let Some(session_id) = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..") else {
             let what = "was accepted, but the answer names no session";
-            let error = Error { raw: Some(answered.raw), ..job.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw) };
+            let error = Error::from(Report {
+                raw: Some(answered.raw),
+                ..job.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw).into_report()
+            });
             return self.finish(id, Err(error));
         };
         job.session = Some(session_id.clone());
@@ -177,7 +180,10 @@ impl Client {
         let not_yet = missing && job.endpoint.paid && bought_just_now;
         let tries_left = job.watch.failures < job.policy.attempts.max(2);
         let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
-        let mut error = Error { cause: None, ..job.error(Kind::Unavailable, effect, what(answer, lost), Advice::ReadSession) };
+        let mut error = Error::from(Report {
+            cause: None,
+            ..job.error(Kind::Unavailable, effect, what(answer, lost), Advice::ReadSession).into_report()
+        });
         if let Some(answer) = answer {
             fill(&mut error, answer, self.key.as_ref(), unix);
         }
@@ -204,10 +210,10 @@ impl Client {
                 let phase = phase_of(facts.status.as_deref(), &[]);
                 self.finish(id, Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }));
             }
-            Follow::UntilGone => self.doubt(id, Error { kind: Kind::InDoubt, advice: Advice::Resume, ..error }),
+            Follow::UntilGone => self.doubt(id, Error::from(Report { kind: Kind::InDoubt, advice: Advice::Resume, ..error.into_report() })),
             _ => {
                 let kind = if passing { Kind::Unavailable } else { Kind::Refused };
-                self.finish(id, Err(Error { kind, ..error }));
+                self.finish(id, Err(Error::from(Report { kind, ..error.into_report() })));
             }
         }
     }
@@ -216,7 +222,10 @@ impl Client {
     pub(super) fn end_cancelled_watch(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         let what = "waiting for the session was given up; the session lives on";
-        let error = Error { cause: None, ..job.error(Kind::Cancelled, job.effect_of_answer(), what, Advice::ReadSession) };
+        let error = Error::from(Report {
+            cause: None,
+            ..job.error(Kind::Cancelled, job.effect_of_answer(), what, Advice::ReadSession).into_report()
+        });
         self.finish(id, Err(error));
     }
 }

@@ -46,9 +46,15 @@ pub enum Effect {
     Done,
 }
 
-/// A failure, with all that a person or a program needs to decide what to do next. It holds no secret.
+/// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
+/// its [`Report`], whose fields can be read as if they were its own.
 #[derive(Clone, PartialEq, Serialize)]
-pub struct Error {
+#[serde(transparent)]
+pub struct Error(Box<Report>);
+
+/// What an [`Error`] says.
+#[derive(Clone, PartialEq, Serialize)]
+pub struct Report {
     /// What kind of failure.
     pub kind: Kind,
     /// Whether the operation had its effect.
@@ -102,13 +108,13 @@ pub struct Error {
     pub raw: Option<Json>,
     /// The first failure, when this one came of a later send.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Box<Error>>,
+    pub cause: Option<Error>,
 }
 
 impl Error {
     /// An error with nothing but the facts that every error has.
     pub(crate) fn new(kind: Kind, effect: Effect, operation: &'static str, what: impl Into<String>, advice: Advice) -> Self {
-        Error {
+        Error::from(Report {
             kind,
             effect,
             operation,
@@ -129,13 +135,21 @@ impl Error {
             attempts: 0,
             raw: None,
             cause: None,
-        }
+        })
+    }
+
+    /// What it says, to change some of it.
+    pub(crate) fn into_report(self) -> Report {
+        *self.0
     }
 
     /// A request that was refused before it was sent.
     pub(crate) fn invalid(operation: &'static str, field: &str, rule: &str) -> Self {
         let what = format!("`{field}` {rule}");
-        Error { field: Some(field.to_owned()), ..Error::new(Kind::Invalid, Effect::None, operation, what, Advice::ChangeRequest) }
+        Error::from(Report {
+            field: Some(field.to_owned()),
+            ..Error::new(Kind::Invalid, Effect::None, operation, what, Advice::ChangeRequest).into_report()
+        })
     }
 
     /// The sentence's part on money, where there is something to say.
@@ -148,6 +162,26 @@ impl Error {
             (Effect::Unknown, false) => "it may have been done",
             (Effect::Done, _) => "it was done",
         }
+    }
+}
+
+impl From<Report> for Error {
+    fn from(report: Report) -> Self {
+        Error(Box::new(report))
+    }
+}
+
+impl std::ops::Deref for Error {
+    type Target = Report;
+
+    fn deref(&self) -> &Report {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Report {
+        &mut self.0
     }
 }
 
@@ -187,7 +221,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as _)
+        self.cause.as_ref().map(|cause| cause as _)
     }
 }
 

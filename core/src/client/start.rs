@@ -77,6 +77,8 @@ impl Client {
         let id = self.job_id();
         let mut job = Job::new(id, GetSession::ENDPOINT, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
+        // The intent, if there is one, was settled by the purchase; giving up a wait must not free it.
+        job.intent = None;
         job.watch.follow = Follow::UntilReady;
         job.state = State::Watching;
         self.join(&mut job, command);

@@ -208,28 +208,29 @@ impl Client {
         Ok(())
     }
 
-    /// Stops further sends of a command. A host also aborts the request that is out and resolves it as failed. What was
-    /// not sent ends without effect; what may have been sent stays in doubt and can be resumed.
-    pub fn cancel(&mut self, command: CommandId, now: Now) {
+    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
+    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
+    /// be resumed.
+    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.clock.tick(now);
-        let Some(id) = self.commands.get(&command).filter(|command| command.result.is_none()).and_then(|command| command.job) else {
-            return;
-        };
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let id = self.commands.get(&command).filter(|command| command.result.is_none()).and_then(|command| command.job)?;
+        let job = self.jobs.get_mut(&id)?;
         if job.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.
             job.waiting.retain(|waiting| *waiting != command);
             let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
             self.complete(command, Err(error), Vec::new());
-            return;
+            return None;
         }
         job.cancelled = true;
+        let out = job.out;
         match job.state {
             JobState::Waiting => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
             JobState::Asking => self.stay_in_doubt(id, None),
             _ => {}
         }
+        out
     }
 
     /// The typed result of a command that completed, once.
@@ -250,11 +251,6 @@ impl Client {
         let taken = self.commands.remove(&command)?;
         taken.delete.iter().for_each(|record| self.save(record, None, None));
         taken.result
-    }
-
-    /// Whether a command has completed and waits to be taken.
-    pub fn is_complete(&self, command: CommandId) -> bool {
-        self.commands.get(&command).is_some_and(|command| command.result.is_some())
     }
 
     /// Whether a command is known and has not completed.

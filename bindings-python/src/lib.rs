@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text};
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -150,9 +150,16 @@ impl Client {
     }
 }
 
+/// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
+#[pyfunction]
+fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
+    misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
+}
+
 /// The module. It needs no GIL: the class holds its own lock.
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
+    module.add_function(wrap_pyfunction!(misfit, module)?)?;
     module.add_class::<Client>()
 }

@@ -197,9 +197,10 @@ impl Client {
         self.client.fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 
-    /// Stops further sends of a command. Abort its request that is out, and say that it failed.
-    pub fn cancel(&mut self, command: u32, unix_ms: f64, monotonic_ms: f64) {
-        self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms));
+    /// Stops further sends of a command. Gives the step of its request that is out, if nobody else waits for that one:
+    /// abort it, and say that it failed.
+    pub fn cancel(&mut self, command: u32, unix_ms: f64, monotonic_ms: f64) -> Option<u32> {
+        self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
     /// The result of a command that completed, once: `["answered", facts, raw]`, and its phase where it is a session, or

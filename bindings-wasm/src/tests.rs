@@ -116,7 +116,7 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
     let mut first = client(7);
     let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
     let ([record, data], step) = until_send(&mut first);
-    first.cancel(command, NOW, 0.5);
+    assert_eq!(first.cancel(command, NOW, 0.5), Some(step), "what is out is to be aborted");
     first.fail(step, "aborted", "maybe", NOW, 0.5).expect("is answered once");
     until_completed(&mut first, command);
     assert_eq!(error(&mut first, command)["effect"], "unknown");

@@ -3,3 +3,5 @@
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
 pub mod model;
+pub mod python;
+pub mod typescript;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::Fail;
+use crate::test::Outcome;
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
@@ -23,6 +24,26 @@ pub(crate) fn built(name: &str) -> Result<PathBuf, Fail> {
     let own = std::env::current_exe()?;
     let folder = own.parent().ok_or("this program is in no folder; start it with `cargo xtask`")?;
     Ok(folder.join(name).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// Cargo's target folder: this program lies in one of its profiles.
+pub(crate) fn target() -> Result<PathBuf, Fail> {
+    let own = built("xtask")?;
+    Ok(own.ancestors().nth(2).ok_or("this program is in no folder; start it with `cargo xtask`")?.to_owned())
+}
+
+/// Says what it runs, runs it, and expects success.
+pub(crate) fn run(command: &mut Command) -> Result<Outcome, Fail> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    println!("{line}");
+    let status = command.status()?;
+    if status.success() { Ok(Outcome::ONE) } else { Err(format!("`{line}` ended with {status}").into()) }
+}
+
+/// Whether all is to be checked, so that what is missing is a failure.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|ci| ci == "true")
 }
 
 /// Builds a program of the workspace and becomes it.

@@ -2,6 +2,8 @@
 
 mod cargo;
 mod examples;
+mod node;
+mod python;
 mod test;
 mod wasm;
 
@@ -12,7 +14,10 @@ type Fail = Box<dyn std::error::Error>;
 
 const HELP: &str = "\
 cargo xtask demo [--crash] [--seed N]   a session's whole life on this machine; --crash kills the buyer in mid-purchase
-cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust
+cargo xtask demo --host HOST            the same story through a package: python, node
+cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, python, node
+cargo xtask package HOST                makes the wheel (python) or the npm tarball (node), and says where it is
+cargo xtask sizes                       what the packages weigh
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
 
@@ -21,7 +26,9 @@ fn main() -> ExitCode {
     let command = arguments.next().unwrap_or_else(|| "help".to_owned());
     let rest: Vec<String> = arguments.collect();
     let done = match command.as_str() {
-        "demo" => cargo::run_program("hopline-demo", &rest),
+        "demo" => demo(&rest),
+        "package" => package(&rest),
+        "sizes" => sizes(),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
         "help" | "--help" | "-h" => {
@@ -34,4 +41,41 @@ fn main() -> ExitCode {
         eprintln!("xtask: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// The demo, in Rust or through a package.
+fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let Some(at) = arguments.iter().position(|argument| argument == "--host") else {
+        return cargo::run_program("hopline-demo", arguments);
+    };
+    let mut rest = arguments.to_vec();
+    let host = rest.drain(at..(at + 2).min(arguments.len())).nth(1).unwrap_or_default();
+    match host.as_str() {
+        "rust" => cargo::run_program("hopline-demo", &rest),
+        "python" => python::demo(&rest),
+        "node" => node::demo(&rest),
+        _ => Err(no_host(&host)),
+    }
+}
+
+fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let host = arguments.first().map(String::as_str).unwrap_or_default();
+    let made = match host {
+        "python" => python::package()?,
+        "node" => node::package()?,
+        _ => return Err(no_host(host)),
+    };
+    println!("{}", made.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sizes() -> Result<ExitCode, Fail> {
+    let weighed = [node::sizes()?, python::sizes()?].concat();
+    println!();
+    weighed.iter().for_each(|(what, bytes)| println!("{what:<14}{:>8.1} KB", *bytes as f64 / 1000.0));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_host(host: &str) -> Fail {
+    format!("there is no package for `{host}`; the hosts with one are: python, node").into()
 }

@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::cargo;
-use crate::{Fail, examples, wasm};
+use crate::{Fail, examples, node, python, wasm};
 
 /// The checks of one host.
 type Checks = fn(&mut Report);
 
 /// The languages that Hopline is tested in.
-const HOSTS: &[(&str, Checks)] = &[("rust", rust)];
+const HOSTS: &[(&str, Checks)] = &[("rust", rust), ("python", python::test), ("node", node::test)];
 
 /// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
 const NOT_IN_CORE: &[&str] = &[
@@ -142,7 +142,7 @@ impl Report {
         });
     }
 
-    fn check(&mut self, name: &str, check: impl FnOnce() -> Result<Outcome, Fail>) {
+    pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<Outcome, Fail>) {
         println!("\n== {name}");
         match check() {
             Ok(Outcome::Counted { passed, failed, ignored }) => {

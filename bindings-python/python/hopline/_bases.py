@@ -1,0 +1,151 @@
+"""What both clients are made of, below their operations."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from ._engine import Engine
+from ._errors import HoplineError
+from ._http._base import Transport
+from ._http._choose import AsyncTransport
+from ._hopline import misfit
+from ._run import Begin, Disk, run, run_async
+from ._session import AsyncOpening, OpenSession, SessionReply
+from ._types import Session
+from ._values import Misfit, Reply, dumps, loads
+from ._work import Taken
+
+R = TypeVar("R", bound=Reply)
+_SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
+
+
+def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
+    """What starts an operation."""
+    given, chosen = dumps(dict(params)), dumps(in_core_words(options))
+    return lambda core: core.start(operation, given, chosen)
+
+
+def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the core has them: none that is left out, and milliseconds for seconds."""
+    told = {name: value for name, value in options.items() if value is not None}
+    for name in _SECONDS:
+        if name in told:
+            seconds = told.pop(name)
+            if not isinstance(seconds, (int, float)) or not abs(seconds) < 1e12:
+                raise TypeError(f"`{name}` must be a number of seconds")
+            told[f"{name}_ms"] = round(seconds * 1000)
+    return told
+
+
+def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
+    """The typed answer, or the failure, for the caller to raise."""
+    if taken.failure is not None:
+        error = HoplineError._parse(taken.failure)
+        for note in dict.fromkeys(taken.notes):
+            error.add_note(note)
+        return error
+    try:
+        return reply._answer(loads(taken.raw), loads(taken.facts).get("request_id"))
+    except Misfit as place:
+        return _misfit(operation, taken, place)
+
+
+def read_session(operation: str, taken: Taken) -> SessionReply | HoplineError:
+    """The same for a session that was waited for."""
+    found = read(operation, taken, Session)
+    if isinstance(found, HoplineError):
+        return found
+    phase: Any = taken.phase or "unknown"
+    return SessionReply(session_id=found.session_id, phase=phase, session=found, raw=found.raw)
+
+
+def read_any(taken: Taken) -> SessionReply | Reply | HoplineError:
+    """The same for what was resumed: a session where it is one."""
+    return read("resume", taken, Reply) if taken.phase is None else read_session("create_session", taken)
+
+
+def _misfit(operation: str, taken: Taken, place: Misfit) -> HoplineError:
+    return HoplineError._parse(misfit(operation, taken.facts, taken.raw, str(place)))
+
+
+class Caller:
+    """What a blocking client does with an operation."""
+
+    __slots__ = ("_engine", "_send")
+    _engine: Engine
+    _send: Transport
+
+    def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
+        found = read(operation, self._run(operation, begin(operation, params, options), options), reply)
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> OpenSession:
+        found = read_session("create_session", self._run("open_session", begin("open_session", params, options), options))
+        if isinstance(found, HoplineError):
+            raise found
+        return OpenSession._of(found, lambda: self._end(found, keep))
+
+    def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
+        found = read_session("get_session", self._run("wait_session", begin("wait_session", params, options), options))
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
+        taken = run(self._engine, self._send, operation, start, _intent(options))
+        assert taken is not None  # a command that has ended was taken
+        return taken
+
+    def _end(self, opened: SessionReply, keep: bool) -> None:
+        if is_to_end(self._engine, opened, keep):
+            self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
+
+
+class AsyncCaller:
+    """What an async client does with an operation."""
+
+    __slots__ = ("_disk", "_engine", "_send")
+    _engine: Engine
+    _send: AsyncTransport
+    _disk: Disk
+
+    async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
+        found = read(operation, await self._run(operation, begin(operation, params, options), options), reply)
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpening:
+        async def opening() -> SessionReply:
+            found = read_session("create_session", await self._run("open_session", begin("open_session", params, options), options))
+            if isinstance(found, HoplineError):
+                raise found
+            return found
+
+        return AsyncOpening(opening, lambda opened: self._end(opened, keep))
+
+    async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
+        found = read_session("get_session", await self._run("wait_session", begin("wait_session", params, options), options))
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    async def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
+        taken = await run_async(self._engine, self._send, self._disk, operation, start, _intent(options))
+        assert taken is not None  # a command that has ended was taken
+        return taken
+
+    async def _end(self, opened: SessionReply, keep: bool) -> None:
+        if is_to_end(self._engine, opened, keep):
+            await self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
+
+
+def is_to_end(engine: Engine, opened: SessionReply, keep: bool) -> bool:
+    """Whether leaving a `with` block ends a session: a dynamic one that the client still follows."""
+    return not keep and opened.session.session_type != "static" and engine.follows(opened.session_id)
+
+
+def _intent(options: Mapping[str, Any]) -> str | None:
+    intent = options.get("intent")
+    return intent if isinstance(intent, str) and intent else None

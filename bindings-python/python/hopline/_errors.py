@@ -1,0 +1,173 @@
+"""What an operation can end with other than its answer: one exception for each kind of failure."""
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
+
+from ._values import Misfit, loads
+
+Kind: TypeAlias = Literal[
+    "invalid", "refused", "unavailable", "in_doubt", "protocol", "decode", "busy", "cancelled", "store", "misuse"
+]
+"""What kind of failure it is. The list is closed."""
+Effect: TypeAlias = Literal["none", "unknown", "done"]
+"""Whether the operation had its effect: `none` and it never will, `unknown` as nobody knows yet, or `done`."""
+
+
+class HoplineError(Exception):
+    """A failure, with all that is needed to decide what to do next. It holds no secret, unless `raw` does.
+
+    It prints as one sentence: what happened to which operation, whether money may have moved, what to do next.
+    """
+
+    _kinds: ClassVar[dict[str, type["HoplineError"]]] = {}
+    _kind: ClassVar[Kind]
+
+    kind: Kind
+    """What kind of failure."""
+    effect: Effect
+    """Whether the operation had its effect."""
+    operation: str
+    """Which operation."""
+    what: str
+    """What happened, as the middle of a sentence."""
+    advice: str
+    """What to do next, as a word such as `resume` or `recharge`."""
+    field: str | None
+    """The field that was refused."""
+    code: str | None
+    """The service's code, as it came."""
+    status: int | None
+    """The HTTP status."""
+    text: str | None
+    """The service's own text, or the beginning of a body that is none of the API's."""
+    content_type: str | None
+    """The content type of such a body."""
+    details: Any
+    """The service's details, as they came."""
+    request_id: str | None
+    """To quote when reporting a problem."""
+    idempotency_key: str | None
+    """The idempotency key of the last send."""
+    intent: str | None
+    """Your own name for the operation."""
+    session_id: str | None
+    """The session it was about, where that is known."""
+    record: str | None
+    """The record to resume or settle it by."""
+    retry_at: datetime | None
+    """Not before this time."""
+    attempts: int
+    """How often it was sent."""
+    raw: Any
+    """`data` of a success that does not fit its type. It may hold secrets."""
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self._fields = fields
+        self.kind = self._kind
+        self.effect = fields.get("effect", "none")
+        self.operation = fields.get("operation", "")
+        self.what = fields.get("what", message)
+        self.advice = fields.get("advice", "nothing")
+        self.field = fields.get("field")
+        self.code = fields.get("code")
+        self.status = fields.get("status")
+        self.text = fields.get("text")
+        self.content_type = fields.get("content_type")
+        self.details = fields.get("details")
+        self.request_id = fields.get("request_id")
+        self.idempotency_key = fields.get("idempotency_key")
+        self.intent = fields.get("intent")
+        self.session_id = fields.get("session_id")
+        self.record = fields.get("record")
+        self.retry_at = moment(fields.get("retry_at"))
+        self.attempts = fields.get("attempts", 0)
+        self.raw = fields.get("raw")
+        cause = fields.get("cause")
+        if cause is not None:
+            self.__cause__ = HoplineError._of(cause)
+
+    def __init_subclass__(cls, kind: Kind) -> None:
+        cls._kind = kind
+        HoplineError._kinds[kind] = cls
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The state carries notes, which exceptions do not pickle by themselves.
+        notes = getattr(self, "__notes__", None)
+        return _again, (type(self), str(self), self._fields, notes)
+
+    @staticmethod
+    def _of(fields: dict[str, Any]) -> "HoplineError":
+        """The exception of an error that the core gave."""
+        known = dict(fields)
+        cls = HoplineError._kinds.get(known.pop("kind", ""), Misuse)
+        message = known.pop("message", None) or f"{known.get('operation')}: {known.get('what')}"
+        return cls(message, **known)
+
+    @staticmethod
+    def _parse(text: str) -> "HoplineError":
+        try:
+            return HoplineError._of(loads(text))
+        except Misfit:
+            # Only an answer nested deeper than Python can read comes here; it is not worth losing the failure for.
+            return ProtocolError("the failure itself could not be read; its answer is nested too deep", effect="unknown")
+
+
+def _again(cls: type[HoplineError], message: str, fields: dict[str, Any], notes: list[str] | None) -> HoplineError:
+    error = cls(message, **fields)
+    for note in notes or []:
+        error.add_note(note)
+    return error
+
+
+def moment(ms: int | None) -> datetime | None:
+    """A time of the core as Python has it."""
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+class Invalid(HoplineError, kind="invalid"):
+    """Refused here, before anything was sent."""
+
+
+class Refused(HoplineError, kind="refused"):
+    """Refused by the service."""
+
+
+class Unavailable(HoplineError, kind="unavailable"):
+    """The service could not be reached or could not do it; it was not done."""
+
+
+class InDoubt(HoplineError, kind="in_doubt"):
+    """It may have been done: nobody knows yet. Start the same intent again or resume its `record`."""
+
+
+class ProtocolError(HoplineError, kind="protocol"):
+    """The answer was none of the API's."""
+
+
+class Decode(HoplineError, kind="decode"):
+    """It was done, but the answer does not fit its type; `raw` keeps it."""
+
+
+class Busy(HoplineError, kind="busy"):
+    """Another change of the same session or intent is under way or in doubt."""
+
+
+class Cancelled(HoplineError, kind="cancelled"):
+    """It was given up."""
+
+
+class StoreError(HoplineError, kind="store"):
+    """The store could not keep the record that must be kept."""
+
+
+class Misuse(HoplineError, kind="misuse"):
+    """The library was called in a way that has no meaning."""
+
+
+def misuse(operation: str, what: str) -> NoReturn:
+    """Raises `Misuse` for something that only this host can tell."""
+    raise Misuse(f"{operation}: {what}", operation=operation, what=what)

@@ -1,0 +1,111 @@
+"""What a client tells about itself: events, what its store holds, advice on a session."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from ._errors import HoplineError, moment
+from ._values import loads
+
+Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
+"""Where a session is: not usable yet, usable, over, or in a status that the contract does not name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Progress of a command, for people and metrics. Nothing depends on it."""
+
+    event: Literal["repeating", "asking_time", "accepted", "status", "in_doubt", "store_failed"] | str
+    """What happened: it will be sent again, the service is asked for its time, a purchase was accepted, a session's status was
+    read, it ended in doubt, or a record that nothing waits for could not be saved."""
+    operation: str
+    """Which operation."""
+    intent: str | None = None
+    """Your own name for it."""
+    attempts: int | None = None
+    """Of `repeating`: sends so far."""
+    delay: float | None = None
+    """Of `repeating`: seconds until the next."""
+    because: HoplineError | None = None
+    """Of `repeating`: what came of the last send."""
+    session_id: str | None = None
+    """Of `accepted` and `status`: the session."""
+    estimated_charge_usd: Decimal | None = None
+    """Of `accepted`: USD."""
+    status: str | None = None
+    """Of `status`: as it came."""
+    phase: Phase | None = None
+    """Of `status`: what it means for waiting."""
+    record: str | None = None
+    """Of `in_doubt` and `store_failed`: the record."""
+
+    @staticmethod
+    def _parse(text: str) -> "Event":
+        told: dict[str, Any] = loads(text)
+        told.pop("command", None)
+        charge, delay, because = (told.pop(name, None) for name in ("estimated_charge_usd", "delay_ms", "because"))
+        return Event(
+            **{name: value for name, value in told.items() if name in Event.__slots__},
+            estimated_charge_usd=None if charge is None else Decimal(charge),
+            delay=None if delay is None else delay / 1000,
+            because=None if because is None else HoplineError._of(because),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """Something that the store holds: a purchase in doubt, a session, an intent that was accepted."""
+
+    record: str
+    """Its record, to `resume`, `settle` or `forget` it by."""
+    operation: str
+    """The operation that made it."""
+    holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "accepted"] | str
+    """What it stands for. What is `in_doubt_for_good` can't be sent again: it can only be settled."""
+    intent: str | None = None
+    """Your own name for it."""
+    session_id: str | None = None
+    """Its session."""
+    status: str | None = None
+    """The session's status, when it was last read."""
+    in_doubt_since: datetime | None = None
+    """Since when it is in doubt."""
+
+    @staticmethod
+    def _parse(text: str) -> "list[Saved]":
+        return [
+            Saved(
+                **{name: value for name, value in told.items() if name in Saved.__slots__ and name != "in_doubt_since"},
+                in_doubt_since=moment(told.get("in_doubt_since")),
+            )
+            for told in loads(text)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Advice on a session. Nothing was sent: to rotate is your decision."""
+
+    verdict: Literal["keep", "rotate", "unsure"]
+    """What to do: keep it, rotate it with `reason`, or wait and see."""
+    reason: Literal["manual", "scheduled", "http_403", "http_429", "captcha", "timeout", "block"] | None = None
+    """Of `rotate`: the reason to give."""
+    why: str | None = None
+    """Of `unsure`: why."""
+
+    @staticmethod
+    def _parse(text: str) -> "Verdict":
+        return Verdict(**loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A record of the store that this client left alone."""
+
+    record: str
+    """Its name."""
+    reason: Literal["damaged", "newer", "other_api", "other_account", "in_use"] | str
+    """Why."""
+    message: str
+    """The same for a person."""

@@ -1,0 +1,132 @@
+"""A request as data, and what came of it."""
+
+import socket
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from .._hopline import RESPONSE_HEADERS
+
+Why: TypeAlias = Literal["dns", "connect", "tls", "timeout", "closed", "aborted", "late", "other"]
+"""Why there was no response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request to send, once. It holds the API key, so it prints without its headers and body."""
+
+    method: str
+    """The method."""
+    url: str
+    """The whole URL."""
+    headers: Mapping[str, str] = field(repr=False)
+    """The headers; names are in lower case."""
+    body: bytes | None = field(repr=False)
+    """The body, if there is one."""
+    timeout: float
+    """Give up after this many seconds."""
+    max_body: int
+    """Read no more than this many bytes of the answer's body."""
+    _aborts: list[Callable[[], object]] = field(default_factory=list, repr=False, compare=False)
+
+    def on_abort(self, abort: Callable[[], object]) -> None:
+        """Asks for a call, from another thread, when nobody waits for the answer any more."""
+        self._aborts.append(abort)
+
+    def abort(self) -> None:
+        """Breaks off whatever is under way."""
+        for abort in self._aborts:
+            try:
+                abort()
+            except Exception:  # it was broken off already
+                continue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """A response. Its body is that of the API, so it does not print."""
+
+    status: int
+    """The HTTP status, whatever it is."""
+    headers: Mapping[str, str] | Iterable[tuple[str, str]] = field(default=(), repr=False)
+    """The headers. Those that the client does not ask for are left out."""
+    body: bytes = field(default=b"", repr=False)
+    """At most `max_body` bytes of the body."""
+    truncated: bool = False
+    """Whether the body goes on, or broke off."""
+
+
+class Failed(Exception):
+    """No response. A callable of your own may raise it to say why, and whether the request may have arrived."""
+
+    def __init__(self, kind: Why = "other", sent: Literal["never", "maybe"] = "maybe") -> None:
+        super().__init__(f"no response: {kind}; sent: {sent}")
+        self.kind = kind
+        """Why there was no response."""
+        self.sent = sent
+        """`never` only if no byte of the request can have left; otherwise `maybe`."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Failed, (self.kind, self.sent)
+
+
+Transport: TypeAlias = Callable[[Request], Response]
+"""Sends a request and waits for what comes of it."""
+
+
+def named(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers that the client asks for, and no others."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [(name.lower(), value) for name, value in pairs if name.lower() in RESPONSE_HEADERS]
+
+
+def sent_headers(request: Request) -> dict[str, str]:
+    """The headers to send. A compressed body could unfold without limit, so none is asked for."""
+    return {**request.headers, "accept-encoding": "identity"}
+
+
+def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
+    """A body up to its limit, and whether it is cut short. One that breaks off is: its status is worth keeping."""
+    body = bytearray()
+    try:
+        for chunk in chunks:
+            body += chunk
+            if len(body) > limit:
+                return bytes(body[:limit]), True
+    except Exception:
+        return bytes(body), True
+    return bytes(body), False
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception and all that it is said to come of. What was being handled meanwhile is not part of it."""
+    seen: set[int] = set()
+    rest: list[BaseException] = [error]
+    while rest:
+        one = rest.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        reason = getattr(one, "reason", None)
+        inside = [*one.args, reason, one.__cause__]
+        rest.extend(below for below in inside if isinstance(below, BaseException))
+
+
+def break_off(connection: Any) -> None:
+    """Ends what another thread reads from a socket. To close it would wait for that thread."""
+    if connection is not None:
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def before_first_byte(error: BaseException) -> Failed:
+    """A failure of the connect, which is before anything was sent."""
+    for cause in causes(error):
+        if isinstance(cause, socket.gaierror):
+            return Failed("dns", "never")
+        if isinstance(cause, ssl.SSLError):
+            return Failed("tls", "never")
+        if isinstance(cause, TimeoutError):
+            return Failed("timeout", "never")
+    return Failed("connect", "never")

@@ -1,0 +1,228 @@
+"""Where records are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
+
+import os
+import secrets
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+from ._locks import Locks
+
+
+class Shelf(Protocol):
+    """A store as one client has it. What a client claims, no other living client of the store has."""
+
+    blocking: bool
+    """Whether its methods wait for a disk."""
+
+    def keep(self, record: str, data: bytes | None) -> None:
+        """Keeps a record so that it survives a crash, or deletes it (`None`). Raises `OSError` unless that is certain."""
+
+    def scanning(self) -> AbstractContextManager[None]:
+        """Held while free records are looked for and claimed, by one client of the store at a time."""
+
+    def free(self) -> list[tuple[str, bytes]]:
+        """The records that no living client has."""
+
+    def claim(self, record: str) -> bytes | None:
+        """Makes a record this client's and reads it; `None` if another client has it or it is gone."""
+
+    def release(self, record: str) -> None:
+        """Gives a record back, as it is."""
+
+    def claim_intent(self, intent: str) -> bool:
+        """Makes an intent this client's; whether no other living client has it."""
+
+    def release_intent(self, intent: str) -> None:
+        """Gives an intent back."""
+
+    def close(self) -> None:
+        """Gives everything back."""
+
+
+class Store(Protocol):
+    """A store that several clients may share."""
+
+    def open(self) -> Shelf:
+        """The store for one more client."""
+
+
+class MemoryStore:
+    """Records in memory. Clients of one process can share them; they end with the process."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, bytes] = {}
+        self._claims: dict[tuple[str, str], object] = {}
+        self._lock = threading.Lock()
+
+    def open(self) -> Shelf:
+        """The store for one more client."""
+        return _MemoryShelf(self)
+
+
+class _MemoryShelf:
+    blocking = False
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def keep(self, record: str, data: bytes | None) -> None:
+        with self._store._lock:
+            if data is None:
+                self._store._records.pop(record, None)
+                self._store._claims.pop(("record", record), None)
+            else:
+                self._store._records[record] = data
+                self._store._claims[("record", record)] = self
+
+    def scanning(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def free(self) -> list[tuple[str, bytes]]:
+        with self._store._lock:
+            return [(record, data) for record, data in self._store._records.items() if ("record", record) not in self._store._claims]
+
+    def claim(self, record: str) -> bytes | None:
+        return self._store._records.get(record) if self._claim("record", record) else None
+
+    def release(self, record: str) -> None:
+        self._release("record", record)
+
+    def claim_intent(self, intent: str) -> bool:
+        return self._claim("intent", intent)
+
+    def release_intent(self, intent: str) -> None:
+        self._release("intent", intent)
+
+    def close(self) -> None:
+        with self._store._lock:
+            for name in [name for name, owner in self._store._claims.items() if owner is self]:
+                del self._store._claims[name]
+
+    def _claim(self, kind: str, name: str) -> bool:
+        with self._store._lock:
+            return self._store._claims.setdefault((kind, name), self) is self
+
+    def _release(self, kind: str, name: str) -> None:
+        with self._store._lock:
+            if self._store._claims.get((kind, name)) is self:
+                del self._store._claims[(kind, name)]
+
+
+class FolderStore:
+    """Records as files in a folder that any number of clients and processes of one machine may share.
+
+    A record belongs to the client that made it for as long as its process lives; the operating system's locks say so. After
+    a crash it is free, and the next client takes it up: by its intent, its name, or with `resume_all`. An intent that one
+    living client has is refused to every other, so that it buys once among all of them.
+
+    Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        """The folder. It is made when the first client opens it."""
+
+    def open(self) -> Shelf:
+        """The store for one more client."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        shelf = _FolderShelf(self.path)
+        shelf.check()
+        return shelf
+
+
+class _FolderShelf:
+    blocking = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._locks = Locks.of(path / ".locks")
+        self._own: set[str] = set()
+
+    def check(self) -> None:
+        """Whether records could be kept, found out before anything is bought. Half-written ones of the dead are swept out."""
+        with self.scanning():
+            for draft in self._path.glob("*.draft"):
+                if not self._locks.is_taken(f"record {draft.stem}"):
+                    draft.unlink(missing_ok=True)
+        probe = self._path / f".probe-{secrets.token_hex(8)}"
+        try:
+            probe.write_bytes(b"")
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def keep(self, record: str, data: bytes | None) -> None:
+        path = self._file(record)
+        if data is None:
+            path.unlink(missing_ok=True)
+            self._sync()
+            return self.release(record)
+        # Before the file is there, so that nobody ever finds it free.
+        if not self._claim(f"record {record}"):
+            raise OSError(f"the record {record} belongs to another client")
+        draft = path.with_suffix(".draft")
+        with open(draft, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        self._sync()
+
+    def scanning(self) -> AbstractContextManager[None]:
+        return self._locks.scanning()
+
+    def free(self) -> list[tuple[str, bytes]]:
+        found = []
+        for path in sorted(self._path.glob("*.json")):
+            if not self._locks.is_taken(f"record {path.stem}"):
+                try:
+                    found.append((path.stem, path.read_bytes()))
+                except FileNotFoundError:
+                    continue  # its client has just deleted it
+        return found
+
+    def claim(self, record: str) -> bytes | None:
+        if not self._claim(f"record {record}"):
+            return None
+        try:
+            return self._file(record).read_bytes()
+        except FileNotFoundError:
+            self.release(record)
+            return None
+
+    def release(self, record: str) -> None:
+        self._release(f"record {record}")
+
+    def claim_intent(self, intent: str) -> bool:
+        return self._claim(f"intent {intent}")
+
+    def release_intent(self, intent: str) -> None:
+        self._release(f"intent {intent}")
+
+    def close(self) -> None:
+        for name in list(self._own):
+            self._release(name)
+
+    def _file(self, record: str) -> Path:
+        return self._path / f"{record}.json"
+
+    def _claim(self, name: str) -> bool:
+        if name not in self._own and not self._locks.take(name):
+            return False
+        self._own.add(name)
+        return True
+
+    def _release(self, name: str) -> None:
+        if name in self._own:
+            self._own.discard(name)
+            self._locks.give(name)
+
+    def _sync(self) -> None:
+        # On Unix the names in a folder are kept by the folder itself; Windows can't open one as a file.
+        if os.name == "posix":
+            folder = os.open(self._path, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)

@@ -1,0 +1,65 @@
+"""What the core wants done, and who waits for it."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ._http import Request
+
+
+@dataclass(slots=True)
+class Save:
+    """Keep a record, or delete it."""
+
+    step: int
+    record: str
+    data: bytes | None = field(repr=False)
+
+
+@dataclass(slots=True)
+class Send:
+    """Send a request."""
+
+    step: int
+    request: Request
+    send_before: int
+
+
+@dataclass(slots=True)
+class Wait:
+    """Wait so many seconds, or (`None`) until woken."""
+
+    seconds: float | None
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a command ended with. It prints nothing, since an answer may hold secrets."""
+
+    failure: str | None = field(default=None, repr=False)
+    facts: str = field(default="", repr=False)
+    raw: str = field(default="", repr=False)
+    phase: str | None = field(default=None, repr=False)
+    notes: list[str] = field(default_factory=list, repr=False)
+
+
+class Owner:
+    """A thread or task that waits for a command."""
+
+    __slots__ = ("aborted", "command", "completed", "inbox", "intent", "notes", "out", "taken", "waiting", "wake")
+
+    def __init__(self, wake: Callable[[], None], intent: str | None = None) -> None:
+        self.wake = wake
+        self.intent = intent
+        self.command: int | None = None
+        self.inbox: deque[Save | Send] = deque()
+        self.out: Save | Send | None = None
+        self.notes: list[str] = []
+        self.taken: Taken | None = None
+        self.completed = self.waiting = self.aborted = False
+
+
+def now() -> tuple[int, int]:
+    """Both clocks, in milliseconds."""
+    return time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000

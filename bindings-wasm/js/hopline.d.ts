@@ -1,0 +1,360 @@
+/// <reference lib="esnext.disposable" />
+
+/** Any JSON: the contract does not show what is inside. */
+export type Json = any;
+
+/** A word of a list that the service may lengthen. */
+export type Open<Word extends string> = Word | (string & {});
+
+/** What the service answered: its `data`, known and unknown members alike, and two that are not enumerable. */
+export type Answer<Data> = Data & {
+  /** The text of `data`, digit for digit as the service wrote it. It may hold secrets. */
+  readonly raw: string;
+  /** To quote when reporting a problem. */
+  readonly request_id?: string;
+};
+
+/** What a client is made of. */
+export interface ClientOptions {
+  /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
+  apiKey?: string | undefined;
+  /** The address of the API with its version, such as `https://host/v1`; in Node, `HOPLINE_BASE_URL` where it is left out. */
+  baseUrl?: string | undefined;
+  /** Names the account in records when there is no key to know it by. */
+  account?: string | undefined;
+  /** Allows plain http to a host that is not loopback. */
+  allowHttp?: boolean | undefined;
+  /**
+   * What sends requests: by default the environment's own. It must not repeat a request or follow a redirect, and is
+   * given `redirect: "manual"` and a signal. Of a failure of this one it is never assumed that nothing was sent.
+   */
+  fetch?: Fetch | undefined;
+  /** Where records are kept; by default in memory, for as long as the client lives. */
+  store?: Store | undefined;
+  /** Takes in records that were kept under another key: says that it is the same account. */
+  sameAccount?: boolean | undefined;
+  /** How requests are repeated. */
+  retry?: RetryOptions | undefined;
+  /** The longest body that is read, in bytes; 8 MiB where it is left out. */
+  maxBody?: number | undefined;
+}
+
+/** As much of `fetch` as a client uses. */
+export type Fetch = (
+  url: string,
+  init: {
+    method: string;
+    headers: [string, string][];
+    /** A `Uint8Array`, or nothing. */
+    body: any;
+    redirect: "manual";
+    cache: "no-store";
+    signal: AbortSignal;
+  },
+) => Promise<FetchResponse>;
+
+/** As much of a `Response` as a client uses. */
+export interface FetchResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: any }>; cancel(): Promise<void> } } | null;
+}
+
+/** How requests are repeated. Times are milliseconds. */
+export interface RetryOptions {
+  /** Sends of one call, the first included; 4. 1 means that nothing is ever sent again. */
+  attempts?: number | undefined;
+  /** Time from the first send within which another may be made; 60 000. */
+  windowMs?: number | undefined;
+  /** The longest wait before the first repeat; each further one may be twice as long; 500. */
+  backoffMs?: number | undefined;
+  /** The same after a 429; 1000. */
+  throttledBackoffMs?: number | undefined;
+  /** No wait of ours is longer; 20 000. */
+  maxBackoffMs?: number | undefined;
+  /** How long to wait, in all, for an earlier request with the same key to end; 120 000. */
+  conflictMs?: number | undefined;
+  /** What one attempt may take; 20 000. */
+  timeoutMs?: number | undefined;
+  /** Whether a paid operation that the service failed may be bought again with a new key; it may then be charged twice. */
+  retryPaid?: boolean | undefined;
+}
+
+/** What may be decided for one call. Whatever is left out is as the client has it. */
+export interface CallOptions {
+  /** Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent. */
+  signal?: AbortSignal | undefined;
+  /** Your own name for a write, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes. */
+  intent?: string | undefined;
+  /** A key of your own. It counts as sent before and is never replaced. */
+  idempotencyKey?: string | undefined;
+  /** Sends, the first included. */
+  attempts?: number | undefined;
+  /** Milliseconds from the first send within which another may be made. */
+  windowMs?: number | undefined;
+  /** Milliseconds that one attempt may take. */
+  timeoutMs?: number | undefined;
+  /** Whether a paid operation that the service failed may be bought again with a new key. */
+  retryPaid?: boolean | undefined;
+  /** Further headers of the request. They are not kept in records. */
+  headers?: Record<string, string> | undefined;
+}
+
+/** What may be decided for waiting for a session. */
+export interface SessionOptions extends CallOptions {
+  /** Whether its username and password are wanted once it is active. */
+  credentials?: boolean | undefined;
+  /** Milliseconds after which waiting ends with a session that is not usable yet; 5 minutes. */
+  deadlineMs?: number | undefined;
+  /** Further statuses that end it. */
+  ends?: string[] | undefined;
+}
+
+/** What may be decided for a session that is bought. */
+export interface OpenOptions extends SessionOptions {
+  /** Keeps a dynamic session when it is disposed of, which else terminates it. */
+  keep?: boolean | undefined;
+}
+
+/** Where a session is, as far as waiting for it goes. */
+export type Phase = "pending" | "ready" | "ended" | "unknown";
+
+/** A session as it was when waiting for it ended: usable, over, or not usable yet at the deadline. */
+export class OpenSession implements AsyncDisposable {
+  private constructor();
+  /** Its id: the handle for everything that comes after. */
+  readonly session_id: string;
+  /** Where it is. */
+  readonly phase: Phase;
+  /** The last read of it. */
+  readonly session: Answer<Session>;
+  /** Waits on until it is usable or over. */
+  wait(options?: SessionOptions): Promise<OpenSession>;
+  /** Gives it another exit address. */
+  rotate(params?: Omit<RotateSession, "session_id">, options?: CallOptions): Promise<Answer<Session>>;
+  /** Lengthens it. */
+  renew(params: Omit<RenewSession, "session_id">, options?: CallOptions): Promise<Json>;
+  /** Ends it. */
+  terminate(options?: CallOptions): Promise<Json>;
+  /** Advice on what was seen through it. */
+  observe(seen: Seen): Promise<Verdict | undefined>;
+  /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
+  dispose(): Promise<void>;
+  /** The same. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What a request through a session met. */
+export type Seen = { status: number } | "captcha" | "timeout" | "block";
+
+/** What to do about it. */
+export type Verdict = { verdict: "keep" } | { verdict: "rotate"; reason: RotateReason } | { verdict: "unsure"; why: string };
+
+/** Something that the store holds. */
+export interface Saved {
+  /** Its record: what `resume`, `settle` and `forget` take. */
+  record: string;
+  /** The operation that made it. */
+  operation: string;
+  /** Your own name for it. */
+  intent?: string;
+  /** Its session. */
+  session_id?: string;
+  /** The session's status, when it was last read. */
+  status?: string;
+  /** What there is to do about it; what is `in_doubt_for_good` can only be settled. */
+  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "accepted";
+  /** Since when it is in doubt, Unix milliseconds. */
+  in_doubt_since?: number;
+}
+
+/** What became of the records that the store held when the client began. */
+export interface Restored {
+  /** The records that are held now. */
+  held: string[];
+  /** Those that were left alone, and why. */
+  refused: { record: string; reason: "damaged" | "newer" | "other_api" | "other_account" | "in_use"; message: string }[];
+}
+
+/** Progress, for people and metrics. */
+export type ClientEvent = { operation: string; command?: number; intent?: string } & (
+  | { event: "repeating"; attempts: number; delay_ms: number; because: ErrorFields }
+  | { event: "asking_time" }
+  | { event: "accepted"; session_id: string; estimated_charge_usd?: string }
+  | { event: "status"; session_id: string; status: string; phase: Phase }
+  | { event: "in_doubt"; record?: string | null }
+  | { event: "store_failed"; record: string }
+);
+
+/** What kind of failure it is. The list is closed. */
+export type ErrorKind =
+  | "invalid"
+  | "refused"
+  | "unavailable"
+  | "in_doubt"
+  | "protocol"
+  | "decode"
+  | "busy"
+  | "cancelled"
+  | "store"
+  | "misuse";
+
+/** A failure, with all that a person or a program needs to decide what to do next. It holds no secret. */
+export interface ErrorFields {
+  /** One sentence: what happened, whether money may have moved, what to do next. */
+  message: string;
+  /**
+   * What kind of failure.
+   *
+   * - `invalid`: refused here, before anything was sent
+   * - `refused`: refused by the service
+   * - `unavailable`: the service could not be reached or could not do it; it was not done
+   * - `in_doubt`: it may have been done; nobody knows yet
+   * - `protocol`: the answer was none of the API's
+   * - `decode`: it was done, but the answer does not fit its type
+   * - `busy`: another change of the same session is under way or in doubt
+   * - `cancelled`: you gave it up
+   * - `store`: the store could not keep the record that must be kept
+   * - `misuse`: the library was called in a way that has no meaning
+   */
+  kind: ErrorKind;
+  /** Whether the operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
+  effect: "none" | "unknown" | "done";
+  /** Which operation. */
+  operation: string;
+  /** What happened, as the middle of a sentence. */
+  what: string;
+  /** What to do next. */
+  advice?: string;
+  /** The field that was refused. */
+  field?: string;
+  /** The service's code, as it came. */
+  code?: string;
+  /** The HTTP status. */
+  status?: number;
+  /** The service's own text, or the beginning of a body that is no envelope. Not enumerable. */
+  text?: string;
+  /** The content type of a body that is no envelope. */
+  content_type?: string;
+  /** The service's details, as they came. Not enumerable. */
+  details?: Json;
+  /** To quote when reporting a problem. */
+  request_id?: string;
+  /** The idempotency key of the last send. */
+  idempotency_key?: string;
+  /** Your own name for the operation. */
+  intent?: string;
+  /** The session it was about, where that is known. */
+  session_id?: string;
+  /** The record to resume it by. */
+  record?: string;
+  /** Not before this time, Unix milliseconds. */
+  retry_at?: number;
+  /** How often it was sent. */
+  attempts: number;
+}
+
+export interface HoplineError extends ErrorFields {}
+
+/** Every failure of this package. Narrow it by `kind`. */
+export class HoplineError extends Error {
+  private constructor();
+  message: string;
+  /** The first failure where this one came of a later send, what the store said, or the reason of the signal. */
+  cause?: unknown;
+  /** All of it but what a server wrote, for logs. */
+  toJSON(): ErrorFields;
+}
+
+/**
+ * Where records are kept: texts by their names, which may be the names of files. A record holds no secret. A store serves
+ * one client at a time and never brings an older record back.
+ */
+export interface Store {
+  /** Begins to serve a client: gives it the records that are there. */
+  open(client: StoreClient): Promise<void>;
+  /** Keeps a record so that it survives a crash, in the place of the one before. A request is sent only after that. */
+  keep(record: string, data: string): Promise<void>;
+  /** Removes a record, if it is there. */
+  remove(record: string): Promise<void>;
+  /** Of a store that several clients share: takes over the records of clients that are gone, and gives them to its own. */
+  adopt?(): Promise<void>;
+  /**
+   * Of a store that several clients share: makes an intent, known by its digest, this client's alone. Throws an error of
+   * the kind `busy` while another living client has it.
+   */
+  claim?(intent: string): Promise<void>;
+  /** Gives up all claims but these. */
+  keepClaims?(intents: Set<string>): Promise<void>;
+  /** The client is closed. */
+  close?(): Promise<void>;
+}
+
+/** What a store may ask of its client. */
+export interface StoreClient {
+  /** Takes records in, each its name and its text. Nothing is sent. */
+  take(records: Iterable<readonly [record: string, data: string]>): void;
+  /** Whether records are of the client's account; nothing is taken in. */
+  fits(records: Iterable<readonly [record: string, data: string]>): boolean;
+}
+
+/** Records in memory: they last as long as the object does. */
+export class MemoryStore implements Store {
+  open(client: StoreClient): Promise<void>;
+  keep(record: string, data: string): Promise<void>;
+  remove(record: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Records as files, in a folder that processes of one machine share; Node only. Each client has a folder of its own in it,
+ * held by a socket, and takes over the folders of clients that are gone: when an intent is started that they had, and at
+ * `saved`, `resume`, `resumeAll` and whatever else is about all records.
+ */
+export class FolderStore implements Store {
+  /** A store in the folder of that name, which is made if it is not there. Each client needs a store of its own. */
+  constructor(path: string);
+  open(client: StoreClient): Promise<void>;
+  keep(record: string, data: string): Promise<void>;
+  remove(record: string): Promise<void>;
+  adopt(): Promise<void>;
+  claim(intent: string): Promise<void>;
+  keepClaims(intents: Set<string>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface AgentClient extends Operations {}
+
+/**
+ * The client of one account. It may have any number of calls and sessions under way at once; every method that fails
+ * throws a `HoplineError`.
+ */
+export class AgentClient implements AsyncDisposable {
+  /** A client. Nothing is sent, and no store is opened, before the first call. */
+  constructor(options?: ClientOptions);
+  /** Buys a session and waits until it is usable, over, or the deadline has come. */
+  openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
+  /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
+  waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
+  /** What the store holds. Nothing is sent. */
+  saved(): Promise<Saved[]>;
+  /** What became of the records that the store held when they were taken in. Nothing is sent. */
+  restored(): Promise<Restored>;
+  /** Goes on with what a record holds: a purchase is asked about with the same key, a session is waited for. */
+  resume(record: string, options?: { signal?: AbortSignal | undefined }): Promise<OpenSession | Json>;
+  /** Takes over what clients left that are gone, and goes on with all that can be resumed. */
+  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<OpenSession | Json>[]>;
+  /** Closes a doubt by hand, after a look at the account. Gives whether there was one. */
+  settle(record: string, settlement: "happened" | "not_happened"): Promise<boolean>;
+  /** Forgets a session or an accepted intent, which can then be bought again. Gives whether something was forgotten. */
+  forget(record: string): Promise<boolean>;
+  /** Advice on what was seen through a session; nothing if this client does not follow it. */
+  observe(session_id: string, seen: Seen): Promise<Verdict | undefined>;
+  /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
+  events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
+  /** Gives up what is under way, which stays in the store, and lets the store go. It terminates no session. */
+  close(): Promise<void>;
+  /** The same. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+

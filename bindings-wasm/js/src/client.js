@@ -1,0 +1,283 @@
+import { Client } from "../gen/hopline_wasm.js";
+import { operations } from "../gen/operations.js";
+import { Driver } from "./driver.js";
+import { read, refuse } from "./error.js";
+import { Listeners } from "./events.js";
+import { MemoryStore } from "./memory.js";
+import { OpenSession } from "./session.js";
+import { encode, parse, spell } from "./values.js";
+
+/** What differs from place to place: the defaults of the environment, and which failures of its `fetch` sent nothing. */
+export const host = { environment: () => ({}), before: undefined };
+/** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
+const ownFetch = globalThis.fetch;
+
+/** The client of one account. hopline.d.ts documents it. */
+export class AgentClient {
+  #driver;
+  #store;
+  #opened = false;
+  #ready;
+  #closing;
+  #listeners = new Listeners();
+  #restored = { held: [], refused: [] };
+  #sameAccount;
+  /** Whether records are of this account, with nothing taken in. */
+  #fits;
+  /** What an intent belongs to. */
+  #account;
+  /** By intent: the name of its claim. */
+  #claims = new Map();
+  /** By claim: how many calls of it are under way. */
+  #running = new Map();
+
+  constructor(options = {}) {
+    object("client", "options", options);
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    const { fetch = globalThis.fetch, store = new MemoryStore(), sameAccount = false, ...rest } = { ...host.environment(), ...given };
+    if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
+    if (!["open", "keep", "remove"].every((name) => typeof store?.[name] === "function")) {
+      throw refuse("invalid", "client", "`store` must be a store: open, keep and remove are functions");
+    }
+    const spelled = encode("client", "options", spell(rest));
+    const make = () => new Client(spelled, crypto.getRandomValues(new Uint8Array(16)));
+    let core;
+    try {
+      core = make();
+    } catch (error) {
+      throw read(error.message);
+    }
+    // Of a `fetch` that is not our own nobody knows what it did before it failed.
+    const http = { fetch, before: fetch === ownFetch ? host.before : undefined, secret: rest.apiKey };
+    this.#driver = new Driver(core, http, store, (event) => this.#listeners.tell(event));
+    this.#store = store;
+    this.#sameAccount = sameAccount === true;
+    this.#account = [rest.baseUrl, rest.account ?? rest.apiKey];
+    this.#fits = (records) => {
+      const other = make();
+      const { refused } = JSON.parse(other.restore([...records].flat(), this.#sameAccount));
+      other.free();
+      return refused.every(({ reason }) => reason === "damaged");
+    };
+    this.#ready = this.#open();
+  }
+
+  async openSession(params, options = {}) {
+    object("open_session", "options", options);
+    const { keep = false, ...rest } = options;
+    return this.#result(await this.#start("open_session", params, rest), !keep);
+  }
+
+  async waitSession(session_id, options) {
+    return this.#result(await this.#start("wait_session", { session_id }, options), false);
+  }
+
+  async saved() {
+    await this.#adopt("saved");
+    return JSON.parse(this.#driver.ask((core) => core.savedList()));
+  }
+
+  async restored() {
+    await this.#adopt("restored");
+    return this.#restored;
+  }
+
+  async resume(record, options = {}) {
+    const signal = signalOf("resume", options);
+    await this.#adopt("resume");
+    return this.#result(await this.#run("resume", (core) => core.resume(String(record)), signal), false);
+  }
+
+  async resumeAll(options = {}) {
+    const signal = signalOf("resume_all", options);
+    await this.#adopt("resume_all");
+    const commands = this.#driver.ask((core) => [...core.resumeAll()]);
+    return Promise.allSettled(commands.map(async (command) => this.#result(await this.#run("resume_all", () => command, signal), false)));
+  }
+
+  async settle(record, settlement) {
+    await this.#adopt("settle");
+    if (settlement !== "happened" && settlement !== "not_happened") {
+      throw refuse("invalid", "settle", "`settlement` must be one of happened, not_happened");
+    }
+    const done = this.#driver.ask((core) => core.settle(String(record), settlement === "happened"));
+    await this.#letGo();
+    return done;
+  }
+
+  async forget(record) {
+    await this.#adopt("forget");
+    const done = this.#driver.ask((core) => core.forget(String(record)));
+    await this.#letGo();
+    return done;
+  }
+
+  async observe(session_id, seen) {
+    await this.#usable("observe");
+    const what = encode("observe", "seen", seen);
+    try {
+      const advice = this.#driver.ask((core) => core.observe(String(session_id), what, ...this.#driver.now()));
+      return advice && JSON.parse(advice);
+    } catch (error) {
+      throw read(error.message);
+    }
+  }
+
+  events(options = {}) {
+    const signal = signalOf("events", options);
+    if (this.#closing) throw closed("events");
+    return this.#listeners.listen(signal);
+  }
+
+  close() {
+    this.#closing ??= (async () => {
+      await this.#ready;
+      await this.#driver.close();
+      if (this.#opened) await this.#store.close?.();
+      this.#listeners.close();
+    })();
+    return this.#closing;
+  }
+
+  /** Every operation of the table is called here. */
+  async call(operation, params, options) {
+    return this.#result(await this.#start(operation, params, options)).data;
+  }
+
+  async #start(operation, params = {}, options = {}) {
+    const signal = signalOf(operation, options);
+    const { signal: _, ...rest } = options;
+    const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(rest))];
+    await this.#usable(operation);
+    const { intent } = rest;
+    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) {
+      return this.#run(operation, (core) => core.start(operation, ...texts), signal);
+    }
+    const claim = await this.#claim(intent);
+    const count = (change) => this.#running.set(claim, (this.#running.get(claim) ?? 0) + change);
+    count(1);
+    try {
+      await this.#claimed(operation, intent, claim);
+      const result = await this.#run(operation, (core) => core.start(operation, ...texts), signal);
+      count(-1);
+      return result;
+    } catch (error) {
+      count(-1);
+      await this.#letGo();
+      throw error;
+    }
+  }
+
+  /** Makes an intent this client's alone, among all that share its store. */
+  async #claimed(operation, intent, claim) {
+    try {
+      await this.#store.claim(claim);
+    } catch (error) {
+      if (error.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause: error });
+      throw refuse("busy", operation, error.what, { intent, advice: error.advice });
+    }
+  }
+
+  /** The name of an intent's claim: a digest, since an intent may hold any letters. */
+  async #claim(intent) {
+    if (!this.#claims.has(intent)) {
+      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([...this.#account, intent])));
+      this.#claims.set(intent, [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+    }
+    return this.#claims.get(intent);
+  }
+
+  /** Gives up the claims of intents that are neither under way nor remembered. */
+  async #letGo() {
+    if (!this.#opened || !this.#store.keepClaims || this.#closing) return;
+    const saved = () => this.#driver.ask((core) => JSON.parse(core.savedList())).flatMap(({ intent }) => intent ?? []);
+    await Promise.all(saved().map((intent) => this.#claim(intent)));
+    if (this.#closing) return;
+    // What has begun since has its digest, so nothing is missed from here on.
+    const kept = new Set(saved().map((intent) => this.#claims.get(intent)));
+    for (const [claim, times] of this.#running) times > 0 ? kept.add(claim) : this.#running.delete(claim);
+    await this.#store.keepClaims(kept).catch(() => {});
+  }
+
+  async #run(operation, start, signal) {
+    if (this.#closing) throw closed(operation);
+    const { taken, ...causes } = await this.#driver.run(start, signal);
+    const [how, facts, raw, phase] = taken;
+    if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
+    return { facts: JSON.parse(facts), raw, phase };
+  }
+
+  /** A session where waiting was asked for or is what was resumed; otherwise the answer alone. */
+  #result({ facts, raw, phase }, ends) {
+    const data = parse(raw, facts.request_id);
+    if (ends === undefined) return { data };
+    if (phase === undefined) return data;
+    const { session_id } = facts;
+    const session = data ?? facts;
+    return new OpenSession(this, { session_id, phase, session, ends: ends && phase !== "ended" && facts.session_type === "dynamic" });
+  }
+
+  async #open() {
+    try {
+      await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
+      this.#opened = true;
+    } catch (error) {
+      this.#driver.storeFailed(error);
+    }
+  }
+
+  /** Takes in records of the store. Nothing is sent. */
+  #take(records) {
+    const { held, refused } = JSON.parse(this.#driver.ask((core) => core.restore([...records].flat(), this.#sameAccount)));
+    this.#restored.held.push(...held);
+    this.#restored.refused.push(...refused);
+  }
+
+  /** Takes over what clients left that are gone, where the store is one that several share. */
+  async #adopt(operation) {
+    await this.#usable(operation);
+    if (!this.#opened || !this.#store.adopt) return;
+    await this.#store.adopt().catch((cause) => {
+      throw refuse("store", operation, "the store could not be read", { cause });
+    });
+    await this.#letGo();
+    await this.#usable(operation);
+  }
+
+  async #usable(operation) {
+    if (this.#closing) throw closed(operation);
+    await this.#ready;
+    if (this.#closing) throw closed(operation);
+  }
+}
+
+for (const [method, operation] of Object.entries(operations)) {
+  const call = {
+    [method](params, options) {
+      return this.call(operation, params, options);
+    },
+  };
+  Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
+}
+if (Symbol.asyncDispose) {
+  Object.defineProperty(AgentClient.prototype, Symbol.asyncDispose, { value: AgentClient.prototype.close });
+}
+
+function closed(operation) {
+  return refuse("misuse", operation, "this client is closed; make another one");
+}
+
+function object(operation, name, value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw refuse("invalid", operation, `\`${name}\` must be an object`);
+  }
+}
+
+function signalOf(operation, options) {
+  object(operation, "options", options);
+  const { signal } = options;
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw refuse("invalid", operation, "`signal` must be an AbortSignal", { field: "signal" });
+  }
+  return signal;
+}

@@ -1,0 +1,43 @@
+/** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
+export class HoplineError extends Error {
+  /** @param fields the error as the core writes it */
+  constructor({ message, cause, ...fields }) {
+    super(message, cause && { cause: cause.kind && !(cause instanceof Error) ? new HoplineError(cause) : cause });
+    for (const [name, value] of Object.entries(fields)) {
+      // What a server wrote may repeat what it was sent, so it shows only when it is asked for by name.
+      Object.defineProperty(this, name, { value, enumerable: !QUIET.has(name), writable: true, configurable: true });
+    }
+  }
+
+  /** All of it but what a server wrote, for logs. */
+  toJSON() {
+    return { message: this.message, ...this };
+  }
+}
+
+const QUIET = new Set(["text", "details", "raw"]);
+
+// On the prototype, so that it is no member of each error.
+Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", writable: true, configurable: true });
+
+/**
+ * An error of the core, which gives it as JSON. The core knows what came of earlier sends; why its host failed it does
+ * not know, so the host's own causes are added where they say more.
+ */
+export function read(text, { reason, store, trouble } = {}) {
+  const fields = JSON.parse(text);
+  const own = { cancelled: reason, store }[fields.kind];
+  return new HoplineError({ ...fields, cause: own ?? fields.cause ?? trouble });
+}
+
+/** What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it the key. */
+export function plain(error, secret) {
+  const cause = error?.cause ?? error;
+  const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ");
+  return new Error(secret ? told.replaceAll(secret, "[redacted]") : told);
+}
+
+/** A call that was refused here, before the core heard of it. */
+export function refuse(kind, operation, what, more) {
+  return new HoplineError({ message: `${operation}: ${what}`, kind, effect: "none", operation, what, attempts: 0, ...more });
+}

@@ -1,0 +1,27 @@
+// Bundled to node.cjs: the wasm file lies beside it.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { initSync } from "../gen/hopline_wasm.js";
+import { host } from "./client.js";
+
+initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
+
+/** What Node's own `fetch` says when it never had a connection: no byte was sent. */
+const BEFORE = { ENOTFOUND: "dns", EAI_AGAIN: "dns", ECONNREFUSED: "connect" };
+
+host.environment = () => ({
+  apiKey: process.env.HOPLINE_API_KEY || undefined,
+  baseUrl: process.env.HOPLINE_BASE_URL || undefined,
+});
+host.before = (error) => {
+  const kind = BEFORE[error?.cause?.code];
+  return kind && { kind, sent: "never" };
+};
+
+export { Client as Core, StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+export { AgentClient } from "./client.js";
+export { HoplineError } from "./error.js";
+export { FolderStore } from "./folder.js";
+export { MemoryStore } from "./memory.js";
+export { OpenSession } from "./session.js";

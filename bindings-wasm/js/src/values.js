@@ -1,0 +1,49 @@
+import { refuse } from "./error.js";
+import { secrets } from "../gen/operations.js";
+
+/** Parses what the service answered, and hides in it what must not be printed. It stays readable by its name. */
+export function parse(raw, request_id) {
+  const data = JSON.parse(raw);
+  if (data === null || typeof data !== "object") return data;
+  // A list of its own instead of recursion: how deep an answer goes is for the service to say.
+  const rest = [data];
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    for (const [name, member] of Object.entries(value)) {
+      if (secrets.has(name)) hide(value, name, member);
+      if (member !== null && typeof member === "object") rest.push(member);
+    }
+  }
+  for (const [name, value] of Object.entries({ raw, request_id })) {
+    if (value !== undefined && !Object.hasOwn(data, name)) hide(data, name, value);
+  }
+  return data;
+}
+
+function hide(object, name, value) {
+  Object.defineProperty(object, name, { value, enumerable: false, writable: true, configurable: true });
+}
+
+/** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
+export function spell(options) {
+  const entries = Object.entries(options).map(([name, value]) => {
+    const inner = name === "retry" && value !== null && typeof value === "object" && !Array.isArray(value);
+    return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), inner ? spell(value) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** JSON of what a caller gave. What JSON would drop without a word is refused. */
+export function encode(operation, field, value) {
+  try {
+    const text = JSON.stringify(value, (name, member) => {
+      if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
+        throw refuse("invalid", operation, `\`${name || field}\` can't be a ${typeof member}`, { field: name || field });
+      }
+      return member;
+    });
+    if (text === undefined) throw refuse("invalid", operation, `\`${field}\` is required`, { field });
+    return text;
+  } catch (error) {
+    throw error.kind ? error : refuse("invalid", operation, `\`${field}\` can't be written as JSON`, { field });
+  }
+}

@@ -1,0 +1,43 @@
+//! `hopline-bindgen HOST FOLDER`: writes the printed files of a host into a folder.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use hopline_bindgen::{python, typescript};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (files, folder) = match words.as_slice() {
+        ["python", folder] => (python::files(), folder),
+        ["typescript", folder] => (typescript::files(), folder),
+        #[cfg(feature = "wasm")]
+        ["wasm", file, folder] => return bind(file, folder),
+        _ => {
+            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript FOLDER");
+            return ExitCode::FAILURE;
+        }
+    };
+    for (name, text) in files {
+        let path = Path::new(folder).join(name);
+        if let Err(error) = std::fs::write(&path, text) {
+            eprintln!("hopline-bindgen: `{}` can't be written: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Makes of the compiled binding what JavaScript loads.
+#[cfg(feature = "wasm")]
+fn bind(file: &str, folder: &str) -> ExitCode {
+    let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
+    bindgen.input_path(file).typescript(true).remove_name_section(true).remove_producers_section(true);
+    match bindgen.web(true).and_then(|bindgen| bindgen.generate(folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hopline-bindgen: `{file}` can't be bound: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
+//! operations and of the secrets as a module.
+
+use std::collections::BTreeSet;
+
+use hopline::contract::{Endpoint, Field, Record, Shape, Words, endpoints};
+
+use crate::model::{Type, about, camel, lines, types};
+
+/// The files to write, each with its name and its text.
+pub fn files() -> Vec<(&'static str, String)> {
+    vec![("operations.d.ts", declarations()), ("operations.js", table())]
+}
+
+/// Every type, and the methods of a client: one for each operation.
+fn declarations() -> String {
+    let mut out = String::new();
+    for found in types() {
+        match found {
+            Type::Words(words) => print_words(&mut out, words),
+            Type::Record(record) => print_record(&mut out, record, Side::Answer),
+        }
+    }
+    endpoints().for_each(|endpoint| print_record(&mut out, endpoint.request, Side::Request));
+    doc(&mut out, "", &["Every operation of the API, as a method.".to_owned()]);
+    out.push_str("export interface Operations {\n");
+    for endpoint in endpoints() {
+        doc(&mut out, "  ", &about(endpoint));
+        let needed = endpoint.request.fields.iter().any(|field| field.required);
+        let optional = if needed { "" } else { "?" };
+        let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, answer(endpoint));
+        out.push_str(&format!("  {name}(params{optional}: {request}, options?: CallOptions): Promise<{answer}>;\n"));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// The names that the code needs: of every operation, and of every member that is never shown.
+fn table() -> String {
+    let mut out = String::from("/** The operation of each method. */\nexport const operations = {\n");
+    endpoints().for_each(|endpoint| out.push_str(&format!("  {}: \"{}\",\n", camel(endpoint.name), endpoint.name)));
+    out.push_str("};\n\n/** The members of answers that are secrets. */\nexport const secrets = new Set([");
+    let names: Vec<String> = secrets().into_iter().map(|name| format!("\"{name}\"")).collect();
+    out.push_str(&format!("{}]);\n", names.join(", ")));
+    out
+}
+
+/// The members of answers that are secrets.
+fn secrets() -> BTreeSet<&'static str> {
+    answered().filter(|field| matches!(field.shape, Shape::Secret)).map(|field| field.name).collect()
+}
+
+/// Every member of every object of every answer.
+fn answered() -> impl Iterator<Item = &'static Field> {
+    types().into_iter().flat_map(|found| match found {
+        Type::Record(record) => record.fields,
+        Type::Words(_) => &[],
+    })
+}
+
+/// Answers are wider than requests: a service may say what a caller may not.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Answer,
+    Request,
+}
+
+fn print_record(out: &mut String, record: &Record, side: Side) {
+    doc(out, "", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
+    out.push_str(&format!("export interface {} {{\n", record.name));
+    for field in record.fields {
+        let mut said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
+        if side == Side::Answer && matches!(field.shape, Shape::Secret) {
+            said.push("Not enumerable: it is read by its name, and absent from what is printed or copied.".to_owned());
+        }
+        doc(out, "  ", &said);
+        // An answer may hold null where it holds nothing.
+        let (optional, null) = match (field.required, side) {
+            (true, _) => ("", ""),
+            (false, Side::Request) => ("?", " | undefined"),
+            (false, Side::Answer) => ("?", " | null | undefined"),
+        };
+        out.push_str(&format!("  {}{optional}: {}{null};\n", field.name, shape(field.shape, side)));
+    }
+    out.push_str("}\n\n");
+}
+
+fn print_words(out: &mut String, words: &Words) {
+    let said: Vec<String> = lines(words.doc).map(str::to_owned).collect();
+    let each = words.words.iter().map(|word| format!("- `{}`: {}", word.word, lines(word.doc).collect::<Vec<_>>().join(" ")));
+    doc(out, "", &said.into_iter().chain([String::new()]).chain(each).collect::<Vec<_>>());
+    let union: Vec<String> = words.words.iter().map(|word| format!("\"{}\"", word.word)).collect();
+    out.push_str(&format!("export type {} = {};\n\n", words.name, union.join(" | ")));
+}
+
+fn shape(shape: Shape, side: Side) -> String {
+    match (shape, side) {
+        (Shape::Text | Shape::Secret, _) => "string".to_owned(),
+        (Shape::Bool, _) => "boolean".to_owned(),
+        (Shape::Integer, _) | (Shape::Decimal, Side::Answer) => "number".to_owned(),
+        (Shape::Decimal, Side::Request) => "number | string".to_owned(),
+        (Shape::Json, _) => "Json".to_owned(),
+        (Shape::Word(words), Side::Answer) => format!("Open<{}>", words.name),
+        (Shape::Word(words), Side::Request) => words.name.to_owned(),
+        (Shape::Record(record), _) => record.name.to_owned(),
+        (Shape::List(item), side) => format!("Array<{}>", self::shape(*item, side)),
+    }
+}
+
+/// What is not shown is any JSON, and may be no object at all.
+fn answer(endpoint: &Endpoint) -> String {
+    match endpoint.response {
+        Shape::Json => "Json".to_owned(),
+        other => format!("Answer<{}>", shape(other, Side::Answer)),
+    }
+}
+
+fn doc(out: &mut String, indent: &str, said: &[String]) {
+    let said: Vec<&str> = said.iter().map(|line| line.trim()).collect();
+    let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    match &said[..end] {
+        [] => {}
+        [line] => out.push_str(&format!("{indent}/** {} */\n", line.replace("*/", "*\\/"))),
+        several => {
+            out.push_str(&format!("{indent}/**\n"));
+            for line in several {
+                out.push_str(format!("{indent} * {}", line.replace("*/", "*\\/")).trim_end());
+                out.push('\n');
+            }
+            out.push_str(&format!("{indent} */\n"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_a_documented_method_and_a_row_of_the_table() {
+        let (types, table) = (declarations(), table());
+        for endpoint in endpoints() {
+            let method = format!("  {}(params", camel(endpoint.name));
+            let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
+            assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
+            assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
+            assert!(table.contains(&format!("  {}: \"{}\",\n", camel(endpoint.name), endpoint.name)));
+        }
+    }
+
+    #[test]
+    fn every_type_is_declared_once_and_every_member_is_documented() {
+        let types = declarations();
+        let requests = endpoints().map(|endpoint| endpoint.request.name);
+        for name in super::types().into_iter().map(Type::name).chain(requests) {
+            let declared =
+                types.matches(&format!("export interface {name} {{")).count() + types.matches(&format!("export type {name} =")).count();
+            assert_eq!(declared, 1, "{name}");
+        }
+        let lines: Vec<&str> = types.lines().collect();
+        let bare = lines.windows(2).find(|pair| pair[1].starts_with("  ") && pair[1].ends_with(';') && !pair[0].ends_with("*/"));
+        assert_eq!(bare, None, "is not documented");
+    }
+
+    #[test]
+    fn a_request_takes_the_words_of_the_contract_and_an_answer_may_hold_others() {
+        let types = declarations();
+        assert!(
+            types.contains("  session_type: SessionType;\n") && types.contains("  session_type?: Open<SessionType> | null | undefined;\n")
+        );
+        assert!(types.contains("  quantity?: number | string | undefined;\n") && types.contains("  price: number;\n"));
+        assert!(types.contains("  getBalance(params?: GetBalance, options?: CallOptions): Promise<Json>;\n"));
+    }
+
+    #[test]
+    fn a_secret_is_known_by_its_name_alone() {
+        assert!(secrets().is_superset(&BTreeSet::from(["full_url", "password", "username"])));
+        let shown = answered().find(|field| !matches!(field.shape, Shape::Secret) && secrets().contains(field.name));
+        assert!(shown.is_none(), "{shown:?} has the name of a secret");
+    }
+}

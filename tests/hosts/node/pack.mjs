@@ -1,0 +1,36 @@
+// Makes the npm package: `node pack.mjs FOLDER`. Everything generated is in bindings-wasm/js/gen by then. Prints the
+// path of the tarball.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const js = join(root, "bindings-wasm/js");
+const out = resolve(process.argv[2]);
+const folder = join(out, "package");
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+
+const common = { bundle: true, logLevel: "error", charset: "utf8" };
+await build({ ...common, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), format: "cjs", platform: "node", target: "node20" });
+await build({ ...common, entryPoints: [join(js, "src/web.js")], outfile: join(folder, "web.mjs"), format: "esm", target: "es2022" });
+
+// The class of the core is declared by wasm-bindgen; what comes after it is about loading, which is done for the user.
+const [core] = readFileSync(join(js, "gen/hopline_wasm.d.ts"), "utf8").split("export type InitInput");
+const written = readFileSync(join(js, "hopline.d.ts"), "utf8");
+const printed = readFileSync(join(js, "gen/operations.d.ts"), "utf8");
+const types = written + printed + "\n" + core.replace("export class Client", "export class Core").replace(/^\/\* \w+lint.*\n/gm, "").trim() + "\n";
+for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder, name), types);
+
+cpSync(join(js, "gen/hopline_wasm_bg.wasm"), join(folder, "core.wasm"));
+cpSync(join(js, "src/node.mjs"), join(folder, "node.mjs"));
+for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
+  cpSync(join(root, name), join(folder, name.split("/").at(-1)));
+}
+const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", out], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+const told = JSON.parse(packed);
+console.log(join(out, (Array.isArray(told) ? told[0] : Object.values(told)[0]).filename));

@@ -1,0 +1,126 @@
+// What callers do wrong: one clear error each, nothing sent, nothing lost.
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { AgentClient, FolderStore, HoplineError, MemoryStore } from "hopline";
+
+import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
+
+/** The error, which must be one of ours, without a word of how this is built. */
+function clear(error, kind, what) {
+  assert.ok(error instanceof HoplineError, error?.stack);
+  assert.equal(error.kind, kind, error.message);
+  assert.match(error.message, what);
+  assert.doesNotMatch(error.message, /wasm|panick|unreachable|undefined|\[object/, error.message);
+  assert.equal(error.effect, "none");
+}
+
+test("a client with wrong options is refused, and no option is repeated", () => {
+  const cases = [
+    [undefined, /base URL/], [null, /object/], [7, /object/], [{ baseUrl: "ftp://x" }, /http/], [{ baseUrl: 7 }, /options/],
+    [{ baseUrl: "http://api.example/v1" }, /https|http/], [{ baseUrl: "https://x/v1", apiKey: 7 }, /options/],
+    [{ baseUrl: "https://x/v1", apikey: "canary" }, /unknown field `apikey`/], [{ baseUrl: "https://x/v1", apiKey: () => 1 }, /apiKey|api_key/],
+    [{ baseUrl: "https://x/v1", apiKey: "a b" }, /api_key/], [{ baseUrl: "https://x/v1", fetch: "canary" }, /fetch/],
+    [{ baseUrl: "https://x/v1", store: {} }, /store/], [{ baseUrl: "https://x/v1", store: null }, /store/],
+    [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `attempt`/],
+    [{ baseUrl: "https://x/v1", maxBody: -1 }, /options/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
+  ];
+  for (const [options, what] of cases) {
+    try {
+      new AgentClient(options);
+      assert.fail(`${JSON.stringify(String(options))} was to be refused`);
+    } catch (error) {
+      clear(error, "invalid", what);
+      assert.ok(!error.message.includes("canary"));
+    }
+  }
+});
+
+test("a call with wrong parameters or options is refused, and nothing is sent", async (t) => {
+  const service = await sandbox(t);
+  let sent = 0;
+  const agent = service.agent({ fetch: (...all) => ((sent += 1), fetch(...all)) });
+  const loop = {};
+  loop.loop = loop;
+  const cases = [
+    [undefined, /session_type/], [null, /object/], ["text", /object/], [[], /object/], [{ ...WANTED, quantity: -1 }, /quantity/],
+    [{ ...WANTED, quantity: NaN }, /quantity/], [{ ...WANTED, quantity: {} }, /quantity/], [{ ...WANTED, quantity: 10n }, /quantity/],
+    [{ ...WANTED, session_type: "other" }, /session_type/], [{ ...WANTED, colour: 1 }, /colour/], [{ ...WANTED, product_no: () => 1 }, /product_no/], [loop, /JSON/],
+  ];
+  for (const [params, what] of cases) clear(await agent.createSession(params).catch((error) => error), "invalid", what);
+  const options = [
+    [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /options/], [{ intent: "" }, /intent/],
+    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /key/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /options/], [{ signal: 7 }, /signal/],
+  ];
+  for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
+  clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);
+  clear(await agent.waitSession().catch((error) => error), "invalid", /session_id/);
+  clear(await agent.observe("s", "nothing").catch((error) => error), "invalid", /seen/);
+  clear(await agent.settle("r", "perhaps").catch((error) => error), "invalid", /settlement/);
+  clear(await agent.resume("r").catch((error) => error), "misuse", /record/);
+  clear(await agent.openSession(WANTED, null).catch((error) => error), "invalid", /options/);
+  clear(await agent.resumeAll({ signal: "x" }).catch((error) => error), "invalid", /signal/);
+  assert.throws(() => agent.events(null), { kind: "invalid" });
+  assert.equal(await agent.forget("r"), false);
+  assert.equal(await agent.observe("s", "captcha"), undefined);
+  assert.equal(sent, 0);
+  assert.deepEqual(await agent.saved(), []);
+});
+
+test("a closed client refuses everything and may be closed again", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "60000");
+  const agent = service.agent();
+  const waiting = agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
+  while ((await service.state()).charges.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await Promise.all([agent.close(), agent.close()]);
+  const ended = await waiting;
+  assert.equal(ended.kind, "cancelled");
+  assert.match(ended.session_id, /./, "what is bought is named");
+  for (const call of [() => agent.getBalance(), () => agent.openSession(WANTED), () => agent.saved(), () => agent.resumeAll(), () => agent.observe("s", "captcha")]) {
+    clear(await call().catch((error) => error), "misuse", /closed/);
+  }
+});
+
+test("a store that can't be opened or written sends nothing and says why; reads go on", async (t) => {
+  const service = await sandbox(t);
+  const blocked = join(folder(), "file");
+  writeFileSync(blocked, "");
+  const full = new MemoryStore();
+  full.keep = async () => {
+    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  };
+  const shared = new MemoryStore();
+  await service.agent({ store: shared }).saved();
+  for (const [store, why] of [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/], [shared, /another client/]]) {
+    const agent = service.agent({ store });
+    const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
+    assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
+    assert.match(error.cause.message, why);
+    assert.equal(typeof (await agent.getBalance()).balance, "number");
+  }
+  assert.equal((await service.state()).charges.length, 0);
+  assert.throws(() => new FolderStore(7), { kind: "invalid" });
+});
+
+test("a folder that can't be written, or goes away, is a store error, and nothing is sent", async (t) => {
+  const service = await sandbox(t);
+  const path = join(folder(), "records");
+  mkdirSync(path);
+  const agent = service.agent({ store: new FolderStore(path) });
+  await agent.saved();
+  const root = process.geteuid?.() === 0;
+  const late = service.agent({ store: new FolderStore(path) });
+  // The rights of root know no read-only folder.
+  if (root) process.seteuid(65534);
+  else chmodSync(path, 0o500);
+  const refused = await late.openSession(WANTED).catch((error) => error);
+  if (root) process.seteuid(0);
+  else chmodSync(path, 0o700);
+  assert.deepEqual([refused.kind, refused.effect, refused.cause?.code], ["store", "none", "EACCES"], refused.stack);
+  rmSync(path, { recursive: true });
+  const gone = await agent.openSession(WANTED).catch((error) => error);
+  assert.deepEqual([gone.kind, gone.cause?.code], ["store", "ENOENT"], gone.stack);
+  assert.equal((await service.state()).charges.length, 0);
+});

@@ -1,0 +1,166 @@
+// The life of a session over real HTTP, and what callers see of it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+
+import * as hopline from "hopline";
+import { AgentClient, FolderStore, HoplineError, MemoryStore, OpenSession } from "hopline";
+
+import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
+
+test("a session is bought, read, rotated, judged and ended", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "300");
+  const agent = service.agent();
+  const { items } = await agent.listProducts({ type: "dynamic", limit: 100 });
+  assert.ok(items.some((item) => item.product_no === WANTED.product_no));
+  assert.equal((await agent.getBalance()).balance, 100);
+  const open = await agent.openSession({ ...WANTED, quantity: "0.5" }, { intent: "job-17", credentials: true });
+  assert.ok(open instanceof OpenSession);
+  assert.deepEqual([open.phase, open.session.status], ["ready", "active"]);
+  assert.match(open.session.proxy.full_url, /^socks5/);
+  const read = await agent.getSession({ session_id: open.session_id });
+  assert.equal(read.proxy.password, undefined);
+  assert.match(read.raw, /"session_id"/);
+  assert.match(read.request_id, /./);
+  assert.deepEqual(await open.observe({ status: 403 }), { verdict: "rotate", reason: "http_403" });
+  assert.equal((await open.rotate({ reason: "http_403" })).session_id, open.session_id);
+  assert.equal((await open.wait()).phase, "ready");
+  await open.terminate();
+  const state = await service.state();
+  assert.deepEqual(state.sessions.map(({ status, rotations }) => [status, rotations]), [["terminated", 1]]);
+  assert.equal(state.charges.length, 1);
+});
+
+test("the same intent twice at once, twice in a row and after a restart buys once", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "100");
+  const path = folder();
+  const first = service.agent({ store: new FolderStore(path) });
+  const both = await Promise.all([1, 2].map(() => first.openSession(WANTED, { intent: "job-17" })));
+  both.push(await first.openSession(WANTED, { intent: "job-17" }));
+  await first.close();
+  const second = service.agent({ store: new FolderStore(path) });
+  both.push(await second.openSession(WANTED, { intent: "job-17" }));
+  assert.equal(new Set(both.map((open) => open.session_id)).size, 1);
+  assert.equal((await service.state()).charges.length, 1);
+  await assert.rejects(second.openSession({ ...WANTED, quantity: 2 }, { intent: "job-17" }), { kind: "invalid", field: "intent" });
+});
+
+test("an intent is one client's alone among all that share a folder", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const [one, two] = [1, 2].map(() => service.agent({ store: new FolderStore(path) }));
+  await one.openSession(WANTED, { intent: "job-17" });
+  await assert.rejects(two.openSession(WANTED, { intent: "job-17" }), { kind: "busy", effect: "none", intent: "job-17" });
+  const [saved] = await one.saved();
+  assert.equal(await one.forget(saved.record), true);
+  await two.openSession(WANTED, { intent: "job-17" });
+  const tried = await Promise.allSettled([one, two].map((agent) => agent.openSession(WANTED, { intent: "job-18" })));
+  assert.ok(tried.filter(({ status }) => status === "fulfilled").length <= 1);
+  assert.ok((await service.state()).charges.length <= 3);
+});
+
+test("a client leaves the records of another account to their owner", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const first = service.agent({ store: new FolderStore(path) });
+  await first.openSession(WANTED, { intent: "job-17" });
+  await first.close();
+  const other = service.agent({ apiKey: "another-key", store: new FolderStore(path) });
+  assert.deepEqual(await other.saved(), []);
+  const again = service.agent({ store: new FolderStore(path) });
+  assert.equal((await again.saved())[0].intent, "job-17");
+  assert.deepEqual((await again.restored()).refused, []);
+});
+
+test("a lost answer is asked about, and a doubt can be resumed or settled", async (t) => {
+  const service = await sandbox(t);
+  const store = new MemoryStore();
+  const agent = service.agent({ store });
+  await service.fault({ kind: "drop_after" }, "create_session");
+  assert.equal((await agent.openSession(WANTED)).phase, "ready");
+  await service.fault({ kind: "drop_after" }, "create_session");
+  const error = await agent.openSession(WANTED, { intent: "b", attempts: 1 }).catch((error) => error);
+  assert.ok(error instanceof HoplineError);
+  assert.deepEqual([error.kind, error.effect, error.advice, error.intent], ["in_doubt", "unknown", "resume", "b"]);
+  await agent.close();
+  const next = service.agent({ store });
+  const [doubt] = (await next.saved()).filter(({ holds }) => holds === "in_doubt");
+  assert.equal(doubt.record, error.record);
+  const resumed = await next.resume(doubt.record);
+  assert.ok(resumed instanceof OpenSession);
+  assert.equal((await service.state()).charges.length, 2);
+  await service.fault({ kind: "drop_before" }, "create_session");
+  const third = await next.openSession(WANTED, { intent: "c", attempts: 1 }).catch((error) => error);
+  assert.equal(await next.settle(third.record, "not_happened"), true);
+  assert.equal(await next.settle(third.record, "not_happened"), false);
+  const all = await next.resumeAll();
+  assert.ok(all.every(({ status, value }) => status === "fulfilled" && value instanceof OpenSession));
+});
+
+test("a signal gives a call up, and the error says whether it may have been sent", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const early = await agent.openSession(WANTED, { signal: AbortSignal.abort() }).catch((error) => error);
+  assert.deepEqual([early.kind, early.effect], ["cancelled", "none"]);
+  await service.fault({ kind: "delay", ms: 5000 }, "create_session");
+  const began = performance.now();
+  const late = await agent.createSession(WANTED, { signal: AbortSignal.timeout(200), intent: "a" }).catch((error) => error);
+  assert.deepEqual([late.kind, late.effect, late.cause.name], ["cancelled", "unknown", "TimeoutError"]);
+  assert.ok(performance.now() - began < 2000, "nobody waits for what is given up");
+});
+
+test("two who wait for one purchase can both give it up", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  await service.fault({ kind: "delay", ms: 5000 }, "create_session");
+  const began = performance.now();
+  const ended = await Promise.allSettled([100, 300].map((ms) => agent.createSession(WANTED, { signal: AbortSignal.timeout(ms), intent: "a" })));
+  assert.deepEqual(ended.map(({ reason }) => reason.kind), ["cancelled", "cancelled"]);
+  assert.ok(performance.now() - began < 2000, "the request is aborted with the last of them");
+});
+
+test("events tell what happens, to each who listens", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "100");
+  const agent = service.agent();
+  const [one, two] = [agent.events(), agent.events()];
+  await service.fault({ kind: "drop_before" }, "create_session");
+  await agent.openSession(WANTED, { intent: "job-17" });
+  const stop = agent.close();
+  const told = [];
+  for await (const event of one) told.push(event.event);
+  await stop;
+  assert.deepEqual(told, ["repeating", "accepted", "status"]);
+  assert.equal((await two.next()).value.because.kind !== undefined, true);
+  assert.throws(() => agent.events(), { kind: "misuse" });
+});
+
+test("disposing of a session ends it, of a client ends nothing", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const [ended, kept] = [await agent.openSession(WANTED), await agent.openSession(WANTED, { keep: true })];
+  await ended[Symbol.asyncDispose]();
+  await ended[Symbol.asyncDispose]();
+  await kept[Symbol.asyncDispose]();
+  await agent[Symbol.asyncDispose]();
+  const { sessions } = await service.state();
+  assert.deepEqual(sessions.map(({ status }) => status).sort(), ["active", "terminated"]);
+});
+
+test("import and require give the same package", () => {
+  const required = createRequire(import.meta.url)("hopline");
+  assert.deepEqual(Object.keys(required).sort(), Object.keys(hopline).filter((name) => name !== "default" && name !== "module.exports").sort());
+  assert.equal(required.HoplineError, HoplineError);
+});
+
+test("every operation that is declared is a method, and is documented", () => {
+  const folder = dirname(createRequire(import.meta.url).resolve("hopline"));
+  for (const name of ["hopline.d.mts", "hopline.d.cts"]) {
+    const [, operations] = /^export interface Operations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
+    const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
+    assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
+    assert.ok(methods.length >= 8);
+    for (const method of methods) assert.equal(typeof AgentClient.prototype[method], "function", method);
+  }
+});

@@ -1,0 +1,30 @@
+// The programs of the package's README, as printed.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test } from "node:test";
+
+import { program, sandbox } from "./lib/sandbox.mjs";
+
+const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
+const programs = [...text.matchAll(/^```js\n\/\/ (\S+)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]);
+const SAYS = {
+  "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
+  "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
+  "balance.cjs": /^100 USD$/m,
+};
+
+test("the README has these programs", () => assert.deepEqual(programs.map(([name]) => name), Object.keys(SAYS)));
+
+for (const [name, code] of programs) {
+  test(`the README's ${name} runs as printed`, async (t) => {
+    const service = await sandbox(t);
+    writeFileSync(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), code);
+    const { code: ended, out, errors } = await program(name, { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url }).ended;
+    assert.deepEqual([ended, errors], [0, ""]);
+    assert.match(out, SAYS[name]);
+    assert.equal((await service.state()).charges.length, name === "program.mjs" ? 1 : 0);
+  });
+}

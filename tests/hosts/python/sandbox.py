@@ -1,0 +1,46 @@
+"""A sandbox of the service, as a process of its own."""
+
+import json
+import os
+import subprocess
+import urllib.request
+from typing import Any
+
+PROGRAM = os.environ.get("HOPLINE_SANDBOX", "hopline-sandbox")
+
+
+class Sandbox:
+    """It ends when this object is closed, or with this process."""
+
+    def __init__(self, *options: str) -> None:
+        command = [PROGRAM, "--with-parent", "--listen", "127.0.0.1:0", *options]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.ready: dict[str, str] = json.loads(self._process.stdout.readline())
+        self.account = {"base_url": self.ready["agent_url"], "api_key": self.ready["api_key"]}
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+    def control(self, path: str, body: dict[str, Any]) -> None:
+        self._ask(path, json.dumps(body).encode())
+
+    def fault(self, operation: str | None, times: int = 1, **fault: Any) -> None:
+        named = {"operation": operation} if operation else {}
+        self.control("faults", {**named, "times": times, "fault": fault})
+
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self._ask("state", None)
+        return state
+
+    def charges(self) -> int:
+        return len(self.state()["charges"])
+
+    def _ask(self, path: str, body: bytes | None) -> Any:
+        # Not `urlopen` itself: the proxies of the environment are not for loopback.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(urllib.request.Request(f"{self.ready['control_url']}/{path}", data=body), timeout=10) as answer:
+            return json.loads(answer.read() or b"null")

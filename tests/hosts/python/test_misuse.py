@@ -1,0 +1,250 @@
+"""Bad input: one clear error each, in Python's own idiom, and nothing is lost."""
+
+import asyncio
+import inspect
+import os
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import hopline
+import pytest
+from conftest import BUY
+from sandbox import Sandbox
+
+SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+ACCEPTED = b'{"success":true,"data":{"session_id":"s-1","status":"active","proxy":{"port":"many"}}}'
+
+
+def never(request: hopline.Request) -> Any:
+    raise AssertionError("nothing was to be sent")
+
+
+@pytest.fixture
+def agent() -> hopline.AgentClient:
+    return hopline.AgentClient(**SOUND, http=never)
+
+
+def test_an_unknown_keyword_is_a_type_error(agent: hopline.AgentClient) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sesion_type'"):
+        agent.create_session(**BUY, sesion_type="static")
+    with pytest.raises(TypeError, match="positional"):
+        agent.get_session("s-1")  # type: ignore[misc, call-arg]
+    with pytest.raises(TypeError, match="no option `atempts`"):
+        hopline.AgentClient(**SOUND, atempts=3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"product_no": 5}, "`product_no` must be a string"),
+        ({"product_no": None}, "`product_no` must not be null"),
+        ({"quantity": "many"}, "`quantity` must be a decimal number"),
+        ({"quantity": Decimal("NaN")}, "`quantity` must be a decimal number"),
+        ({"quantity": Decimal("-1")}, "`quantity` must be above 0"),
+        ({"quantity": True}, "`quantity` must be"),
+        ({"session_type": "dynamik"}, "`session_type` must be one of dynamic, static"),
+        ({"duration": 1.5}, "`duration` must be a whole number"),
+        ({"intent": ""}, "`intent` must be 1 to 256 bytes"),
+        ({"idempotency_key": "with space"}, "`idempotency_key` must be"),
+        ({"attempts": 0}, "`attempts` must be at least 1"),
+        ({"headers": {"x-api-key": "other"}}, "must not replace a header"),
+        ({"headers": {"x y": "other"}}, "must have names made of"),
+        ({"headers": {"x": "a\r\nb"}}, "without control characters"),
+        ({"headers": 5}, "must be JSON of its kind"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name_before_anything_is_sent(agent: hopline.AgentClient, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(hopline.Invalid) as caught:
+        agent.create_session(**{**BUY, **wrong})
+    assert said in str(caught.value) and caught.value.effect == "none" and "\n" not in str(caught.value)
+    assert agent.saved() == []
+
+
+@pytest.mark.parametrize("wrong", [{"product_no": object()}, {"product_no": {1, 2}}, {"timeout": "soon"}, {"timeout": float("nan")}])
+def test_what_can_not_be_written_is_a_type_error(agent: hopline.AgentClient, wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="can't be sent|number of seconds"):
+        agent.create_session(**{**BUY, **wrong})
+
+
+@pytest.mark.parametrize("value", [Decimal("0.10"), 0.1, 1, Decimal("1E+2"), Decimal("0.1234567890123456789012345678")])
+def test_money_is_sent_as_it_was_written(value: Any) -> None:
+    bodies: list[bytes] = []
+
+    def http(request: hopline.Request) -> hopline.Response:
+        bodies.append(request.body or b"")
+        return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s","status":"creating","estimated_charge_usd":0.10}}')
+
+    session = hopline.AgentClient(**SOUND, http=http).create_session(**BUY, quantity=value)
+    assert Decimal(bodies[0].split(b'"quantity":')[1].split(b",")[0].strip(b"}").decode()) == Decimal(str(value))
+    assert str(session.estimated_charge_usd) == "0.10"
+
+
+def test_a_closed_client_says_so(sandbox: Sandbox) -> None:
+    client = hopline.AgentClient(**sandbox.account)
+    client.close()
+    client.close()
+    for call in (client.get_balance, client.saved, client.resume_all, lambda: client.observe(session_id="s", seen=200)):
+        with pytest.raises(hopline.Misuse, match="closed"):
+            call()
+
+
+def test_closing_a_client_gives_up_what_is_under_way_and_keeps_its_record(sandbox: Sandbox, tmp_path: Path) -> None:
+    async def life() -> BaseException | None:
+        agent = hopline.AsyncAgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path))
+        sandbox.fault("create_session", kind="delay", ms=2000)
+        buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
+        await asyncio.sleep(0.3)
+        await agent.close()
+        await asyncio.wait([buying], timeout=1)
+        return buying.exception()
+
+    failure = asyncio.run(life())
+    assert isinstance(failure, hopline.Cancelled) and failure.effect == "unknown" and failure.record
+    assert (tmp_path / f"{failure.record}.json").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_client_that_was_forked_raises(agent: hopline.AgentClient) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            agent.get_balance()
+        except hopline.Misuse as misuse:
+            os._exit(0 if "fork" in str(misuse) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(hopline.StoreError, match="the store can't be used"):
+        hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path / "file" / "below"))
+    store = hopline.FolderStore(tmp_path / "records")
+    with hopline.AgentClient(**SOUND, http=never, store=store) as agent:
+
+        def full(file: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(hopline.StoreError) as caught:
+            agent.create_session(**BUY, intent="job-1")
+        assert "No space left" in str(caught.value.__notes__) and "mend the store" in str(caught.value)
+        monkeypatch.undo()
+
+
+def test_a_folder_that_is_read_only_is_refused_at_once(tmp_path: Path) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        # The administrator may write everywhere but in the kernel's own folders.
+        folder = Path("/proc/self") if os.path.isdir("/proc/self") else None
+    else:
+        folder = tmp_path / "sealed"
+        folder.mkdir(mode=0o500)
+    if folder is not None:
+        with pytest.raises(hopline.StoreError, match="mend the store"):
+            hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(folder))
+
+
+@pytest.mark.parametrize(
+    "nonsense", [None, 5, "text", object(), hopline.Response(status=-1), hopline.Response(status=200, body=None)]  # type: ignore[arg-type]
+)
+def test_a_transport_that_returns_nonsense_leaves_a_purchase_in_doubt(nonsense: Any) -> None:
+    with hopline.AgentClient(**SOUND, http=lambda request: nonsense, attempts=1) as agent:
+        with pytest.raises(hopline.InDoubt) as caught:
+            agent.create_session(**BUY, intent="job-1")
+        assert "transport" in str(caught.value.__notes__) and [saved.holds for saved in agent.saved()] == ["in_doubt"]
+        assert agent.settle(caught.value.record or "", happened=False) and agent.saved() == []
+
+
+def test_a_transport_may_say_that_nothing_was_sent() -> None:
+    def http(request: hopline.Request) -> Any:
+        raise hopline.Failed("connect", "never")
+
+    with hopline.AgentClient(**SOUND, http=http, attempts=1) as agent, pytest.raises(hopline.Unavailable) as caught:
+        agent.create_session(**BUY)
+    assert caught.value.effect == "none"
+
+
+@pytest.mark.parametrize("http", [5, "requests", object()])
+def test_an_http_client_that_is_none_is_refused(http: Any) -> None:
+    for make in (hopline.AgentClient, hopline.AsyncAgentClient):
+        with pytest.raises(hopline.Misuse, match="`http` can't be a"):
+            make(**SOUND, http=http)
+
+
+def test_an_answer_that_does_not_fit_its_type_is_done_and_kept() -> None:
+    with hopline.AgentClient(**SOUND, http=lambda request: hopline.Response(status=202, body=ACCEPTED)) as agent:
+        with pytest.raises(hopline.Decode) as caught:
+            agent.create_session(**BUY)
+        assert caught.value.effect == "done" and caught.value.raw["proxy"]["port"] == "many" and caught.value.session_id == "s-1"
+        assert "`data.proxy.port`, which is no whole number" in str(caught.value)
+        with pytest.raises(hopline.Decode) as caught:
+            agent.get_session(session_id="s-1")
+        assert caught.value.effect == "none"
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"[" * 100_000, b'{"success":true,"data":' + b"[" * 5000 + b"]" * 5000 + b"}", b"", b'{"success":true,"data":' + b"9" * 9000 + b"}"])
+def test_any_bytes_are_an_answer_or_one_clear_error(body: bytes) -> None:
+    with hopline.AgentClient(**SOUND, http=lambda request: hopline.Response(status=200, body=body), attempts=1) as agent:
+        for call in (agent.get_balance, lambda: agent.get_session(session_id="s")):
+            try:
+                call()
+            except hopline.HoplineError as error:
+                assert error.kind in ("protocol", "decode")
+
+
+def test_an_unknown_record_is_told(agent: hopline.AgentClient) -> None:
+    with pytest.raises(hopline.Misuse, match="no such record"):
+        agent.resume("none")
+    assert not agent.settle("none", happened=True) and not agent.forget("none")
+
+
+def test_a_resumed_doubt_that_ended_before_anybody_waited_for_it_is_not_waited_for_in_vain(tmp_path: Path) -> None:
+    lost = hopline.Failed("closed", "maybe")
+
+    def http(request: hopline.Request) -> Any:
+        raise lost
+
+    with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
+        for n in range(3):
+            with pytest.raises(hopline.InDoubt):
+                first.create_session(**BUY, intent=f"job-{n}")
+    with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as second:
+        assert [type(one) for one in second.resume_all()] == [hopline.InDoubt] * 3
+        assert all(second.settle(saved.record, happened=False) for saved in second.saved())
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_record_of_another_account_is_left_alone(sandbox: Sandbox, tmp_path: Path) -> None:
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as first:
+        first.open_session(**BUY, intent="job-1")
+    with hopline.AgentClient(**{**sandbox.account, "api_key": "other"}, store=hopline.FolderStore(tmp_path)) as other:
+        assert other.saved() == [] and [one.reason for one in other.rejected()] == ["other_account"]
+    same = hopline.AgentClient(**{**sandbox.account, "api_key": "other"}, store=hopline.FolderStore(tmp_path), same_account=True)
+    assert [saved.intent for saved in same.saved()] == ["job-1"]
+
+
+def test_values_and_exceptions_survive_pickle(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        products = agent.list_products(limit=3)
+        opened = agent.open_session(**BUY, credentials=True)
+        with pytest.raises(hopline.Refused) as caught:
+            agent.get_session(session_id="none")
+    for value in (products, products.items[0], opened.session, hopline.UNSET):
+        assert pickle.loads(pickle.dumps(value)) == value
+    again = pickle.loads(pickle.dumps(opened))
+    assert type(again) is hopline.SessionReply and again.session == opened.session and hash(again.session_id)
+    error, copy = caught.value, pickle.loads(pickle.dumps(caught.value))
+    assert (type(copy), str(copy), copy.code, copy.status, copy.request_id) == (type(error), str(error), error.code, error.status, error.request_id)
+    with pytest.raises(AttributeError):
+        products.items[0].price = Decimal(0)  # type: ignore[misc]
+
+
+def test_every_public_name_is_documented() -> None:
+    for name in hopline.__all__:
+        value = getattr(hopline, name)
+        if inspect.isclass(value):
+            assert value.__doc__, name
+            for method, found in inspect.getmembers(value, inspect.isroutine):
+                assert method.startswith("_") or found.__doc__ or value.__module__ == "builtins" or not hasattr(found, "__code__"), f"{name}.{method}"

@@ -1,0 +1,73 @@
+"""A folder that several processes share: what one takes up, no other has, and nobody who only looks is in the way."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import hopline
+import pytest
+from conftest import BUY
+
+SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+LOOKER = """
+import sys, hopline
+agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", store=hopline.FolderStore(sys.argv[1]))
+print("looking", flush=True)
+while True:
+    agent.saved()
+"""
+
+
+def test_an_intent_in_doubt_is_found_while_others_look_at_the_folder(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    def http(request: hopline.Request) -> Any:
+        if request.method == "POST":
+            keys.append(request.headers["idempotency-key"])
+        raise hopline.Failed("closed", "maybe")
+
+    lookers = [subprocess.Popen([sys.executable, "-c", LOOKER, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for looker in lookers:
+            assert looker.stdout is not None and looker.stdout.readline()
+        for n in range(60):
+            with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
+                with pytest.raises(hopline.InDoubt):
+                    first.create_session(**BUY, intent=f"job-{n}")
+            with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as second:
+                with pytest.raises(hopline.InDoubt):
+                    second.create_session(**BUY, intent=f"job-{n}")
+                saved = [one for one in second.saved() if one.intent == f"job-{n}"]
+                assert [one.holds for one in saved] == ["in_doubt"], "it was taken up, not bought anew"
+                assert second.settle(saved[0].record, happened=False)
+    finally:
+        for looker in lookers:
+            looker.kill()
+            looker.communicate()
+    assert len(set(keys)) == 60 and not list(tmp_path.glob("*.json"))
+
+
+def test_a_record_that_a_living_process_has_is_neither_listed_nor_taken_up(tmp_path: Path) -> None:
+    holder = """
+import sys, hopline
+def http(request):
+    raise hopline.Failed("closed", "maybe")
+agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=http, attempts=1, store=hopline.FolderStore(sys.argv[1]))
+try:
+    agent.create_session(session_type="dynamic", product_no="p", intent="job-1")
+except hopline.InDoubt as error:
+    print(error.record, flush=True)
+sys.stdin.read()
+"""
+    process = subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    record = process.stdout.readline().strip()
+    with hopline.AgentClient(**SOUND, store=hopline.FolderStore(tmp_path)) as agent:
+        assert agent.saved() == [] and agent.resume_all() == [] and not agent.settle(record, happened=False)
+        with pytest.raises(hopline.Busy):
+            agent.create_session(**BUY, intent="job-1")
+        process.kill()
+        process.communicate()
+        assert [saved.record for saved in agent.saved()] == [record]
+        assert agent.settle(record, happened=False) and agent.saved() == []

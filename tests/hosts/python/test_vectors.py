@@ -1,0 +1,30 @@
+"""What Hopline must do, as data, through the built package."""
+
+import os
+from pathlib import Path
+
+import pytest
+import vector_format
+import vectors
+from conftest import ROOT
+from vector_format import Json
+
+FOLDER = Path(os.environ.get("HOPLINE_VECTORS", ROOT / "tests" / "vectors"))
+CASES = vector_format.cases(FOLDER)
+
+
+@pytest.mark.parametrize("case", [case for _, case in CASES], ids=[name for name, _ in CASES])
+def test_a_case_goes_as_it_is_written(case: Json) -> None:
+    vectors.run(case)
+
+
+def test_all_cases_were_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(f"\n{len(CASES)} vectors")
+    assert len({name for name, _ in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("step", [{"sned": 1}, {"save": "r1", "anwser": "saved"}, {"save": "r1", "delete": "r1"}, {"resume": "r1"}])
+def test_what_the_runner_does_not_understand_it_refuses(step: Json) -> None:
+    with pytest.raises(vector_format.Failure):
+        vector_format.read_step(step)

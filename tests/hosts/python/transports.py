@@ -1,0 +1,56 @@
+"""Each HTTP client that the package takes, made as its own people make it."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import aiohttp
+import httpx
+import requests
+import urllib3
+
+SYNC = ["stdlib", "requests", "httpx", "urllib3", "callable"]
+ASYNC = ["threads", "httpx", "aiohttp", "callable"]
+
+
+@contextmanager
+def sync_http(name: str) -> Iterator[Any]:
+    match name:
+        case "requests":
+            with requests.Session() as session:
+                yield session
+        case "httpx":
+            with httpx.Client() as client:
+                yield client
+        case "urllib3":
+            with urllib3.PoolManager() as pool:
+                yield pool
+        case "callable":
+            from hopline._http._stdlib import send
+
+            yield lambda request: send(request)
+        case _:
+            yield None
+
+
+@asynccontextmanager
+async def async_http(name: str) -> AsyncIterator[Any]:
+    match name:
+        case "httpx":
+            # A pool of httpx has 100 connections unless it is told otherwise.
+            async with httpx.AsyncClient(limits=httpx.Limits(max_connections=None)) as client:
+                yield client
+        case "aiohttp":
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+                yield session
+        case "callable":
+            from hopline._http._choose import choose_async
+
+            own = choose_async(None)
+
+            async def send(request: Any) -> Any:
+                return await own(request)
+
+            yield send
+        case _:
+            yield None

@@ -1,0 +1,139 @@
+"""The format of the shared vectors: what a file may say, and when a value is like another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+# What each verb may have beside it, and what it must.
+VERBS: dict[str, tuple[set[str], set[str]]] = {
+    "start": ({"operation"}, {"params", "params_text", "options"}),
+    "save": (set(), {"has", "as", "answer"}),
+    "delete": (set(), {"as", "answer"}),
+    "send": (set(), {"for", "headers", "key", "body", "body_text", "timeout_ms", "max_body", "within", "as", "answer"}),
+    "resolve": ({"answer"}, {"misuse"}),
+    "wait": (set(), set()),
+    "sleep": (set(), set()),
+    "advance": (set(), set()),
+    "completed": (set(), set()),
+    "complete": (set(), {"ok", "error"}),
+    "take": (set(), {"ok", "error", "nothing"}),
+    "notify": (set(), set()),
+    "cancel": (set(), set()),
+    "crash": (set(), set()),
+    "put": (set(), {"text", "change"}),
+    "restore": (set(), {"refused", "same_account"}),
+    "resume": ({"as"}, set()),
+    "resume_all": (set(), set()),
+    "settle": ({"as"}, {"done"}),
+    "forget": (set(), {"done"}),
+    "saved": (set(), set()),
+    "observe": ({"seen"}, {"verdict", "reason"}),
+}
+ANSWER = {"ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"}
+CASE = {"name", "client", "now", "entropy", "refused", "script"}
+
+
+class Failure(Exception):
+    """What was expected and what came."""
+
+
+def check(holds: object, said: str) -> None:
+    if not holds:
+        raise Failure(said)
+
+
+def only(members: Json, known: set[str], what: str) -> None:
+    check(not (strange := set(members) - known), f"{what} has the unknown members {sorted(strange)}")
+
+
+def cases(folder: Path) -> list[tuple[str, Json]]:
+    """Every case, by the name of its file and its own. Whatever is not understood is a failure."""
+    found = []
+    for path in sorted(folder.rglob("*.json")):
+        file = json.loads(path.read_text())
+        only(file, {"about", "source", "cases"}, path.name)
+        check(file["cases"], f"{path.name} has no cases")
+        for case in file["cases"]:
+            only(case, CASE, path.name)
+            for step in case.get("script", []):
+                read_step(step)
+            found.append((f"{path.relative_to(folder)}: {case['name']}", case))
+    check(found, f"there are no vectors in {folder}")
+    return found
+
+
+def read_step(step: Json) -> str:
+    verbs = [verb for verb in VERBS if verb in step]
+    check(len(verbs) == 1, f"a step has one verb, and this has the members {sorted(step)}")
+    must, may = VERBS[verbs[0]]
+    only(step, {verbs[0]} | must | may, verbs[0])
+    check(must <= set(step), f"{verbs[0]} needs {sorted(must)}")
+    if isinstance(answer := step.get("answer"), dict):
+        only(answer, ANSWER, "an answer")
+        check(len({"ok", "error", "text", "hex", "failed"} & set(answer)) == 1, "an answer has one body or failure")
+    else:
+        check(answer in (None, "saved", "failed"), f"an answer can't be {answer}")
+    return verbs[0]
+
+
+def like(expected: Any, found: Any, at: str) -> None:
+    said = f"at `{at}` expected {json.dumps(expected)[:600]}, came {json.dumps(found, default=str)[:600]}"
+    if isinstance(expected, dict) and set(expected) == {"contains"}:
+        return check(isinstance(found, str) and expected["contains"] in found, said)
+    if isinstance(expected, dict) and set(expected) == {"repeated", "times"}:
+        return check(found == expected["repeated"] * expected["times"], said)
+    if isinstance(expected, dict) and set(expected) == {"min", "max"} and is_number(found):
+        return check(expected["min"] <= found <= expected["max"], said)
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for name, value in expected.items():
+            like(value, found.get(name), f"{at}.{name}")
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for n, (one, other) in enumerate(zip(expected, found, strict=True)):
+            like(one, other, f"{at}[{n}]")
+    else:
+        check(expected == found and (is_number(expected) or type(expected) is type(found)), said)
+
+
+def same(expected: Any, found: Any, at: str) -> None:
+    like(expected, found, at)
+    like(found, expected, at)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def no_secret(what: str, text: str) -> None:
+    check("canary" not in text, f"{what} holds a secret: {text}")
+
+
+def overlay(base: Json, over: Json) -> Json:
+    for name, value in over.items():
+        both = isinstance(base.get(name), dict) and isinstance(value, dict)
+        base[name] = overlay(base[name], value) if both else value
+    return base
+
+
+class Names:
+    """Names that a script gives to what the client makes up."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def bind(self, name: str, value: str) -> None:
+        check(self.values.setdefault(name, value) == value, f"expected `{name}` ({self.values[name]}), came {value}")
+        others = [other for other, bound in self.values.items() if bound == value and other != name]
+        check(not others, f"expected a new value for `{name}`, came that of {others}")
+
+    def value(self, name: str) -> str:
+        check(name in self.values, f"nothing is named `{name}` yet")
+        return self.values[name]
+
+    def put_into(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self.put_into(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self.put_into(one) for one in value]
+        return next((name for name, bound in self.values.items() if bound == value), value) if isinstance(value, str) else value

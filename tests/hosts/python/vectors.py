@@ -1,0 +1,286 @@
+"""Runs the shared vectors of `tests/vectors` through the class of the package. Their README is the definition of the format."""
+
+import json
+from typing import Any
+
+from hopline._hopline import RESPONSE_HEADERS, Client
+from vector_format import Failure, Json, Names, check, like, no_secret, only, overlay, read_step, same
+
+BEGIN = (1_750_000_000_000, 1_000_000)
+
+
+class World:
+    """The client of one case, and what surrounds it."""
+
+    def __init__(self, case: Json) -> None:
+        self.options: Json = overlay({"base_url": "https://api.example/v1", "api_key": "canary-key"}, case.get("client", {}))
+        self.now = (case["now"]["unix"], case["now"]["monotonic"]) if "now" in case else BEGIN
+        self.commands: dict[str, int] = {}
+        self.records, self.keys = Names(), Names()
+        self.steps: dict[str, int] = {}
+        self.out: set[int] = set()
+        self.saves: dict[int, tuple[str, bytes | None]] = {}
+        self.store: dict[str, bytes] = {}
+        self.unsure: dict[str, bytes | None] = {}
+        self.sent: dict[str, str] = {}
+        self.crashes = 0
+        self.make(case.get("entropy"))
+
+    def make(self, entropy: str | None) -> None:
+        given = {name: value for name, value in self.options.items() if value is not None}
+        self.client = Client(json.dumps(given), bytes.fromhex(entropy) if entropy else bytes([self.crashes] * 16))
+
+    def next(self) -> Any:
+        while (step := self.client.poll(*self.now))[0] == "notify":
+            no_secret("an event", str(step[1]))
+        return step
+
+    def drained(self) -> int | None:
+        step = self.next()
+        check(step[0] == "wait", f"expected nothing more to do, came {step}")
+        until: int | None = step[1]
+        return until
+
+    def move(self, shift: Any) -> None:
+        by = (shift["unix"], shift["monotonic"]) if isinstance(shift, dict) else (shift, shift)
+        self.now = (self.now[0] + by[0], self.now[1] + by[1])
+
+    def named(self, value: Any) -> Any:
+        return self.keys.put_into(self.records.put_into(value))
+
+    def command(self, name: str) -> int:
+        check(name in self.commands, f"no command is named `{name}`")
+        return self.commands[name]
+
+    def name_command(self, name: str, command: int) -> None:
+        check(self.commands.setdefault(name, command) == command, f"a command is named `{name}` already")
+
+    def name_step(self, step: Json, found: int) -> None:
+        if "as" in step:
+            check(self.steps.setdefault(step["as"], found) == found, f"a step is named `{step['as']}` already")
+
+    def put(self, record: str, data: bytes | None) -> None:
+        self.store.pop(record, None)
+        if data is not None:
+            self.store[record] = data
+
+    # Verbs.
+
+    def start(self, step: Json) -> None:
+        params = step["params_text"] if "params_text" in step else json.dumps(step.get("params", {}))
+        self.name_command(step["start"], self.client.start(step["operation"], params, json.dumps(step.get("options", {}))))
+
+    def save(self, step: Json, verb: str = "save") -> None:
+        found = self.next()
+        check(found[0] == "save" and (found[3] is not None) == (verb == "save"), f"expected a {verb} of `{step[verb]}`, came {found}")
+        _, number, record, data = found
+        self.records.bind(step[verb], record)
+        if data is not None:
+            no_secret("a record", data.decode())
+            like(step.get("has", {}), self.named(json.loads(data)), "has")
+        self.unsure[record], self.saves[number] = data, (record, data)
+        self.out.add(number)
+        self.name_step(step, number)
+        if "answer" in step:
+            self.answer(number, step["answer"])
+
+    def delete(self, step: Json) -> None:
+        self.save(step, "delete")
+
+    def send(self, step: Json) -> None:
+        found = self.next()
+        check(found[0] == "send", f"expected a send of {step['send']}, came {found}")
+        _, number, command, method, url, headers, body, timeout_ms, send_before, max_body = found
+        self.out.add(number)
+        line = f"{method} {url.removeprefix(self.options['base_url'].rstrip('/'))}"
+        text = (body or b"").decode()
+        check(line == step["send"], f"expected a send of {step['send']}, came {line} {text}")
+        if "for" in step:
+            same(self.command(step["for"]), command, "for")
+        for name, value in step.get("headers", {}).items():
+            same([] if value is None else [value], [given for known, given in headers if known == name], name)
+        keys = [value for name, value in headers if name == "idempotency-key"]
+        check(len(keys) == (1 if "key" in step else 0), f"expected the key {step.get('key')}, came {keys}")
+        for key in keys:
+            self.keys.bind(step["key"], key)
+            check(self.sent.setdefault(key, line + text) == line + text, "the same key was sent with other bytes")
+        if "body" in step:
+            same(step["body"], json.loads(text), "body")
+        for name, value in {"body_text": text, "timeout_ms": timeout_ms, "max_body": max_body}.items():
+            if name in step:
+                same(step[name], value, name)
+        if "within" in step:
+            like(step["within"], send_before - self.now[1], "within")
+        self.name_step(step, number)
+        if "answer" in step:
+            self.answer(number, step["answer"])
+
+    def answer(self, number: int, answer: Any) -> None:
+        if answer == "failed":
+            self.client.fail(number, "store", "never", *self.now)
+        elif answer == "saved":
+            self.client.saved(number, *self.now)
+            if number in self.saves:
+                record, data = self.saves.pop(number)
+                self.unsure.pop(record, None)
+                self.put(record, data)
+        elif "failed" in answer:
+            self.client.fail(number, answer["failed"], answer["sent"], *self.now)
+        else:
+            self.respond(number, answer)
+        self.out.discard(number)
+
+    def respond(self, number: int, answer: Json) -> None:
+        headers = dict(answer.get("headers", {}))
+        if "text" in answer:
+            body = (answer["text"] * answer.get("repeat", 1)).encode()
+        elif "hex" in answer:
+            body = bytes.fromhex(answer["hex"])
+        else:
+            headers.setdefault("content-type", "application/json")
+            about = {"success": True, "data": answer["ok"]} if "ok" in answer else {"success": False, "data": None, "error": answer["error"]}
+            body = json.dumps(about | ({"meta": answer["meta"]} if "meta" in answer else {}), ensure_ascii=False).encode()
+        status = answer["status"] if "ok" not in answer else answer.get("status", 200)
+        # The driver passes no others; to the class they make no difference.
+        check("retry-after" in RESPONSE_HEADERS, "the class names the headers")
+        self.client.respond(number, status, list(headers.items()), body, answer.get("truncated", False), *self.now)
+
+    def resolve(self, step: Json) -> None:
+        number = self.steps.get(step["resolve"], 2**32 - 1)
+        try:
+            self.answer(number, step["answer"])
+        except ValueError as refused:
+            check(step.get("misuse"), f"the answer was refused: {refused}")
+        else:
+            check(not step.get("misuse"), "expected the answer to be refused, and it was taken")
+
+    def wait(self, step: Json, verb: str = "wait") -> None:
+        until = self.drained()
+        like(step[verb], None if until is None else until - self.now[1], verb)
+        if verb == "sleep":
+            check(until is not None, "`sleep` needs a time")
+            self.move((until or 0) - self.now[1])
+
+    def sleep(self, step: Json) -> None:
+        self.wait(step, "sleep")
+
+    def advance(self, step: Json) -> None:
+        self.drained()
+        self.move(step["advance"])
+
+    def completed(self, step: Json, verb: str = "completed") -> None:
+        same(["completed", self.command(step[verb])], list(self.next()), verb)
+
+    def complete(self, step: Json) -> None:
+        self.completed(step, "complete")
+        self.take({**step, "take": step["complete"]})
+
+    def take(self, step: Json) -> None:
+        taken = self.client.take(self.command(step["take"]))
+        if step.get("nothing"):
+            return check(taken is None, f"expected nothing to take, came {taken}")
+        check(taken is not None, "expected a result to take, came nothing")
+        if taken is not None and taken[0] == "failed":
+            no_secret("an error", taken[1])
+            check("error" in step, f"expected success, came {taken[1]}")
+            like(step["error"], self.named(json.loads(taken[1])), "error")
+        elif taken is not None:
+            check("ok" in step, f"expected the error {step.get('error')}, came {taken[2]}")
+            expected = step["ok"]
+            only(expected, {"facts", "raw", "raw_text", "phase"}, "ok")
+            like(expected.get("facts", {}), json.loads(taken[1]), "facts")
+            if "raw" in expected:
+                like(expected["raw"], json.loads(taken[2]), "raw")
+            for name, value in {"raw_text": taken[2], "phase": taken[3]}.items():
+                if name in expected:
+                    same(expected[name], value, name)
+
+    def notify(self, step: Json) -> None:
+        while (found := self.client.poll(*self.now))[0] == "notify":
+            no_secret("an event", str(found[1]))
+            try:
+                return like(step["notify"], self.named(json.loads(str(found[1]))), "notify")
+            except Failure:
+                continue
+        raise Failure(f"expected an event like {step['notify']}, came {found}")
+
+    def cancel(self, step: Json) -> None:
+        self.client.cancel(self.command(step["cancel"]), *self.now)
+
+    def crash(self, step: Json) -> None:
+        crash = step["crash"]
+        only(crash, {"entropy", "client", "after", "also"}, "crash")
+        self.crashes += 1
+        overlay(self.options, crash.get("client", {}))
+        self.make(crash.get("entropy"))
+        for name in crash.get("also", []):
+            record = self.records.value(name)
+            check(record in self.unsure, f"every save of `{name}` was answered `saved`")
+            self.put(record, self.unsure[record])
+        for forgotten in (self.commands, self.steps, self.out, self.saves, self.unsure):
+            forgotten.clear()
+        self.move(crash.get("after", 0))
+
+    def put_by_hand(self, step: Json) -> None:
+        name = step["put"]
+        if name not in self.records.values:
+            self.records.bind(name, name)
+        record = self.records.value(name)
+        changed = json.dumps(overlay(json.loads(self.store[record]), step["change"])) if "change" in step else step["text"]
+        self.store[record] = changed.encode()
+
+    def restore(self, step: Json) -> None:
+        names = [*step["restore"], *sorted(step.get("refused", {}))]
+        records = [(self.records.value(name), self.store[self.records.value(name)]) for name in names]
+        told = json.loads(self.client.restore(records, step.get("same_account", False)))
+        same(step["restore"], self.named(told["held"]), "held")
+        refused = {self.named(one["record"]): one["message"] for one in told["refused"]}
+        same(sorted(step.get("refused", {})), sorted(refused), "refused")
+        for name, part in step.get("refused", {}).items():
+            like({"contains": part}, refused[name], f"refused.{name}")
+
+    def resume(self, step: Json) -> None:
+        self.name_command(step["as"], self.client.resume(self.records.value(step["resume"])))
+
+    def resume_all(self, step: Json) -> None:
+        commands = self.client.resume_all()
+        same(len(step["resume_all"]), len(commands), "resume_all")
+        for name, command in zip(step["resume_all"], commands, strict=True):
+            self.name_command(name, command)
+
+    def settle(self, step: Json) -> None:
+        check(step["as"] in ("happened", "not_happened"), f"a doubt can't be settled as {step['as']}")
+        same(step.get("done", True), self.client.settle(self.records.value(step["settle"]), step["as"] == "happened"), "settled")
+
+    def forget(self, step: Json) -> None:
+        same(step.get("done", True), self.client.forget(self.records.value(step["forget"])), "forgotten")
+
+    def saved(self, step: Json) -> None:
+        listed = self.client.saved_list()
+        no_secret("the list of what is saved", listed)
+        like(step["saved"], self.named(json.loads(listed)), "saved")
+
+    def observe(self, step: Json) -> None:
+        told = self.client.observe(step["observe"], json.dumps(step["seen"]), *self.now)
+        found = {} if told is None else json.loads(told)
+        same([step.get("verdict"), step.get("reason")], [found.get("verdict"), found.get("reason")], "observe")
+
+
+def run(case: Json) -> None:
+    """Runs a case; a `Failure` says at which step it failed, what was expected and what came."""
+    try:
+        world = World(case)
+    except ValueError as refused:
+        no_secret("an error", str(refused))
+        check("refused" in case, f"the client was refused: {refused}")
+        return like(case["refused"], json.loads(str(refused)), "refused")
+    check("refused" not in case, "expected the client to be refused, and it was not")
+    check(case["script"], "the script is empty")
+    for n, step in enumerate(case["script"], 1):
+        verb = read_step(step)
+        try:
+            getattr(world, "put_by_hand" if verb == "put" else verb)(step)
+        except (Failure, ValueError, KeyError) as failure:
+            raise Failure(f"step {n} ({verb}): {failure}") from failure
+    world.drained()
+    check(not world.out, f"at the end {len(world.out)} steps were never answered")

@@ -16,26 +16,30 @@ impl Client {
             return;
         }
         let now = self.clock.monotonic();
-        let Some((id, command)) =
-            self.jobs.values().find(|job| job.state == State::Asking).map(|job| (job.id, job.waiting.first().copied()))
-        else {
+        let waiting = |job: &&super::job::Job| job.state == State::Asking;
+        let Some((id, command)) = self.jobs.values().find(waiting).map(|job| (job.id, job.waiting.first().copied())) else {
             return;
         };
-        if self.hold_until > now {
-            return self.set_timer(id, self.hold_until);
+        let not_before = self.hold_until.max(self.ask_not_before);
+        if not_before > now {
+            return self.set_ask_timers(not_before);
         }
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint("get_balance") else { return };
         let built = Built { target: balance.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };
         let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.tally.attempts += 1;
-        }
+        self.asked += 1;
         self.notify(id, Happening::AskingTime);
         let step = self.step_id();
         self.asking = Some(step);
         self.pending.insert(step, Pending::Ask);
         self.steps.push_back(Step::Send { id: step, command: command.unwrap_or(CommandId(0)), request });
+    }
+
+    /// Whoever waits for the time wakes then, so that giving up one of them leaves nobody behind.
+    fn set_ask_timers(&mut self, at: Millis) {
+        let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
+        waiting.into_iter().for_each(|id| self.set_timer(id, at));
     }
 
     /// What came of it, for all that wait for it.
@@ -48,6 +52,7 @@ impl Client {
             if let Some(time) = answer.server_time {
                 self.clock.hear(time);
             }
+            self.asked = 0;
             waiting.into_iter().for_each(|id| self.take_age(id));
             return;
         }
@@ -57,12 +62,19 @@ impl Client {
             Outcome::Failed { kind, sent } => Some((kind, sent)),
             _ => None,
         };
-        let Some(first) = waiting.first().and_then(|id| self.jobs.get_mut(id)) else { return };
-        if first.tally.attempts < first.policy.attempts && asked <= first.policy.window_ms {
-            let delay = jittered(first.policy.ceiling(first.tally.attempts.saturating_sub(1), false), random).max(asked);
-            let (id, at) = (first.id, self.clock.monotonic().saturating_add(delay));
-            return self.set_timer(id, at);
+        let now = self.clock.monotonic();
+        let delay = jittered(self.retry.ceiling(self.asked.saturating_sub(1), false), random).max(asked);
+        if answer.as_ref().is_some_and(is_throttle) {
+            self.hold_until = self.hold_until.max(now.saturating_add(delay));
         }
+        self.ask_not_before = now.saturating_add(delay);
+        if self.asked < self.retry.attempts && asked <= self.retry.window_ms {
+            return self.set_ask_timers(self.ask_not_before);
+        }
+        // Whoever resumes it later is to wait only for as long as the service said.
+        self.ask_not_before = now.saturating_add(asked);
+        self.asked = 0;
+        let Some(first) = waiting.first().and_then(|id| self.jobs.get(id)) else { return };
         let unix = self.clock.unix();
         let mut error = first.error(Kind::Unavailable, Effect::Unknown, what(answer.as_ref(), lost), Advice::RetryLater);
         if let Some(answer) = &answer {
@@ -77,7 +89,10 @@ impl Client {
     pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Error>) {
         let Some(job) = self.jobs.get(&id) else { return };
         let kind = if job.cancelled { Kind::Cancelled } else { Kind::InDoubt };
-        let what = "was not resumed, because the service's time could not be read";
+        let what = match kind {
+            Kind::Cancelled => "was given up before it was resumed",
+            _ => "was not resumed, because the service's time could not be read",
+        };
         let error = Error::from(Report { cause, ..job.error(kind, Effect::Unknown, what, Advice::Resume).into_report() });
         self.doubt(id, error);
     }
@@ -91,7 +106,6 @@ impl Client {
             let carried = if rules.holds(Rule::AgeSurvives) { age.saturating_add(gap) } else { 0 };
             job.age = Age::Since(clock.elapsed().saturating_sub(carried));
         }
-        job.tally.attempts = 0;
         job.go(On::Again);
         self.set_timer(id, now);
     }

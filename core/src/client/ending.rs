@@ -87,7 +87,7 @@ impl Client {
             tracked.changing.take_if(|changing| *changing == id);
         }
         let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
-        match (&job.intent, &result) {
+        match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
                 let accepted = Accepted {
@@ -102,18 +102,18 @@ impl Client {
                 self.save_accepted(name, &accepted);
                 self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
             }
-            // The session was bought, though waiting for it failed.
-            (Some(name), Err(error)) if error.effect == Effect::Done && job.watch.follow == Follow::UntilReady && job.record.is_none() => {
-                let facts = self.known(job.session.as_deref().unwrap_or_default()).0;
-                let accepted = Accepted {
-                    fingerprint: job.fingerprint,
-                    operation: job.endpoint.name,
-                    facts,
-                    raw: None,
-                    record: None,
-                    opened: true,
-                    at,
+            // It was done, though something after it failed: the intent must not be free for a second time.
+            (Some(name), Err(error)) if error.effect == Effect::Done => {
+                let session =
+                    job.session.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
+                let opened = session.is_some() && job.watch.follow == Follow::UntilReady && job.record.is_none();
+                let facts = match session.filter(|_| opened) {
+                    Some(session) => self.known(session).0,
+                    None => Facts { session_id: job.session.clone(), ..Facts::default() },
                 };
+                let (operation, record) = (job.endpoint.name, job.record.take());
+                let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw: error.raw.clone(), record, opened, at };
+                self.save_accepted(name, &accepted);
                 self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
             }
             (Some(name), Err(_)) => {
@@ -130,13 +130,19 @@ impl Client {
         }
     }
 
+    /// A cancelled job that may have had its effect.
+    pub(super) fn doubt_cancelled(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", Advice::Resume);
+        self.doubt(id, error);
+    }
+
     /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt.
     pub(super) fn stop_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         let open = job.ledger.is_open() && !job.is_safe();
         if open {
-            let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", Advice::Resume);
-            self.doubt(id, error);
+            self.doubt_cancelled(id);
         } else {
             let error = job.error(Kind::Cancelled, Effect::None, "was given up before it had any effect", Advice::Nothing);
             self.refuse(id, error);

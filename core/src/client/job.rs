@@ -73,6 +73,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Deleting, On::Doubt, State::Held),
     (State::Deleting, On::End, State::Done),
     (State::Watching, On::Read, State::Reading),
+    (State::Watching, On::Doubt, State::Held),
     (State::Watching, On::End, State::Done),
     (State::Reading, On::Follow, State::Watching),
     (State::Reading, On::Doubt, State::Held),
@@ -122,6 +123,8 @@ pub(super) struct Watch {
     pub(super) failures: u32,
     /// Whether the read that is out asks for credentials.
     pub(super) asked_credentials: bool,
+    /// The service asked not to be read before this, monotonic.
+    pub(super) not_before: Millis,
 }
 
 /// A job.
@@ -156,6 +159,8 @@ pub(super) struct Job {
     pub(super) cancelled: bool,
     /// Whether its key is settled and its effect open all the same: nothing can be sent any more.
     pub(super) spent: bool,
+    /// Whether it only reads what an intent was accepted as: whatever comes of that, the intent stays accepted.
+    pub(super) recalls: bool,
     /// Whether it came out of a record.
     pub(super) restored: bool,
     pub(super) doubt_since: Option<Millis>,
@@ -213,6 +218,7 @@ impl Job {
                 interval: super::session::FIRST_INTERVAL,
                 failures: 0,
                 asked_credentials: false,
+                not_before: Millis::MIN,
             },
             intent: options.intent.clone(),
             fingerprint: String::new(),
@@ -228,6 +234,7 @@ impl Job {
             cause: None,
             cancelled: false,
             spent: false,
+            recalls: false,
             restored: false,
             doubt_since: None,
         }

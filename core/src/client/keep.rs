@@ -1,5 +1,6 @@
 //! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
 
+use super::job::Age;
 use super::record::{Data, Done, SavedSession};
 use super::session::Tracked;
 use super::store::JobId;
@@ -16,6 +17,10 @@ impl Client {
         data.intent.clone_from(&job.intent);
         data.fingerprint = job.intent.is_some().then(|| job.fingerprint.clone());
         data.call = job.saved(elapsed);
+        if let Age::Saved { unix, .. } = job.age {
+            // The age is that of the record as it was read; the time must stay with it, or the key would grow younger.
+            data.unix = unix;
+        }
         self.save(&record, Some(data.bytes()), waiter);
     }
 

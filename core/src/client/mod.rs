@@ -73,6 +73,9 @@ pub struct Client {
     store: Store,
     pending: BTreeMap<StepId, Pending>,
     asking: Option<StepId>,
+    /// How often the service's time was asked for without an answer, and when it may be asked for again, monotonic.
+    asked: u32,
+    ask_not_before: Millis,
     timers: BTreeSet<(Millis, JobId)>,
     steps: VecDeque<Step>,
     next_job: JobId,
@@ -169,6 +172,8 @@ impl Client {
             store: Store::default(),
             pending: BTreeMap::new(),
             asking: None,
+            asked: 0,
+            ask_not_before: Millis::MIN,
             timers: BTreeSet::new(),
             steps: VecDeque::new(),
             next_job: 0,

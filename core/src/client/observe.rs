@@ -88,7 +88,11 @@ impl Client {
     /// `None` if this client does not follow the session.
     pub fn observe(&mut self, session_id: &str, seen: Seen, now: super::Now) -> Option<Verdict> {
         self.clock.tick(now);
-        self.sessions.get_mut(session_id).map(|tracked| tracked.observed.judge(seen, now.monotonic))
+        let tracked = self.sessions.get_mut(session_id)?;
+        Some(match tracked.observed.judge(seen, now.monotonic) {
+            Verdict::Rotate(_) if tracked.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
+            verdict => verdict,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::policy::{Again, Asked, Error, Heard, Judgement, Report, conflict_dela
 use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
-const MAX_LATE: u32 = 8;
+pub(super) const MAX_LATE: u32 = 8;
 
 impl Client {
     /// A response, classified; a body beyond the limit is as good as cut short.
@@ -192,7 +192,8 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, uni
         }
         Verdict::NoEnvelope { content_type, text } => {
             error.content_type.clone_from(content_type);
-            error.text = without(key, text);
+            // The beginning of some JSON may be that of an answer with credentials.
+            error.text = without(key, text).filter(|text| !text.trim_start().starts_with(['{', '[', '"']));
         }
         Verdict::Success(_) => {}
     }

@@ -88,7 +88,9 @@ impl Client {
         let mut in_use: BTreeSet<String> = self.saved().into_iter().map(|saved| saved.record.0).collect();
         for record in records {
             let read = self.readable(&record, same_account).and_then(|data| {
-                let taken = data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
+                let followed =
+                    data.session.as_ref().and_then(|session| self.sessions.get(&session.id)).is_some_and(|known| known.record.is_some());
+                let taken = followed || data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
                 if taken || !in_use.insert(record.id.0.clone()) { Err(BadRecord::InUse) } else { Ok(data) }
             });
             match read {
@@ -299,8 +301,12 @@ impl Client {
             .find(|(_, intent)| matches!(intent, Intent::Accepted(accepted) if accepted.record.as_ref() == Some(record)))
             .map(|(name, _)| name.clone());
         let known = session.is_some() || intent.is_some();
-        if let Some((name, _)) = session.and_then(|session| self.sessions.remove(&session)).and_then(|tracked| tracked.intent) {
-            self.intents.remove(&name);
+        if let Some(session) = session {
+            let name = self.sessions.remove(&session).and_then(|tracked| tracked.intent).map(|(name, _)| name);
+            // The name may belong to a later purchase by now.
+            if let Some(name) = name.filter(|name| self.accepted_as(name, &session)) {
+                self.intents.remove(&name);
+            }
         }
         if let Some(name) = intent {
             self.intents.remove(&name);

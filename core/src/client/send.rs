@@ -46,11 +46,20 @@ impl Client {
     /// A send is due.
     pub(super) fn send_due(&mut self, id: JobId, due: Millis) {
         let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
-        if self.hold_until > now {
-            return self.set_timer(id, self.hold_until);
-        }
-        let rules = self.rules;
+        let (hold, unix, rules) = (self.hold_until, self.clock.unix(), self.rules);
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        if hold > now {
+            let wait = hold.saturating_sub(now);
+            if job.tally.started.is_some() || wait <= job.policy.window_ms {
+                return self.set_timer(id, hold);
+            }
+            // Longer than the call may take: that is said now, not after an hour.
+            let open = job.ledger.is_open() && !job.is_safe();
+            let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (Kind::Unavailable, Effect::None) };
+            let mut error = job.error(kind, effect, "must wait longer than it may take, since the service asked for it", Advice::Wait);
+            error.retry_at = Some(unix.saturating_add(wait));
+            return if open { self.doubt(id, error) } else { self.refuse(id, error) };
+        }
         if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
             let over = now > started.saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
             let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && job.tally.grace == Grace::Unused;
@@ -130,7 +139,7 @@ impl Client {
                     job.record = None;
                     return self.finish(id, Err(error));
                 }
-                let what = "ended without effect, but the store could not delete its record, which must not be sent";
+                let what = "had no effect, but the store could not delete its record, so it can still be resumed";
                 let error = Error::from(Report {
                     cause: Some(error),
                     ..job.error(Kind::Store, Effect::Unknown, what, Advice::MendStore).into_report()

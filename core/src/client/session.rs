@@ -102,7 +102,8 @@ impl Client {
     pub(super) fn accepted(&mut self, id: JobId, answered: Answered) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let resent = job.ledger.sends > 1;
+        // The answer to a key that may have been sent before can be a replay of how things were.
+        let resent = (job.ledger.sends > 1 || job.ledger.given) && !job.cancelled;
         match job.endpoint.name {
             "create_session" if job.watch.follow == Follow::UntilReady => return self.bought(id, answered),
             "get_session" => self.learn(&answered.facts),
@@ -169,10 +170,18 @@ impl Client {
         Some((session, status))
     }
 
+    /// Whether that session is what an intent was accepted as.
+    pub(super) fn accepted_as(&self, intent: &str, session: &str) -> bool {
+        matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
+    }
+
     /// A second DELETE found no session: the first one did it, if the session was ever there.
     pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.cancelled {
+            return self.doubt_cancelled(id);
+        }
         let session = job.session.clone().unwrap_or_default();
         if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
             let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
@@ -192,8 +201,11 @@ impl Client {
             return self.finish(id, Ok(answered));
         };
         let Some(record) = tracked.record else { return self.finish(id, Ok(answered)) };
-        match tracked.intent.as_ref().and_then(|(name, _)| self.intents.get_mut(name).map(|intent| (name, intent))) {
-            Some((name, Intent::Accepted(accepted))) => {
+        // The name may belong to a later purchase by now.
+        let session = job.session.clone();
+        let intent = tracked.intent.as_ref().and_then(|(name, _)| self.intents.get_mut(name).map(|intent| (name, intent)));
+        match intent {
+            Some((name, Intent::Accepted(accepted))) if accepted.facts.session_id == session => {
                 // The purchase is remembered, the session is not.
                 accepted.facts.status = Some("terminated".to_owned());
                 accepted.opened = false;

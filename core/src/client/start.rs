@@ -20,7 +20,7 @@ const NOW: Millis = Millis::MIN;
 impl Client {
     /// Starts an operation. Whatever is wrong with it comes back as its result.
     pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
-        Ticket::new(match serde_json::to_string(&operation) {
+        Ticket::of(match serde_json::to_string(&operation) {
             Ok(params) => self.admit(O::ENDPOINT, &params, Follow::Nothing, options),
             Err(error) => self.reject(Error::invalid(O::ENDPOINT.name, "parameters", &error.to_string()), None),
         })
@@ -28,7 +28,7 @@ impl Client {
 
     /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
     pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::new(match serde_json::to_string(&request) {
+        Ticket::of(match serde_json::to_string(&request) {
             Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Follow::UntilReady, options),
             Err(error) => self.reject(Error::invalid("create_session", "parameters", &error.to_string()), None),
         })
@@ -37,7 +37,7 @@ impl Client {
     /// Waits for a session that is known by its id, as `open_session` does after its purchase. With
     /// [`CallOptions::credentials`] it also reads the username and the password.
     pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::new(self.watch(session_id, options))
+        Ticket::of(self.watch(session_id, options))
     }
 
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
@@ -68,17 +68,16 @@ impl Client {
             return self.reject(Error::invalid("get_session", &field, &rule), options.intent);
         }
         let command = self.command(GetSession::ENDPOINT);
-        self.begin_watch(command, session_id.to_owned(), &options);
+        self.begin_watch(command, GetSession::ENDPOINT, session_id.to_owned(), &options);
         command
     }
 
     /// Queues a job that reads a session it knows.
-    pub(super) fn begin_watch(&mut self, command: CommandId, session_id: String, options: &CallOptions) {
+    fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
         let id = self.job_id();
-        let mut job = Job::new(id, GetSession::ENDPOINT, None, options, options.policy(&self.retry));
+        let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
-        // The intent, if there is one, was settled by the purchase; giving up a wait must not free it.
-        job.intent = None;
+        job.recalls = true;
         job.watch.follow = Follow::UntilReady;
         job.state = State::Watching;
         self.join(&mut job, command);
@@ -97,7 +96,7 @@ impl Client {
             Ok(built) => built,
             Err(error) => return self.reject(error, options.intent),
         };
-        let fingerprint = self.fingerprint(endpoint, &built, follow);
+        let fingerprint = Self::fingerprint(endpoint, &built, follow);
         let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
         if let Some(command) = known {
             return command;
@@ -167,18 +166,20 @@ impl Client {
         }
     }
 
-    /// What tells the request of an intent from another one, under this account.
-    fn fingerprint(&self, endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
+    /// What tells the request of an intent from another one.
+    fn fingerprint(endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
-        // Of the account itself, not of this client's salt: a later client must find the same.
-        digest(self.account_name.reveal(), &[endpoint.name, opens, &built.target, built.body.as_deref().unwrap_or_default()])
+        // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
+        let body = built.body.as_deref().filter(|_| !built.secret).unwrap_or_default();
+        digest("request", &[endpoint.name, opens, &built.target, body])
     }
 
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
     fn join_intent(&mut self, name: &str, endpoint: &'static Endpoint, fingerprint: &str, options: &CallOptions) -> Option<CommandId> {
         let known = match self.intents.get(name)? {
             Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
-            Intent::Accepted(accepted) if self.clock.unix().saturating_sub(accepted.at) > REMEMBERED => {
+            // A time of 0 is that of a client which had not been told the time: unknown, not long ago.
+            Intent::Accepted(accepted) if accepted.at > 0 && self.clock.unix().saturating_sub(accepted.at) > REMEMBERED => {
                 let record = accepted.record.clone();
                 self.intents.remove(name);
                 if let Some(record) = record {
@@ -226,7 +227,7 @@ impl Client {
     /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered.
     fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
         if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
-            return self.begin_watch(command, session.clone(), options);
+            return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
         }
         let facts = accepted.facts;
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));

@@ -57,7 +57,8 @@ pub struct Ticket<O> {
 }
 
 impl<O> Ticket<O> {
-    pub(super) fn new(command: CommandId) -> Self {
+    /// The ticket of a command that gave only its id, such as one that was resumed.
+    pub fn of(command: CommandId) -> Self {
         Ticket { command, kind: PhantomData }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Client;
 use super::job::{Follow, Job, On, State};
-use super::outcome::{fill, what};
+use super::outcome::{MAX_LATE, fill, what};
 use super::session::{FIRST_INTERVAL, Tracked, phase_of};
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Phase, Sent};
@@ -21,7 +21,7 @@ impl Client {
     pub(super) fn bought(&mut self, id: JobId, answered: Answered) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let resent = job.ledger.sends > 1;
+        let resent = job.ledger.sends > 1 || job.ledger.given;
         let Some(session_id) = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..") else {
             let what = "was accepted, but the answer names no session";
             let error = Error::from(Report {
@@ -45,7 +45,16 @@ impl Client {
         let (ready, credentials) = (phase_of(tracked.status.as_deref(), &job.watch.ends) == Phase::Ready, job.watch.credentials);
         let cancelled = job.cancelled;
         job.go(On::Follow);
-        self.sessions.insert(session_id.clone(), tracked);
+        match self.sessions.get_mut(&session_id) {
+            // A replay of a purchase that is followed already: one session has one record.
+            Some(known) if known.record.is_some() => {
+                if let Some(job) = self.jobs.get_mut(&id) {
+                    job.also_delete = tracked.record;
+                }
+            }
+            Some(known) => *known = Tracked { changing: known.changing.or(tracked.changing), ..tracked },
+            None => _ = self.sessions.insert(session_id.clone(), tracked),
+        }
         self.save_session(&session_id);
         let charge = answered.facts.estimated_charge_usd.clone();
         self.notify(id, Happening::Accepted { session_id, estimated_charge_usd: charge });
@@ -71,10 +80,19 @@ impl Client {
     /// A read of the session is due.
     pub(super) fn read_due(&mut self, id: JobId) {
         let now = self.clock.monotonic();
-        if self.hold_until > now {
-            return self.set_timer(id, self.hold_until);
-        }
+        let hold_until = self.hold_until;
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        let not_before = hold_until.max(job.watch.not_before);
+        if not_before > now {
+            // The service wants no read yet; at the deadline the caller gets what is known without one.
+            job.watch.since.get_or_insert(now);
+            if job.watch.follow == Follow::UntilReady && job.is_past_deadline(now) {
+                return self.end_with_what_is_known(id);
+            }
+            let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms);
+            let at = if job.watch.follow == Follow::UntilReady { not_before.min(deadline) } else { not_before };
+            return self.set_timer(id, at);
+        }
         let Some(session_id) = job.session.clone() else { return };
         // Credentials are there only once the session is active, so they are asked for only then.
         let active = self.sessions.get(&session_id).is_none_or(|tracked| phase_of(tracked.status.as_deref(), &[]) == Phase::Ready);
@@ -151,15 +169,19 @@ impl Client {
         let Some(job) = self.jobs.get(&id) else { return };
         let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
         // What the service asks for is never undercut, not even for the last read.
-        let at = now.saturating_add(wait).min(deadline).max(now.saturating_add(asked_to_wait));
-        self.set_timer(id, at);
+        let not_before = now.saturating_add(asked_to_wait);
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.watch.not_before = not_before;
+        }
+        self.set_timer(id, now.saturating_add(wait).max(not_before).min(deadline));
     }
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
     fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
         let (now, unix) = (self.clock.monotonic(), self.clock.unix());
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled {
+        if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled && job.tally.late < MAX_LATE {
+            job.tally.late += 1;
             job.go(On::Follow);
             return self.set_timer(id, now);
         }
@@ -203,13 +225,7 @@ impl Client {
             return self.read_again(id, waited);
         }
         match follow {
-            Follow::UntilReady if passing => {
-                // At the deadline the caller gets what is known, not an error that drops the session.
-                let session = job.session.clone().unwrap_or_default();
-                let (facts, raw) = self.known(&session);
-                let phase = phase_of(facts.status.as_deref(), &[]);
-                self.finish(id, Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }));
-            }
+            Follow::UntilReady if passing => self.end_with_what_is_known(id),
             Follow::UntilGone => self.doubt(id, Error::from(Report { kind: Kind::InDoubt, advice: Advice::Resume, ..error.into_report() })),
             _ => {
                 let kind = if passing { Kind::Unavailable } else { Kind::Refused };
@@ -218,9 +234,20 @@ impl Client {
         }
     }
 
+    /// The deadline has come without a read: the caller gets what is known, not an error that drops the session.
+    fn end_with_what_is_known(&mut self, id: JobId) {
+        let Some(session) = self.jobs.get(&id).and_then(|job| job.session.clone()) else { return };
+        let (facts, raw) = self.known(&session);
+        let phase = phase_of(facts.status.as_deref(), &[]);
+        self.finish(id, Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }));
+    }
+
     /// A cancelled wait: the session lives on.
     pub(super) fn end_cancelled_watch(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
+        if job.watch.follow == Follow::UntilGone {
+            return self.doubt_cancelled(id);
+        }
         let what = "waiting for the session was given up; the session lives on";
         let error = Error::from(Report {
             cause: None,

@@ -140,7 +140,9 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
         return ending(asked, ledger, Again::No, kind, advice);
     };
     let door = !asked.rules.holds(Rule::DoorSettlesNothing) && row.automatic != Automatic::AwaitEarlier;
-    ledger.unanswered &= !(row.settles || door);
+    // Whatever its code, a 401 or 403 came from the door.
+    let settles = row.settles && !matches!(status, 401 | 403);
+    ledger.unanswered &= !(settles || door);
     match row.automatic {
         Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
         Automatic::Wait => {
@@ -195,8 +197,10 @@ fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advic
         return Judgement { again, kind, effect: Effect::None, advice, keep: false };
     }
     // A settled key can't be resumed: all that is left is to look at the account.
-    let advice = if ledger.unanswered { Advice::Resume } else { Advice::CheckAccount };
-    Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep: ledger.unanswered }
+    // What a repeat does not change can always be asked for once more.
+    let keep = ledger.unanswered || asked.safety == Safety::Idempotent;
+    let advice = if keep { Advice::Resume } else { Advice::CheckAccount };
+    Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ const HELP: &str = "\
 cargo xtask demo [--crash] [--seed N]   a session's whole life on this machine; --crash kills the buyer in mid-purchase
 cargo xtask demo --host HOST            the same story through a package: python, node
 cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, python, node
+cargo xtask gen                         prints the types and clients of python and node from the table, to look at
 cargo xtask package HOST                makes the wheel (python) or the npm tarball (node), and says where it is
 cargo xtask sizes                       what the packages weigh
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let done = match command.as_str() {
         "demo" => demo(&rest),
+        "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes(),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
@@ -56,6 +58,16 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         "node" => node::demo(&rest),
         _ => Err(no_host(&host)),
     }
+}
+
+/// What `package` prints before it packs, into the same places, which git ignores.
+fn generate() -> Result<ExitCode, Fail> {
+    for (host, folder) in [("python", "bindings-python/python/hopline"), ("typescript", "bindings-wasm/js/gen")] {
+        let folder = cargo::root().join(folder);
+        std::fs::create_dir_all(&folder)?;
+        cargo::run(cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", host]).arg(&folder))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn package(arguments: &[String]) -> Result<ExitCode, Fail> {

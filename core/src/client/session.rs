@@ -13,6 +13,7 @@ use crate::wire::Facts;
 pub(super) const DEADLINE: Millis = 5 * 60 * 1000;
 /// The wait before the first read; each further one is half as long again, up to the last.
 pub(super) const FIRST_INTERVAL: Millis = 1000;
+
 /// A session that this client follows.
 #[derive(Debug, Default)]
 pub(super) struct Tracked {

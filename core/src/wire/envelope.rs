@@ -29,22 +29,22 @@ pub(crate) struct Body<'a> {
 
 /// An answer, classified.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The HTTP status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// What the envelope says.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// `meta.request_id`, to quote when reporting a problem.
-    pub request_id: Option<String>,
+    pub(crate) request_id: Option<String>,
     /// How long the service asks to wait, in milliseconds: the largest of what it said.
-    pub retry_after: Option<Millis>,
+    pub(crate) retry_after: Option<Millis>,
     /// The service's own time, Unix milliseconds.
-    pub server_time: Option<Millis>,
+    pub(crate) server_time: Option<Millis>,
 }
 
 /// What an envelope says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// `success` is true; this is its `data`.
     Success(Json),
     /// `success` is false.
@@ -60,13 +60,13 @@ pub enum Verdict {
 
 /// The `error` of a failure envelope.
 #[derive(Clone, PartialEq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// `code`, as it came.
-    pub code: String,
+    pub(crate) code: String,
     /// `message`, as it came.
-    pub message: String,
+    pub(crate) message: String,
     /// `details`, as it came.
-    pub details: Option<Json>,
+    pub(crate) details: Option<Json>,
 }
 
 impl fmt::Debug for Failure {

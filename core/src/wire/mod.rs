@@ -7,8 +7,8 @@ mod media_type;
 mod request;
 pub(crate) mod time;
 
-pub use base_url::BaseUrl;
+pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, is_key};
-pub use envelope::{Answer, Facts, Failure, Verdict};
-pub(crate) use envelope::{Body, classify};
+pub use envelope::Facts;
+pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify};
 pub use request::Request;

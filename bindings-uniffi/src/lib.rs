@@ -83,9 +83,10 @@ impl Client {
         self.answer(step, Outcome::Failed { kind, sent }, at(unix_ms, monotonic_ms))
     }
 
-    /// Stops further sends of a command. Abort its request that is out, and say that it failed.
-    pub fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) {
-        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms));
+    /// Stops further sends of a command. Returns the Send of it that is out, if there is one: abort that, and say that it
+    /// failed.
+    pub fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> Option<u32> {
+        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
     /// The result of a command that completed, once.

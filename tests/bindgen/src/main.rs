@@ -13,6 +13,8 @@ fn main() -> ExitCode {
         ["typescript", folder] => (typescript::files(), folder),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
+        #[cfg(feature = "uniffi")]
+        ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
             eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript FOLDER");
             return ExitCode::FAILURE;
@@ -37,6 +39,29 @@ fn bind(file: &str, folder: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("hopline-bindgen: `{file}` can't be bound: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes of the compiled and unstripped library what Kotlin or Swift call it through.
+#[cfg(feature = "uniffi")]
+fn cross(host: &str, library: &str, folder: &str) -> ExitCode {
+    use uniffi_bindgen::bindings::{GenerateOptions, TargetLanguage, generate};
+
+    let language = match host {
+        "kotlin" => TargetLanguage::Kotlin,
+        "swift" => TargetLanguage::Swift,
+        _ => {
+            eprintln!("hopline-bindgen: uniffi is for kotlin and swift");
+            return ExitCode::FAILURE;
+        }
+    };
+    let options = GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
+    match generate(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hopline-bindgen: `{library}` can't be bound: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -7,7 +7,7 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text};
 use hopline::{Now, Outcome};
 
 pub use types::*;
@@ -18,6 +18,12 @@ uniffi::setup_scaffolding!("hopline");
 #[uniffi::export]
 pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
+}
+
+/// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
+#[uniffi::export]
+pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
+    misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any

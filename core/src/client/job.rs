@@ -206,7 +206,10 @@ impl Job {
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
             headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect(),
-            policy,
+            policy: match endpoint.safety {
+                Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
+                _ => policy,
+            },
             state: State::Waiting,
             ledger: Ledger::new(None, false),
             watch: Watch {
@@ -263,6 +266,8 @@ impl Job {
     /// The part of its record that is the call itself.
     pub(super) fn saved(&self, elapsed: Millis) -> Option<SavedCall> {
         let built = self.built.as_ref()?;
+        // What is never sent again needs no body, and a free one may hold anything.
+        let bodiless = built.secret || self.endpoint.safety == Safety::AtMostOnce;
         let age_ms = match self.age {
             Age::Fresh => 0,
             Age::Since(since) => elapsed.saturating_sub(since).max(0),
@@ -271,7 +276,7 @@ impl Job {
         Some(SavedCall {
             operation: self.endpoint.name.to_owned(),
             target: if built.secret { self.endpoint.path.to_owned() } else { built.target.clone() },
-            body: if built.secret { None } else { built.body.clone() },
+            body: if bodiless { None } else { built.body.clone() },
             secret: built.secret,
             session_id: self.session.clone(),
             key: self.ledger.key.clone(),

@@ -153,6 +153,7 @@ impl Client {
         let built = Built {
             target: call.target,
             body: call.body,
+            headers: Vec::new(),
             secret: call.secret,
             session_id: call.session_id.clone(),
             credentials: call.credentials,
@@ -171,7 +172,7 @@ impl Client {
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
             job.ledger.unanswered = call.unanswered;
         }
-        if let Some(session) = &job.session {
+        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
             self.sessions.entry(session.clone()).or_default().changing = Some(id);
         }
         if let Some((name, fingerprint)) = intent {

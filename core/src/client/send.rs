@@ -198,6 +198,7 @@ impl Client {
         if built.body.is_some() {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
+        headers.extend(built.headers.iter().cloned());
         headers.extend(extra);
         Request {
             method,

@@ -116,7 +116,7 @@ impl Client {
             job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
         }
         self.join(&mut job, command);
-        if let (Some(session), false) = (&job.session, endpoint.safety == Safety::Safe) {
+        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
             self.sessions.entry(session.clone()).or_default().changing = Some(id);
         }
         if let Some(name) = &job.intent {
@@ -142,7 +142,7 @@ impl Client {
     /// One change of a session at a time, and only one that its state allows.
     fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
         let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
-        if endpoint.safety == Safety::Safe {
+        if !endpoint.changes_session() {
             return Ok(());
         }
         if let Some(other) = tracked.changing.and_then(|job| self.jobs.get(&job)) {

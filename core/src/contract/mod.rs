@@ -10,7 +10,7 @@ mod macros;
 pub mod agent;
 mod values;
 
-pub use values::{Decimal, Json, Secret};
+pub use values::{Decimal, Json, Patch, Secret};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +29,8 @@ pub trait Shaped {
     const SHAPE: Shape;
     /// Whether a request without it is refused.
     const REQUIRED: bool = true;
+    /// Whether a request may carry null for it, which then means something of its own.
+    const NULLABLE: bool = false;
     /// Whether the value is to be left out of a request.
     fn is_absent(&self) -> bool {
         false
@@ -111,6 +113,8 @@ pub enum Safety {
     Safe,
     /// A repeat changes nothing more: send it again.
     Idempotent,
+    /// A repeat changes nothing more, but somebody notices it: send it again once.
+    TwiceAtMost,
     /// Send the same bytes with the same `Idempotency-Key`.
     Keyed,
     /// Never send it again: the operation is in doubt.
@@ -126,6 +130,14 @@ pub struct Record {
     pub doc: &'static str,
     /// Its members, in the order of the contract.
     pub fields: &'static [Field],
+}
+
+impl Endpoint {
+    /// Whether it changes the session that it names. Telemetry does not.
+    pub fn changes_session(&self) -> bool {
+        let changes = matches!(self.safety, Safety::Keyed | Safety::Idempotent | Safety::TwiceAtMost);
+        changes && self.request.field("session_id").is_some()
+    }
 }
 
 impl Record {
@@ -146,6 +158,8 @@ pub struct Field {
     pub shape: Shape,
     /// Whether it must be present.
     pub required: bool,
+    /// Whether null is a value of its own, beside being left out.
+    pub nullable: bool,
     /// Where a request carries it; members of an answer are in its body.
     pub place: Place,
     /// What a value must satisfy before it is sent.
@@ -161,6 +175,10 @@ pub enum Place {
     Query,
     /// A member of the JSON body.
     Body,
+    /// The whole JSON body, which is an object of the caller's own.
+    Whole,
+    /// The header of that name.
+    Header(&'static str),
 }
 
 /// The shape of a value on the wire.
@@ -230,16 +248,25 @@ pub enum Rule {
     Between(i64, i64),
     /// A whole number when another field holds that word.
     WholeWhen(&'static str, &'static str),
+    /// Required unless that other field is given.
+    Unless(&'static str),
+    /// The format of an email address.
+    Email,
+    /// The format of a UUID.
+    Uuid,
 }
 
 impl Rule {
     /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
     const fn fits(self, shape: Shape) -> bool {
         match self {
-            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => {
-                matches!(shape, Shape::Integer | Shape::Decimal)
-            }
+            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => match shape {
+                Shape::List(item) => matches!(item, Shape::Integer | Shape::Decimal),
+                _ => matches!(shape, Shape::Integer | Shape::Decimal),
+            },
             Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
+            Rule::Unless(_) => true,
+            Rule::Email | Rule::Uuid => matches!(shape, Shape::Text | Shape::Secret),
         }
     }
 }

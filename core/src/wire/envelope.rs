@@ -82,7 +82,10 @@ pub struct Facts {
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session_id: Option<String>,
-    /// The session's status, as it came.
+    /// The order's id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub order_id: Option<String>,
+    /// The status of the session or the order, as it came.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<String>,
     /// `dynamic` or `static`, as it came.
@@ -107,6 +110,8 @@ impl Facts {
             #[serde(borrow)]
             session_id: Option<&'a RawValue>,
             #[serde(borrow)]
+            order_id: Option<&'a RawValue>,
+            #[serde(borrow)]
             status: Option<&'a RawValue>,
             #[serde(borrow)]
             session_type: Option<&'a RawValue>,
@@ -121,6 +126,7 @@ impl Facts {
         let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
         Facts {
             session_id: found.session_id.and_then(word),
+            order_id: found.order_id.and_then(word),
             status: found.status.and_then(word),
             session_type: found.session_type.and_then(word),
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),

@@ -2,6 +2,7 @@
 
 mod base_url;
 mod build;
+mod check;
 mod envelope;
 mod media_type;
 mod request;

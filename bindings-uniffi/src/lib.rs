@@ -7,7 +7,7 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, quote_text};
 use hopline::{Now, Outcome};
 
 pub use types::*;
@@ -24,6 +24,12 @@ pub fn response_headers() -> Vec<String> {
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
     misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
+}
+
+/// Prices a quantity of a product of a list, both as JSON, exactly.
+#[uniffi::export]
+pub fn quote(product: &str, quantity: &str) -> Result<String, ClientError> {
+    quote_text(product, quantity).map_err(ClientError::refused)
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
-pub use json::{TakenText, error_text, event_text, misfit_text};
+pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
 pub use record::BadRecord;

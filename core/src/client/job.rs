@@ -4,6 +4,7 @@ use super::options::CallOptions;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
+use super::until::Until;
 use crate::contract::{Endpoint, Safety};
 use crate::policy::{Error, Ledger, RetryPolicy};
 use crate::wire::Built;
@@ -164,6 +165,9 @@ pub(super) struct Job {
     /// Whether it came out of a record.
     pub(super) restored: bool,
     pub(super) doubt_since: Option<Millis>,
+    /// What a read is repeated for, and what it showed last.
+    pub(super) until: Option<Until>,
+    pub(super) looked: Option<Option<String>>,
 }
 
 /// A send beyond the window.
@@ -240,6 +244,8 @@ impl Job {
             recalls: false,
             restored: false,
             doubt_since: None,
+            until: options.until.clone(),
+            looked: None,
         }
     }
 

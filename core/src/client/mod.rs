@@ -16,6 +16,7 @@ mod keep;
 mod observe;
 mod options;
 mod outcome;
+mod pages;
 mod record;
 mod restore;
 mod send;
@@ -23,6 +24,7 @@ mod session;
 mod start;
 mod store;
 mod types;
+mod until;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,10 +34,12 @@ pub use job::{On, State, TRANSITIONS};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
+pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use record::BadRecord;
 pub use restore::{Holds, Restored, Saved, Settlement};
 pub use session::{OpenSession, SessionReply};
 pub use types::*;
+pub use until::Until;
 
 use self::clock::Clock;
 use self::entropy::Entropy;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::types::Millis;
+use super::until::Until;
 use crate::contract::Secret;
 use crate::policy::RetryPolicy;
 #[cfg(feature = "ablation")]
@@ -52,10 +53,12 @@ pub struct CallOptions {
     pub headers: BTreeMap<String, Secret>,
     /// Of a session: whether its username and password are wanted once it is active.
     pub credentials: bool,
-    /// Of a session: milliseconds after which waiting ends with a handle; 5 minutes where it is left out.
+    /// Of a session, and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes where it is left out.
     pub deadline_ms: Option<Millis>,
     /// Of a session: further statuses that end it.
     pub ends: Vec<String>,
+    /// Of a read: what it is repeated for, up to `deadline_ms`. Then its phase is `Ready`, or `Pending` at the deadline.
+    pub until: Option<Until>,
 }
 
 impl CallOptions {
@@ -96,6 +99,9 @@ impl CallOptions {
             () if self.timeout_ms == Some(0) => Some(("timeout_ms", "must be at least 1")),
             () if self.window_ms.is_some_and(|ms| ms < 0) => Some(("window_ms", "must not be negative")),
             () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must not be negative")),
+            () if self.until.as_ref().is_some_and(|until| until.refusal().is_some()) => {
+                self.until.as_ref().and_then(Until::refusal).map(|rule| ("until", rule))
+            }
             () => header.map(|rule| ("headers", rule)),
         }
     }

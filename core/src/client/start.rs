@@ -133,6 +133,9 @@ impl Client {
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
+        if options.until.is_some() && endpoint.safety != Safety::Safe {
+            return refuse("until", "belongs to an operation that only reads");
+        }
         if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
             return refuse("idempotency_key", "is not taken by this operation");
         }

@@ -274,6 +274,12 @@ pub enum Happening {
         /// What it means for waiting.
         phase: Phase,
     },
+    /// What a read is repeated for was looked at, and is not as it was.
+    Watched {
+        /// What is there now, where it is a word or a number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
     /// It ended in doubt; its record is kept.
     InDoubt {
         /// The record.

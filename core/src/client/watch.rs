@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// The next wait between two reads: longer each time, and spread by a tenth.
-    fn interval(&mut self, id: JobId) -> Millis {
+    pub(super) fn interval(&mut self, id: JobId) -> Millis {
         let random = self.entropy.jitter();
         let Some(job) = self.jobs.get_mut(&id) else { return FIRST_INTERVAL };
         let interval = job.watch.interval;

@@ -68,6 +68,8 @@ pub struct Client {
     entropy: Entropy,
     clock: Clock,
     quota: Quota,
+    /// Whether the account can buy, as far as is known.
+    backend_ready: Option<bool>,
     /// Until when nothing is sent, monotonic: the service said that there is too much.
     hold_until: Millis,
     jobs: BTreeMap<JobId, Job>,
@@ -168,6 +170,7 @@ impl Client {
             entropy,
             clock: Clock::default(),
             quota: Quota::new(),
+            backend_ready: options.backend_ready,
             hold_until: Millis::MIN,
             jobs: BTreeMap::new(),
             commands: BTreeMap::new(),

@@ -23,6 +23,8 @@ pub struct ClientOptions {
     pub account: Option<String>,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
+    /// `backend_ready` as an account was registered with; known to be false, nothing is bought.
+    pub backend_ready: Option<bool>,
     /// How sends are repeated.
     pub retry: RetryPolicy,
     /// The longest body that is read, in bytes; 8 MiB where it is 0.

@@ -45,6 +45,7 @@ impl Client {
                 self.quota.refund(job.tally.taken);
                 let facts = Facts::of(data.text(), request_id.as_deref());
                 let attempts = job.tally.attempts;
+                self.backend_ready = facts.backend_ready.or(self.backend_ready);
                 self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),

@@ -133,6 +133,10 @@ impl Client {
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
+        if self.backend_ready == Some(false) && endpoint.name == "create_session" {
+            let what = "was not sent, because the account's backend is not ready, and without it no session can be created";
+            return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
+        }
         if options.until.is_some() && endpoint.safety != Safety::Safe {
             return refuse("until", "belongs to an operation that only reads");
         }

@@ -27,7 +27,7 @@ impl Client {
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint("get_balance") else { return };
         let built = Built::at(balance.path);
-        let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
+        let request = self.lay_out(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
         self.asked += 1;
         self.notify(id, Happening::AskingTime);
         let step = self.step_id();

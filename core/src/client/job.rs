@@ -5,7 +5,7 @@ use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
 use super::until::Until;
-use crate::contract::{Endpoint, Safety};
+use crate::contract::{ANY, Endpoint, Safety};
 use crate::policy::{Error, Ledger, RetryPolicy};
 use crate::wire::Built;
 
@@ -281,6 +281,7 @@ impl Job {
         };
         Some(SavedCall {
             operation: self.endpoint.name.to_owned(),
+            any: (self.endpoint.name == ANY).then_some((self.endpoint.method, self.endpoint.safety)),
             target: if built.secret { self.endpoint.path.to_owned() } else { built.target.clone() },
             body: if bodiless { None } else { built.body.clone() },
             secret: built.secret,

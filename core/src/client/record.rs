@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::types::Millis;
-use crate::contract::{Endpoint, Safety, endpoint};
+use crate::contract::{ANY, Endpoint, Method, Safety, any, endpoint};
 use crate::wire::{Facts, is_key};
 
 /// The version that this library writes, and the newest that it reads.
@@ -50,6 +50,9 @@ pub(super) struct Account {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SavedCall {
     pub(super) operation: String,
+    /// Of a request that the table does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) any: Option<(Method, Safety)>,
     pub(super) target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
@@ -149,7 +152,7 @@ impl Data {
             return Err(BadRecord::Damaged("it holds neither a call nor a session"));
         }
         if data.call.as_ref().is_some_and(|call| !call.is_sound())
-            || data.done.as_ref().is_some_and(|done| endpoint(&done.operation).is_none())
+            || data.done.as_ref().is_some_and(|done| done.operation != ANY && endpoint(&done.operation).is_none())
         {
             return Err(BadRecord::Damaged("its call is none of this library's"));
         }
@@ -166,7 +169,10 @@ impl Data {
 
 impl SavedCall {
     pub(super) fn endpoint(&self) -> Option<&'static Endpoint> {
-        endpoint(&self.operation)
+        match self.any {
+            Some((method, safety)) if self.operation == ANY => Some(any(method, safety)),
+            _ => endpoint(&self.operation),
+        }
     }
 
     fn is_sound(&self) -> bool {

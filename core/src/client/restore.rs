@@ -139,7 +139,7 @@ impl Client {
         } else if let Some(call) = data.call {
             self.hold_call(record, call, intent, data.unix);
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
-            let operation = crate::contract::endpoint(&done.operation).map_or("", |endpoint| endpoint.name);
+            let operation = crate::contract::endpoint(&done.operation).map_or(crate::contract::ANY, |endpoint| endpoint.name);
             let accepted =
                 Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: false, at: done.at };
             self.intents.insert(name, Intent::Accepted(Box::new(accepted)));

@@ -168,7 +168,7 @@ impl Client {
             headers.push(("idempotency-key".to_owned(), key.clone()));
         }
         let (auth, method, timeout) = (job.endpoint.auth, job.endpoint.method, job.policy.timeout_ms);
-        let request = self.request(method, auth, &built, headers, timeout, late);
+        let request = self.lay_out(method, auth, &built, headers, timeout, late);
         self.push_send(id, request);
     }
 
@@ -182,7 +182,7 @@ impl Client {
     }
 
     /// Lays out a request; `late` is how long it may be held back by the host.
-    pub(super) fn request(
+    pub(super) fn lay_out(
         &self,
         method: Method,
         auth: Auth,

@@ -8,9 +8,9 @@ use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, Ticket};
 use super::{Accepted, Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{Endpoint, Operation, Safety, endpoint};
+use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::wire::{Built, build};
+use crate::wire::{Built, build, build_any};
 
 /// An accepted intent is remembered for this long.
 const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
@@ -40,9 +40,15 @@ impl Client {
         Ticket::of(self.watch(session_id, options))
     }
 
+    /// Starts a request that the table does not have.
+    pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
+        let params = serde_json::to_string(&request).unwrap_or_default();
+        Ticket::of(self.admit_any(&params, options))
+    }
+
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
-    /// operations of the table there are `open_session` (the parameters of `create_session`) and `wait_session`
-    /// (`session_id`).
+    /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
+    /// (`session_id`) and `request` ([`AnyRequest`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
@@ -50,12 +56,21 @@ impl Client {
                 Ok(read) => self.watch(&read.session_id, options),
                 Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
             },
+            (ANY, _) => self.admit_any(params, options),
             (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
             (_, None) => {
                 let mut error = Error::invalid("start", "operation", "is none of the table");
                 error.kind = Kind::Misuse;
                 self.reject(error, options.intent)
             }
+        }
+    }
+
+    fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
+        match (options.refusal(), build_any(params)) {
+            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
+            (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
+            (_, Err(refusal)) => self.reject(Error::invalid(ANY, &refusal.field, &refusal.rule), options.intent),
         }
     }
 
@@ -87,15 +102,18 @@ impl Client {
 
     /// Checks a request and queues it.
     fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
-        let checked = match (options.refusal(), build(endpoint, params)) {
-            (Some((field, rule)), _) => Err(Error::invalid(endpoint.name, field, rule)),
-            (None, Err(refusal)) => Err(Error::invalid(endpoint.name, &refusal.field, &refusal.rule)),
-            (None, Ok(built)) => self.check_use(endpoint, &options).map(|()| built),
-        };
-        let built = match checked {
-            Ok(built) => built,
-            Err(error) => return self.reject(error, options.intent),
-        };
+        match (options.refusal(), build(endpoint, params)) {
+            (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
+            (None, Err(refusal)) => self.reject(Error::invalid(endpoint.name, &refusal.field, &refusal.rule), options.intent),
+            (None, Ok(built)) => self.admit_built(endpoint, built, follow, options),
+        }
+    }
+
+    /// Queues a request whose parameters are sound.
+    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
+        if let Err(error) = self.check_use(endpoint, &options) {
+            return self.reject(error, options.intent);
+        }
         let fingerprint = Self::fingerprint(endpoint, &built, follow);
         let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
         if let Some(command) = known {
@@ -178,7 +196,8 @@ impl Client {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
         let body = built.body.as_deref().filter(|_| !built.secret).unwrap_or_default();
-        digest("request", &[endpoint.name, opens, &built.target, body])
+        let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
+        digest("request", &[name, opens, &built.target, body])
     }
 
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.

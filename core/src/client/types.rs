@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Json, Operation};
+use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
 use crate::wire::{Facts, Request};
@@ -223,6 +223,14 @@ impl<O: Operation> Outputs for O {
             Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts }),
             Err(error) => Err(Box::new((answered, error))),
         }
+    }
+}
+
+impl Outputs for AnyRequest {
+    type Output = Reply<Json>;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts })
     }
 }
 

@@ -105,7 +105,7 @@ impl Client {
         job.go(On::Read);
         job.sent_at = now;
         let (headers, timeout) = (job.headers.clone(), job.policy.timeout_ms);
-        let request = self.request(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
+        let request = self.lay_out(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
         self.push_send(id, request);
     }
 

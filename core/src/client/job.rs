@@ -1,6 +1,7 @@
 //! A job: one call, one purchase, one change of a session, from its start to its end, with the table of its transitions.
 
 use super::options::CallOptions;
+use super::price::Price;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
@@ -28,6 +29,8 @@ pub enum State {
     Held,
     /// The service's time is being read, to know how old a restored key is.
     Asking,
+    /// The price is being read, before anything is bought.
+    Pricing,
     /// Over.
     Done,
 }
@@ -51,12 +54,15 @@ pub enum On {
     Doubt,
     /// The service's time is needed first.
     Ask,
+    /// The price is needed first.
+    Price,
     /// It is over.
     End,
 }
 
 /// Every move that a job can make. Nothing else changes a state.
 pub const TRANSITIONS: &[(State, On, State)] = &[
+    (State::Waiting, On::Price, State::Pricing),
     (State::Waiting, On::Save, State::Saving),
     (State::Waiting, On::Send, State::Sending),
     (State::Waiting, On::Refuse, State::Deleting),
@@ -66,6 +72,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Saving, On::Again, State::Waiting),
     (State::Saving, On::Refuse, State::Deleting),
     (State::Saving, On::Doubt, State::Held),
+    (State::Saving, On::End, State::Done),
     (State::Sending, On::Again, State::Waiting),
     (State::Sending, On::Refuse, State::Deleting),
     (State::Sending, On::Follow, State::Watching),
@@ -83,6 +90,10 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Held, On::Again, State::Waiting),
     (State::Held, On::Follow, State::Watching),
     (State::Held, On::End, State::Done),
+    (State::Pricing, On::Again, State::Waiting),
+    (State::Pricing, On::Refuse, State::Deleting),
+    (State::Pricing, On::Doubt, State::Held),
+    (State::Pricing, On::End, State::Done),
     (State::Asking, On::Again, State::Waiting),
     (State::Asking, On::Doubt, State::Held),
 ];
@@ -168,6 +179,7 @@ pub(super) struct Job {
     /// What a read is repeated for, and what it showed last.
     pub(super) until: Option<Until>,
     pub(super) looked: Option<Option<String>>,
+    pub(super) price: Price,
 }
 
 /// A send beyond the window.
@@ -246,6 +258,7 @@ impl Job {
             doubt_since: None,
             until: options.until.clone(),
             looked: None,
+            price: Price { cap: options.max_unit_price, expected: options.expected_charge_usd, ..Price::default() },
         }
     }
 
@@ -296,6 +309,7 @@ impl Job {
             ends: self.watch.ends.clone(),
             age_ms,
             doubt_since: self.doubt_since,
+            reserved: self.price.reserved,
         })
     }
 }

@@ -55,6 +55,7 @@ impl Client {
             call: None,
             session: None,
             done: None,
+            spent: None,
         }
     }
 }

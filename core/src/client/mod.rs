@@ -10,6 +10,7 @@ mod clock;
 mod drive;
 mod ending;
 mod entropy;
+mod guard;
 mod job;
 mod json;
 mod keep;
@@ -17,6 +18,7 @@ mod observe;
 mod options;
 mod outcome;
 mod pages;
+mod price;
 mod record;
 mod restore;
 mod send;
@@ -43,11 +45,12 @@ pub use until::Until;
 
 use self::clock::Clock;
 use self::entropy::Entropy;
+use self::guard::Guard;
 use self::job::{Job, State as JobState};
 use self::record::Account;
 use self::session::Tracked;
 use self::store::{JobId, Store};
-use crate::contract::Secret;
+use crate::contract::{Decimal, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
 use crate::wire::{BaseUrl, Facts};
 
@@ -68,6 +71,8 @@ pub struct Client {
     entropy: Entropy,
     clock: Clock,
     quota: Quota,
+    /// The caller's cap on what is bought in a day.
+    guard: Option<Guard>,
     /// Whether the account can buy, as far as is known.
     backend_ready: Option<bool>,
     /// Until when nothing is sent, monotonic: the service said that there is too much.
@@ -153,6 +158,9 @@ impl Client {
         if options.retry.attempts == 0 {
             return Err(refuse("attempts", "must be at least 1"));
         }
+        if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
+            return Err(refuse("daily_cap_usd", "must not be negative"));
+        }
         let entropy = Entropy::new(entropy);
         let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
@@ -170,6 +178,7 @@ impl Client {
             entropy,
             clock: Clock::default(),
             quota: Quota::new(),
+            guard: options.daily_cap_usd.map(Guard::new),
             backend_ready: options.backend_ready,
             hold_until: Millis::MIN,
             jobs: BTreeMap::new(),

@@ -90,7 +90,9 @@ impl Client {
             let read = self.readable(&record, same_account).and_then(|data| {
                 let followed =
                     data.session.as_ref().and_then(|session| self.sessions.get(&session.id)).is_some_and(|known| known.record.is_some());
-                let taken = followed || data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
+                let taken = self.guard.as_ref().is_some_and(|guard| guard.holds(&record.id))
+                    || followed
+                    || data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
                 if taken || !in_use.insert(record.id.0.clone()) { Err(BadRecord::InUse) } else { Ok(data) }
             });
             match read {
@@ -119,6 +121,12 @@ impl Client {
     /// Takes in one record.
     fn hold(&mut self, record: RecordId, data: Data) {
         let intent = data.intent.clone().zip(data.fingerprint.clone());
+        if let Some(spent) = data.spent {
+            if let Some(guard) = &mut self.guard {
+                guard.adopt(record, spent);
+            }
+            return;
+        }
         if let Some(session) = data.session {
             let tracked = Tracked {
                 record: Some(record.clone()),
@@ -167,6 +175,7 @@ impl Client {
         job.record = Some(record);
         job.age = Age::Saved { age: call.age_ms, unix };
         job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
+        job.price.reserved = call.reserved;
         job.watch.follow = if call.opens { Follow::UntilReady } else { Follow::Nothing };
         job.ledger = Ledger::restored(call.key, call.given, call.may_have_sold);
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
@@ -262,6 +271,9 @@ impl Client {
         let Some(job) = self.jobs.remove(&id) else { return false };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.take_if(|changing| *changing == id);
+        }
+        if settlement == Settlement::NotHappened {
+            self.release(job.price.reserved);
         }
         match (job.intent, settlement) {
             (Some(name), Settlement::Happened) => {

@@ -73,10 +73,13 @@ impl Client {
         if self.key_too_old(id, elapsed) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.is_safe() {
+        if self.jobs.get(&id).is_some_and(Job::is_safe) {
             return self.send(id);
         }
+        if self.price_due(id) || self.guard_due(id) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.age == Age::Fresh {
             job.age = Age::Since(elapsed);
         }
@@ -117,6 +120,7 @@ impl Client {
         let hold = self.hold_until;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
+            State::Saving if job.price.reserving => self.reserved(id, kept),
             State::Saving if job.cancelled => self.stop_cancelled(id),
             State::Saving if !kept => {
                 let effect = if job.ledger.is_open() { Effect::Unknown } else { Effect::None };

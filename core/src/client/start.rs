@@ -122,9 +122,11 @@ impl Client {
         if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
             return self.reject(error, options.intent);
         }
-        let command = self.command(endpoint);
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
+        if let Err(error) = self.check_cost(&job) {
+            return self.reject(error, job.intent);
+        }
         job.watch.follow = follow;
         job.fingerprint = fingerprint;
         if endpoint.safety == Safety::Keyed {
@@ -133,6 +135,7 @@ impl Client {
             job.ledger = Ledger::new(Some(key), given);
             job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
         }
+        let command = self.command(endpoint);
         self.join(&mut job, command);
         if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
             self.sessions.entry(session.clone()).or_default().changing = Some(id);

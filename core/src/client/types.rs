@@ -282,6 +282,11 @@ pub enum Happening {
         /// What it means for waiting.
         phase: Phase,
     },
+    /// The price of what is to be bought was read from the authenticated list.
+    Priced {
+        /// USD for one unit.
+        unit_price: String,
+    },
     /// What a read is repeated for was looked at, and is not as it was.
     Watched {
         /// What is there now, where it is a word or a number.

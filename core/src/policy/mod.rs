@@ -14,6 +14,7 @@ pub use error::{Effect, Error, Kind, Report};
 pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
+pub(crate) use quote::times;
 pub use quote::{Quote, quote};
 pub use retry::RetryPolicy;
 pub(crate) use retry::{Quota, conflict_delay, jittered};

@@ -2,6 +2,8 @@
 //!
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
+pub mod kotlin;
 pub mod model;
 pub mod python;
+pub mod swift;
 pub mod typescript;

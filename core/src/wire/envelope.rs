@@ -97,6 +97,9 @@ pub struct Facts {
     /// `next_cursor` of a list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_cursor: Option<String>,
+    /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub settled: bool,
 }
 
 impl Facts {
@@ -126,6 +129,7 @@ impl Facts {
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
             request_id: request_id.map(str::to_owned),
             next_cursor: found.next_cursor.and_then(word),
+            settled: false,
         }
     }
 }

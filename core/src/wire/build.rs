@@ -15,6 +15,9 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// The largest whole number that a double holds exactly.
 const MAX_INTEGER: i64 = (1 << 53) - 1;
 
+/// More than any request of the contract needs; a record of it must stay small enough to be read back.
+const MAX_PARAMS: usize = 64 << 10;
+
 /// A request whose parameters are checked: the part that is the same in every send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Built {
@@ -45,6 +48,9 @@ impl Refusal {
 
 /// Checks parameters, a JSON object, and lays them out as the table says.
 pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal> {
+    if params.len() > MAX_PARAMS {
+        return Err(Refusal::new("parameters", "must be at most 64 KiB of JSON"));
+    }
     let given = members(params).map_err(|_| Refusal::new("parameters", "must be a JSON object without repeated members"))?;
     no_strangers(endpoint.request, &given, "")?;
     let mut built = Built { target: endpoint.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };

@@ -14,6 +14,6 @@ pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub use retry::RetryPolicy;
-pub(crate) use retry::{Quota, conflict_delay, jittered};
+pub(crate) use retry::{Quota, clamped, conflict_delay, jittered};
 pub use rules::Rule;
 pub(crate) use rules::Rules;

@@ -28,7 +28,7 @@ impl Client {
         let Some(balance) = endpoint("get_balance") else { return };
         let built = Built { target: balance.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };
         let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
-        self.asked += 1;
+        self.asked = self.asked.saturating_add(1);
         self.notify(id, Happening::AskingTime);
         let step = self.step_id();
         self.asking = Some(step);

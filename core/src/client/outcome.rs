@@ -119,7 +119,7 @@ impl Client {
                 tally.counted = tally.counted.saturating_sub(1);
                 let since = *tally.conflict_since.get_or_insert(now);
                 let delay = conflict_delay(tally.conflicts).max(asks_to_wait);
-                tally.conflicts += 1;
+                tally.conflicts = tally.conflicts.saturating_add(1);
                 tally.conflict_wait = tally.conflict_wait.saturating_add(delay);
                 (now.saturating_add(delay) <= since.saturating_add(policy.conflict_ms)).then_some(delay)
             }
@@ -139,7 +139,7 @@ impl Client {
                 if over {
                     tally.grace = Grace::Granted;
                 }
-                tally.taken += taken;
+                tally.taken = tally.taken.saturating_add(taken);
                 Some(delay)
             }
         }

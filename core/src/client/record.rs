@@ -96,6 +96,9 @@ pub(super) struct SavedSession {
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    /// Further statuses that end it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ends: Vec<String>,
 }
 
 /// What an accepted intent is remembered by.
@@ -103,6 +106,9 @@ pub(super) struct SavedSession {
 pub(super) struct Done {
     pub(super) operation: String,
     pub(super) facts: Facts,
+    /// Whether it opened a session, which is waited for when the intent is started again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) opened: bool,
     pub(super) at: Millis,
 }
 

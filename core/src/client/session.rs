@@ -1,5 +1,7 @@
 //! The life of a session after its purchase: polled until it is usable, changed, read again, ended.
 
+use std::collections::BTreeSet;
+
 use super::job::{Follow, On};
 use super::store::JobId;
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
@@ -24,8 +26,10 @@ pub(super) struct Tracked {
     pub(super) seen: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
-    /// The job that changes it.
-    pub(super) changing: Option<JobId>,
+    /// Further statuses that end it.
+    pub(super) ends: Vec<String>,
+    /// The jobs that change it: one, unless more of them came out of records.
+    pub(super) changing: BTreeSet<JobId>,
     /// The intent it was bought under, and what tells its request from another.
     pub(super) intent: Option<(String, String)>,
     pub(super) observed: super::observe::Observed,

@@ -115,7 +115,11 @@ impl Client {
         while let Some((at, name)) = self.accepted_at.first().filter(|(at, _)| *at < limit).cloned() {
             self.accepted_at.pop_first();
             let record = match self.intents.get(&name) {
-                Some(Intent::Accepted(accepted)) if accepted.at == at => accepted.record.clone(),
+                Some(Intent::Accepted(accepted)) if accepted.at == at => {
+                    let session = accepted.facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id));
+                    session.map(|tracked| tracked.intent.take_if(|(known, _)| *known == name));
+                    accepted.record.clone()
+                }
                 // The name belongs to a later purchase by now.
                 _ => continue,
             };

@@ -219,7 +219,7 @@ impl Client {
         match job.state {
             JobState::Waiting => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
-            JobState::Asking => self.stay_in_doubt(id, None),
+            JobState::Asking => self.stay_in_doubt(id, None, None),
             _ => {}
         }
         out

@@ -183,15 +183,15 @@ pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -
 /// Puts what the service said into an error. The key is none of it, even if the service repeats it.
 pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
     error.status = Some(answer.status);
-    error.request_id.clone_from(&answer.request_id);
+    error.request_id = answer.request_id.as_deref().and_then(|id| without(key, id));
     match &answer.verdict {
         Verdict::Failure(failure) => {
-            error.code = Some(failure.code.clone());
+            error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
             error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
         }
         Verdict::NoEnvelope { content_type, text } => {
-            error.content_type.clone_from(content_type);
+            error.content_type = content_type.as_deref().and_then(|text| without(key, text));
             // The beginning of some JSON may be that of an answer with credentials.
             error.text = without(key, text).filter(|text| !text.trim_start().starts_with(['{', '[', '"']));
         }

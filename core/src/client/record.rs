@@ -159,8 +159,12 @@ impl Data {
         {
             return Err(BadRecord::Damaged("its call is none of this library's"));
         }
-        if data.session.as_ref().is_some_and(|session| matches!(session.id.as_str(), "" | "." | "..")) {
+        let sessions = [data.session.as_ref().map(|session| &session.id), data.call.as_ref().and_then(|call| call.session_id.as_ref())];
+        if sessions.into_iter().flatten().any(|id| matches!(id.as_str(), "" | "." | "..")) {
             return Err(BadRecord::Damaged("its session has no id"));
+        }
+        if data.intent.is_some() != data.fingerprint.is_some() || (data.done.is_some() && data.intent.is_none()) {
+            return Err(BadRecord::Damaged("its intent has no request"));
         }
         Ok(data)
     }

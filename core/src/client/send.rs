@@ -59,15 +59,20 @@ impl Client {
         let (hold, unix, rules) = (self.hold_until, self.clock.unix(), self.rules);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if hold > now {
-            let wait = hold.saturating_sub(now);
-            if job.tally.started.is_some() || wait <= job.policy.window_ms {
+            let (wait, retry_at) = (hold.saturating_sub(now), unix.saturating_add(hold.saturating_sub(now)));
+            let end = job.tally.started.unwrap_or(now).saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+            let granted = job.tally.grace == Grace::Granted && wait <= job.policy.window_ms;
+            if hold <= end || granted {
                 return self.set_timer(id, hold);
             }
             // Longer than the call may take: that is said now, not after an hour.
+            if let Some((judgement, error)) = job.last.clone() {
+                return self.conclude(id, judgement, Error::from(Report { retry_at: Some(retry_at), ..error.into_report() }));
+            }
             let open = job.ledger.is_open() && !job.is_safe();
             let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (Kind::Unavailable, Effect::None) };
             let mut error = job.error(kind, effect, "must wait longer than it may take, since the service asked for it", Advice::Wait);
-            error.retry_at = Some(unix.saturating_add(wait));
+            error.retry_at = Some(retry_at);
             return if open { self.doubt(id, error) } else { self.refuse(id, error) };
         }
         if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
@@ -135,7 +140,7 @@ impl Client {
             }
             State::Saving if hold > now => {
                 job.go(On::Again);
-                self.set_timer(id, hold);
+                self.set_timer(id, now);
             }
             State::Saving => {
                 if self.rules.holds(Rule::AgeAfterSave) && self.key_too_old(id, elapsed) {

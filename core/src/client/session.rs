@@ -184,6 +184,8 @@ impl Client {
     pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        // It says nothing of the first one: only a read can, so if that fails, it is as open as before.
+        job.ledger.unanswered = true;
         if job.cancelled {
             return self.doubt_cancelled(id);
         }
@@ -195,6 +197,8 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;
         job.watch.since = Some(now);
+        job.watch.interval = FIRST_INTERVAL;
+        job.watch.failures = 0;
         job.go(On::Follow);
         self.set_timer(id, now);
     }

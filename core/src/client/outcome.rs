@@ -83,7 +83,8 @@ impl Client {
             judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
         }
-        if job.endpoint.name == "terminate_session" && open_before && error.code.as_deref() == Some("SESSION_NOT_FOUND") {
+        let perhaps_gone = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+        if job.endpoint.name == "terminate_session" && open_before && perhaps_gone {
             return self.perhaps_gone(id, error);
         }
         if job.cause.is_none() {

@@ -180,7 +180,7 @@ impl Client {
         matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
     }
 
-    /// A second DELETE found no session: the first one did it, if the session was ever there.
+    /// A second DELETE found no session, or one that is over: the first one did it, if the session was ever there.
     pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -190,7 +190,8 @@ impl Client {
             return self.doubt_cancelled(id);
         }
         let session = job.session.clone().unwrap_or_default();
-        if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
+        let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+        if missing && self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
             let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
             return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }

@@ -174,7 +174,7 @@ impl Client {
             // Whatever it was that ended it: nothing is left to terminate.
             (Follow::UntilGone, Phase::Ended) => self.gone(id, answered),
             (Follow::UntilGone, _) => {
-                let what = "was answered with no such session, but the session is still there";
+                let what = "may have been done, but the session is still there";
                 let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
                 self.doubt(id, error);
             }

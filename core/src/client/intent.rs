@@ -128,6 +128,13 @@ impl Client {
         }
     }
 
+    /// Frees the name of an accepted intent.
+    pub(super) fn forget_intent(&mut self, name: String) {
+        if let Some(Intent::Accepted(accepted)) = self.intents.remove(&name) {
+            self.accepted_at.remove(&(accepted.at, name));
+        }
+    }
+
     /// What a start that joins a job wants of it.
     fn join_with(&mut self, id: JobId, options: &CallOptions) {
         let Some(job) = self.jobs.get_mut(&id) else { return };

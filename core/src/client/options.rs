@@ -36,7 +36,8 @@ pub struct ClientOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallOptions {
-    /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes.
+    /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. A start that
+    /// resumes it does so with its own options. 1 to 256 bytes.
     pub intent: Option<String>,
     /// A key of the caller's own. It counts as sent before and is never replaced.
     pub idempotency_key: Option<String>,

@@ -132,7 +132,7 @@ impl Client {
                 let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
                 let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
-                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused;
+                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused && delay <= policy.window_ms;
                 if tally.counted >= policy.attempts || (over && !grace) {
                     return None;
                 }

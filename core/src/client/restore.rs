@@ -248,10 +248,10 @@ impl Client {
                 let name = self.sessions.remove(&id).and_then(|tracked| tracked.intent).map(|(name, _)| name);
                 // The name may belong to a later purchase by now.
                 if let Some(name) = name.filter(|name| self.accepted_as(name, &id)) {
-                    self.intents.remove(&name);
+                    self.forget_intent(name);
                 }
             }
-            Some(Owner::Intent(name)) => _ = self.intents.remove(&name),
+            Some(Owner::Intent(name)) => self.forget_intent(name),
             _ => return false,
         }
         self.delete(record);

@@ -1,5 +1,7 @@
 //! The life of a session after its purchase: polled until it is usable, changed, read again, ended.
 
+use std::collections::BTreeSet;
+
 use super::job::{Follow, On};
 use super::store::JobId;
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
@@ -24,8 +26,10 @@ pub(super) struct Tracked {
     pub(super) seen: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
-    /// The job that changes it.
-    pub(super) changing: Option<JobId>,
+    /// Further statuses that end it.
+    pub(super) ends: Vec<String>,
+    /// The jobs that change it: one, unless more of them came out of records.
+    pub(super) changing: BTreeSet<JobId>,
     /// The intent it was bought under, and what tells its request from another.
     pub(super) intent: Option<(String, String)>,
     pub(super) observed: super::observe::Observed,
@@ -179,21 +183,26 @@ impl Client {
         matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
     }
 
-    /// A second DELETE found no session: the first one did it, if the session was ever there.
+    /// A second DELETE found no session, or one that is over: the first one did it, if the session was ever there.
     pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        // It says nothing of the first one: only a read can, so if that fails, it is as open as before.
+        job.ledger.unanswered = true;
         if job.cancelled {
             return self.doubt_cancelled(id);
         }
         let session = job.session.clone().unwrap_or_default();
-        if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
+        let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+        if missing && self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
             let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
             return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;
         job.watch.since = Some(now);
+        job.watch.interval = FIRST_INTERVAL;
+        job.watch.failures = 0;
         job.go(On::Follow);
         self.set_timer(id, now);
     }

@@ -57,7 +57,8 @@ fn cross(host: &str, library: &str, folder: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let options = GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
+    let options =
+        GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
     match generate(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

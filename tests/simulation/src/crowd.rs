@@ -111,13 +111,14 @@ impl Crowd {
     fn start(&mut self) {
         let sessions = self.world.service.sessions(self.world.now.unix);
         let any = if sessions.is_empty() { None } else { Some(sessions[self.below(sessions.len() as u64) as usize].session_id.clone()) };
-        let command = match (self.below(6), any) {
+        let command = match (self.below(7), any) {
             (0..=2, _) | (_, None) => {
                 let name = format!("job-{}", self.below(6));
                 self.names.entry(name.clone()).or_default();
                 self.client.start_json("open_session", BUY, CallOptions::intent(name))
             }
             (3, Some(id)) => self.client.start_json("rotate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
+            (5, Some(id)) => self.client.start_json("terminate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
             (4, Some(id)) => self.client.start_json("get_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
             (_, Some(id)) => self.client.start_json("wait_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
         };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
-use super::record::{BadRecord, Data, SavedCall};
+use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
 use super::store::Owner;
 use super::types::{CommandId, Millis, Record, RecordId};
@@ -76,11 +76,18 @@ impl Client {
 
     /// Whether a record, or what it is about, is alive in this client already.
     fn is_in_use(&self, record: &RecordId, data: &Data) -> bool {
+        let is_free = data.intent.as_ref().map(|name| self.yields(name, Millis::MAX));
         let taken = match &data.session {
-            Some(session) => self.sessions.get(&session.id).is_some_and(|known| known.record.is_some()),
-            None => data.intent.as_ref().is_some_and(|name| !self.yields(name, Millis::MAX)),
+            // Another intent may have brought the same session; one that has none is of no use.
+            Some(session) => self.follows(&session.id) && is_free != Some(true),
+            None => is_free == Some(false),
         };
         taken || self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
+    }
+
+    /// Whether a session has a record already.
+    fn follows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.record.is_some())
     }
 
     /// Whether an intent's name is free for what was done at that time: an old session has it only for as long as nothing
@@ -103,24 +110,7 @@ impl Client {
             return;
         }
         if let Some(session) = data.session {
-            let tracked = Tracked {
-                record: Some(record.clone()),
-                session_type: session.session_type.clone(),
-                status: session.status.clone(),
-                credentials: session.credentials,
-                ends: session.ends,
-                intent: intent.clone(),
-                changing: self.sessions.get_mut(&session.id).map(|known| std::mem::take(&mut known.changing)).unwrap_or_default(),
-                ..Tracked::default()
-            };
-            self.store.own(&record, Owner::Session(session.id.clone()));
-            self.sessions.insert(session.id.clone(), tracked);
-            if let Some((name, fingerprint)) = intent.filter(|(name, _)| self.yields(name, data.unix)) {
-                let facts = self.known(&session.id).0;
-                let accepted =
-                    Accepted { fingerprint, operation: "create_session", facts, raw: None, record: None, opened: true, at: data.unix };
-                self.accept(name, accepted);
-            }
+            self.hold_session(record, session, intent, data.unix);
         } else if let Some(call) = data.call {
             self.hold_call(record, call, intent, data.unix);
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
@@ -130,6 +120,32 @@ impl Client {
                 Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: done.opened, at: done.at };
             self.accept(name, accepted);
         }
+    }
+
+    /// Holds a session. It has one record: a further one, of another intent, only remembers that intent.
+    fn hold_session(&mut self, record: RecordId, session: SavedSession, intent: Option<(String, String)>, at: Millis) {
+        let named = intent.clone().filter(|(name, _)| self.yields(name, at));
+        let id = session.id;
+        let further = self.follows(&id).then(|| record.clone());
+        if further.is_none() {
+            self.store.own(&record, Owner::Session(id.clone()));
+            let tracked = Tracked {
+                record: Some(record),
+                session_type: session.session_type,
+                status: session.status,
+                credentials: session.credentials,
+                ends: session.ends,
+                intent,
+                ..self.sessions.remove(&id).unwrap_or_default()
+            };
+            self.sessions.insert(id.clone(), tracked);
+        }
+        let Some((name, fingerprint)) = named else { return };
+        if let Some(record) = &further {
+            self.store.own(record, Owner::Intent(name.clone()));
+        }
+        let (facts, operation) = (self.known(&id).0, CreateSession::ENDPOINT.name);
+        self.accept(name, Accepted { fingerprint, operation, facts, raw: None, record: further, opened: true, at });
     }
 
     /// Holds a call that may have been sent.

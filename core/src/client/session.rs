@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::job::{Follow, On};
-use super::store::JobId;
+use super::store::{JobId, Owner};
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
 use super::{Client, Intent};
 use crate::contract::Json;
@@ -209,25 +209,38 @@ impl Client {
 
     /// The session is terminated: it is followed no more.
     pub(super) fn gone(&mut self, id: JobId, answered: Answered) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.remove(session)) else {
-            return self.finish(id, Ok(answered));
-        };
-        let Some(record) = tracked.record else { return self.finish(id, Ok(answered)) };
-        // The name may belong to a later purchase by now.
-        let session = job.session.clone();
-        let intent = tracked.intent.as_ref().and_then(|(name, _)| self.intents.get_mut(name).map(|intent| (name, intent)));
-        match intent {
-            Some((name, Intent::Accepted(accepted))) if accepted.facts.session_id == session => {
-                // The purchase is remembered, the session is not.
+        let session = self.jobs.get(&id).and_then(|job| job.session.clone());
+        let tracked = session.as_ref().and_then(|session| self.sessions.remove(session));
+        if let Some((tracked, record)) = tracked.and_then(|mut tracked| tracked.record.take().map(|record| (tracked, record))) {
+            self.keep_for_intent(id, session, tracked, record);
+        }
+        self.finish(id, Ok(answered));
+    }
+
+    /// The record of a session that is no more: the purchase is remembered under its intent, the session is not.
+    fn keep_for_intent(&mut self, id: JobId, session: Option<String>, tracked: Tracked, record: RecordId) {
+        let name = tracked.intent.map(|(name, _)| name).unwrap_or_default();
+        match self.intents.get_mut(&name) {
+            Some(Intent::Accepted(accepted)) if accepted.facts.session_id == session => {
                 accepted.facts.status = Some("terminated".to_owned());
                 accepted.opened = false;
                 accepted.record = Some(record);
-                let (name, accepted) = (name.clone(), accepted.clone());
-                self.save_accepted(&name, &accepted);
+                let accepted = accepted.clone();
+                return self.save_accepted(&name, &accepted);
             }
-            _ => job.also_delete = Some(record),
+            // Whoever opened it still waits for it, and remembers it in the end.
+            Some(Intent::Active(other)) => {
+                if let Some(job) = self.jobs.get_mut(other).filter(|job| job.session == session && job.record.is_none()) {
+                    self.store.own(&record, Owner::Job(job.id));
+                    job.record = Some(record);
+                    return;
+                }
+            }
+            // The name may belong to a later purchase by now.
+            _ => {}
         }
-        self.finish(id, Ok(answered));
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.also_delete = Some(record);
+        }
     }
 }

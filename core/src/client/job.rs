@@ -78,6 +78,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Sending, On::Follow, State::Watching),
     (State::Sending, On::Doubt, State::Held),
     (State::Sending, On::End, State::Done),
+    (State::Deleting, On::Again, State::Waiting),
     (State::Deleting, On::Doubt, State::Held),
     (State::Deleting, On::End, State::Done),
     (State::Watching, On::Read, State::Reading),
@@ -221,7 +222,7 @@ impl Job {
             endpoint,
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
-            headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect(),
+            headers: headers(options),
             policy: match endpoint.safety {
                 Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
                 _ => policy,
@@ -312,6 +313,10 @@ impl Job {
             reserved: self.price.reserved,
         })
     }
+}
+
+pub(super) fn headers(options: &CallOptions) -> Vec<(String, String)> {
+    options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect()
 }
 
 #[cfg(test)]

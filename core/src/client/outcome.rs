@@ -88,7 +88,8 @@ impl Client {
             judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
         }
-        if job.endpoint.name == "terminate_session" && open_before && error.code.as_deref() == Some("SESSION_NOT_FOUND") {
+        let perhaps_gone = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+        if job.endpoint.name == "terminate_session" && open_before && perhaps_gone {
             return self.perhaps_gone(id, error);
         }
         if job.cause.is_none() {
@@ -124,7 +125,7 @@ impl Client {
                 tally.counted = tally.counted.saturating_sub(1);
                 let since = *tally.conflict_since.get_or_insert(now);
                 let delay = conflict_delay(tally.conflicts).max(asks_to_wait);
-                tally.conflicts += 1;
+                tally.conflicts = tally.conflicts.saturating_add(1);
                 tally.conflict_wait = tally.conflict_wait.saturating_add(delay);
                 (now.saturating_add(delay) <= since.saturating_add(policy.conflict_ms)).then_some(delay)
             }
@@ -136,7 +137,7 @@ impl Client {
                 let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
                 let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
-                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused;
+                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused && delay <= policy.window_ms;
                 if tally.counted >= policy.attempts || (over && !grace) {
                     return None;
                 }
@@ -144,7 +145,7 @@ impl Client {
                 if over {
                     tally.grace = Grace::Granted;
                 }
-                tally.taken += taken;
+                tally.taken = tally.taken.saturating_add(taken);
                 Some(delay)
             }
         }
@@ -192,15 +193,15 @@ pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -
 /// Puts what the service said into an error. The key is none of it, even if the service repeats it.
 pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
     error.status = Some(answer.status);
-    error.request_id.clone_from(&answer.request_id);
+    error.request_id = answer.request_id.as_deref().and_then(|id| without(key, id));
     match &answer.verdict {
         Verdict::Failure(failure) => {
-            error.code = Some(failure.code.clone());
+            error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
             error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
         }
         Verdict::NoEnvelope { content_type, text } => {
-            error.content_type.clone_from(content_type);
+            error.content_type = content_type.as_deref().and_then(|text| without(key, text));
             // The beginning of some JSON may be that of an answer with credentials.
             error.text = without(key, text).filter(|text| !text.trim_start().starts_with(['{', '[', '"']));
         }

@@ -113,6 +113,9 @@ pub(super) struct SavedSession {
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    /// Further statuses that end it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ends: Vec<String>,
 }
 
 /// What an accepted intent is remembered by.
@@ -120,6 +123,9 @@ pub(super) struct SavedSession {
 pub(super) struct Done {
     pub(super) operation: String,
     pub(super) facts: Facts,
+    /// Whether it opened a session, which is waited for when the intent is started again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) opened: bool,
     pub(super) at: Millis,
 }
 
@@ -170,8 +176,12 @@ impl Data {
         {
             return Err(BadRecord::Damaged("its call is none of this library's"));
         }
-        if data.session.as_ref().is_some_and(|session| matches!(session.id.as_str(), "" | "." | "..")) {
+        let sessions = [data.session.as_ref().map(|session| &session.id), data.call.as_ref().and_then(|call| call.session_id.as_ref())];
+        if sessions.into_iter().flatten().any(|id| matches!(id.as_str(), "" | "." | "..")) {
             return Err(BadRecord::Damaged("its session has no id"));
+        }
+        if data.intent.is_some() != data.fingerprint.is_some() || (data.done.is_some() && data.intent.is_none()) {
+            return Err(BadRecord::Damaged("its intent has no request"));
         }
         Ok(data)
     }

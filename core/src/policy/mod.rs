@@ -17,6 +17,6 @@ pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub(crate) use quote::times;
 pub use quote::{Quote, quote};
 pub use retry::RetryPolicy;
-pub(crate) use retry::{Quota, conflict_delay, jittered};
+pub(crate) use retry::{Quota, clamped, conflict_delay, jittered};
 pub use rules::Rule;
 pub(crate) use rules::Rules;

@@ -103,6 +103,9 @@ pub struct Facts {
     /// `next_cursor` of a list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_cursor: Option<String>,
+    /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub settled: bool,
 }
 
 impl Facts {
@@ -138,6 +141,7 @@ impl Facts {
             request_id: request_id.map(str::to_owned),
             backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
             next_cursor: found.next_cursor.and_then(word),
+            settled: false,
         }
     }
 }

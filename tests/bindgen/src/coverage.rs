@@ -77,7 +77,8 @@ impl Witnesses {
             let given = self.case(|case| params(case, endpoint).any(|params| params.get(field.name).is_some()));
             push(format!("request.{}", field.name), given);
             if field.required || !field.rules.is_empty() {
-                let refused = self.case(|case| steps(case).any(|step| refuses(step, field.name)) && params(case, endpoint).next().is_some());
+                let refused =
+                    self.case(|case| steps(case).any(|step| refuses(step, field.name)) && params(case, endpoint).next().is_some());
                 push(format!("request.{} is checked", field.name), refused);
             }
             if let Shape::Word(words) = field.shape {
@@ -267,6 +268,9 @@ mod tests {
 
     #[test]
     fn names_of_tests_are_found_in_every_language() {
-        assert_eq!(test_names("    fn a_b() {\n  test(\"c d\", async () => {\n  fun `e f`() {\ndef test_g():\n    func h() {"), ["a_b", "c d", "e f", "test_g", "h"]);
+        assert_eq!(
+            test_names("    fn a_b() {\n  test(\"c d\", async () => {\n  fun `e f`() {\ndef test_g():\n    func h() {"),
+            ["a_b", "c d", "e f", "test_g", "h"]
+        );
     }
 }

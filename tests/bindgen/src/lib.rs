@@ -2,6 +2,7 @@
 //!
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
+pub mod coverage;
 pub mod kotlin;
 pub mod model;
 pub mod python;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{kotlin, python, swift, typescript};
+use hopline_bindgen::{coverage, kotlin, python, swift, typescript};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         ["python", folder] => (python::files(), folder),
         ["swift", folder] => (swift::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
+        ["coverage", root] => return cover(root),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
         #[cfg(feature = "uniffi")]
@@ -30,6 +31,22 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Says which case or test shows each row of the contract, and fails where none does.
+fn cover(root: &str) -> ExitCode {
+    match coverage::Witnesses::read(Path::new(root)) {
+        Ok(witnesses) => {
+            let rows = witnesses.rows();
+            let (told, gaps) = coverage::report(&rows);
+            println!("{told}\n{} rows, {gaps} gaps", rows.len());
+            if gaps == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("hopline-bindgen: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Makes of the compiled binding what JavaScript loads.

@@ -22,6 +22,7 @@ cargo xtask test [HOST…]                every check and test; of all hosts, or
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
+cargo xtask coverage                    which case or test shows each row of the contract; a row that nothing shows is a failure
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes(),
+        "coverage" => coverage(),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
         "help" | "--help" | "-h" => {
@@ -92,6 +94,11 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
     };
     println!("{}", made.display());
     Ok(ExitCode::SUCCESS)
+}
+
+fn coverage() -> Result<ExitCode, Fail> {
+    let mut command = cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", "coverage"]);
+    Ok(if command.arg(cargo::root()).status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn sizes() -> Result<ExitCode, Fail> {

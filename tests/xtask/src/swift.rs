@@ -109,7 +109,8 @@ fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
     let told = swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&told.stdout);
     print!("{text}");
-    let count = |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
+    let count =
+        |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
     let ended = |word: &str| text.lines().filter(|line| line.contains("Test \"") && line.contains(word)).count() as u32;
     let (passed, failed, ignored) = (ended("\" passed after"), ended("\" failed after"), count("➜"));
     match told.status.success() {
@@ -170,9 +171,9 @@ impl Toolchain {
 /// Finds Swift, or makes a Debian that has it.
 fn toolchain() -> Result<Toolchain, Fail> {
     let told = Command::new("swift").arg("--version").stderr(Stdio::null()).output().ok();
-    let version = told.and_then(|told| String::from_utf8(told.stdout).ok()).and_then(|told| {
-        told.split("Swift version ").nth(1)?.split('.').next()?.parse::<u32>().ok()
-    });
+    let version = told
+        .and_then(|told| String::from_utf8(told.stdout).ok())
+        .and_then(|told| told.split("Swift version ").nth(1)?.split('.').next()?.parse::<u32>().ok());
     match version {
         Some(OLDEST..) => return Ok(Toolchain::Here),
         Some(old) => return Ok(Toolchain::None(format!("Swift {old} is too old; Swift {OLDEST} or later is needed"))),
@@ -184,7 +185,8 @@ fn toolchain() -> Result<Toolchain, Fail> {
         let why = "Swift is not installed, and to make a Debian that has it takes Debian itself and the right to mount";
         return Ok(Toolchain::None(format!("{why}; put Swift {OLDEST} or later on the PATH")));
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let cache =
+        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
     let cache = cache.ok_or("there is no place for a toolchain; set HOME or XDG_CACHE_HOME")?.join("hopline");
     let debian = cache.join(format!("swift-{RELEASE}"));
     if !debian.exists() {

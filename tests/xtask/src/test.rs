@@ -11,8 +11,14 @@ use crate::{Fail, browser, examples, kotlin, node, python, swift, wasm};
 type Checks = fn(&mut Report);
 
 /// The languages that Hopline is tested in.
-const HOSTS: &[(&str, Checks)] =
-    &[("rust", rust), ("python", python::test), ("node", node::test), ("browser", browser::test), ("kotlin", kotlin::test), ("swift", swift::test)];
+const HOSTS: &[(&str, Checks)] = &[
+    ("rust", rust),
+    ("python", python::test),
+    ("node", node::test),
+    ("browser", browser::test),
+    ("kotlin", kotlin::test),
+    ("swift", swift::test),
+];
 
 /// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
 const NOT_IN_CORE: &[&str] = &[

@@ -176,10 +176,14 @@ fn stale(source: &Path, made: &Path) -> bool {
     }
 }
 
+/// Copies a folder, but not what somebody installed in it.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Fail> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
+        if entry.file_name() == "node_modules" {
+            continue;
+        }
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
             copy(&from, &to)?;

@@ -10,8 +10,8 @@ import Foundation
 /// made of libcurl, every request therefore has a connection of its own. Apple's does so with idempotent requests alone (GET,
 /// PUT, DELETE), of which a repeat changes nothing here.
 ///
-/// Of a body that states its length and is too long nothing is read. Of one that does not, `maxBody` bytes are kept and the
-/// connection is closed; outside Apple's systems `URLSession` reads on until it comes to that.
+/// Of a body that is too long, `maxBody` bytes are kept and the connection is closed. Outside Apple's systems `URLSession` reads
+/// ahead of those who listen to it, on fast links by many megabytes, until it comes to that.
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let exchanges = Exchanges()
@@ -93,13 +93,8 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        let isTooLong = lock.withLock {
-            under[dataTask.taskIdentifier]?.response = response as? HTTPURLResponse
-            let isTooLong = response.expectedContentLength > Int64(under[dataTask.taskIdentifier]?.limit ?? 0)
-            if isTooLong { under[dataTask.taskIdentifier]?.truncated = true }
-            return isTooLong
-        }
-        completionHandler(isTooLong ? .cancel : .allow)
+        lock.withLock { under[dataTask.taskIdentifier]?.response = response as? HTTPURLResponse }
+        completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

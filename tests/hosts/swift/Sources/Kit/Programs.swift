@@ -11,7 +11,7 @@ public func program(_ name: String) -> String {
 public func curl(_ url: String, through proxy: String) throws -> (status: Int, text: String) {
     let scheme = proxy.replacingOccurrences(of: "socks5://", with: "socks5h://")
     // The password goes through curl's own standard input, where no list of processes shows it.
-    let child = try Child("/usr/bin/curl", ["--silent", "--show-error", "--max-time", "10", "--write-out", "\n%{http_code}", "--config", "-", url])
+    let child = try Child("/usr/bin/curl", ["--silent", "--max-time", "10", "--write-out", "\n%{http_code}", "--config", "-", url])
     child.write("proxy = \"\(scheme)\"\n")
     child.finish()
     let text = child.text()

@@ -101,7 +101,7 @@ struct CancelTests {
         // A server that answers nothing stands for a request that was lost on its way.
         let lost = try Wire()
         let transport = Redirected(to: hasEffect ? nil : lost.url, from: sandbox.ready.agent_url)
-        if hasEffect { try await sandbox.fault("create_session", ["kind": "delay", "ms": 1500]) }
+        if hasEffect { try await sandbox.fault("create_session", ["kind": "delay", "ms": 60_000]) }
         let agent = try sandbox.client(store: folder.store, transport: transport)
         let began = ContinuousClock.now
         let error = try await cancelled(agent) {
@@ -112,14 +112,14 @@ struct CancelTests {
         #expect(try folder.records.count == 1)
         #expect(try await agent.saved().map(\.holds) == [.inDoubt])
         await agent.close()
-        if hasEffect { try await Task.sleep(for: .milliseconds(1500)) }
+        try await sandbox.control("clock", ["advance_ms": 60_000])
         try await resumed(sandbox, folder)
     }
 
     @Test("while the session is waited for, and while its credentials are read: it was bought, and its id is known", arguments: ["poll", "credentials"])
     func whilePolling(_ phase: String) async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", phase == "poll" ? "60000" : "0"), Folder())
-        if phase == "credentials" { try await sandbox.fault("get_session", ["kind": "delay", "ms": 1500]) }
+        if phase == "credentials" { try await sandbox.fault("get_session", ["kind": "delay", "ms": 60_000]) }
         let agent = try sandbox.client(store: folder.store)
         let error = try await cancelled(agent) {
             try await until("it is bought") { try await sandbox.charges() == 1 }
@@ -128,7 +128,7 @@ struct CancelTests {
         #expect(error.kind == .cancelled && error.effect == .done || error.sessionId != nil, "\(error.debugDescription)")
         #expect(try await agent.saved().map(\.holds) == [.session])
         await agent.close()
-        if phase == "poll" { try await sandbox.control("clock", ["advance_ms": 60_000]) }
+        try await sandbox.control("clock", ["advance_ms": 60_000])
         try await resumed(sandbox, folder)
     }
 

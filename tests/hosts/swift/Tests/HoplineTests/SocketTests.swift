@@ -102,18 +102,17 @@ struct SocketTests {
     @Test("a body is read up to its limit, and one that breaks off or stops keeps its status")
     func bodies() async throws {
         for length in ["content-length: 1000000000\r\n", ""] {
-            let (sent, broken) = (Counter(), Counter())
+            let broken = Counter()
             let huge = try Wire(asked: { connection, _ in
                 connection.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\(length)\r\n{\"success\":true,\"data\":\"")
                 let more = String(repeating: "x", count: 65536)
-                while connection.write(more) { sent.add(more.utf8.count) }
+                while connection.write(more) {}
                 broken.add(1)
             })
             let first = try await failure { try await client(huge.url, maxBody: 100_000).buy() }
             #expect(first.kind == .inDoubt && first.status == 200, "\(first.debugDescription)")
             // The server sends without end, so only the client can have ended it.
             try await until("the connection is closed") { broken.total == 1 }
-            #expect(length.isEmpty || sent.total < 20_000_000, "\(sent.total) bytes were read")
         }
         let part = "HTTP/1.1 202 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"success\":true,\"data\":{\"sess"
         let short = try Wire(asked: { connection, _ in

@@ -7,7 +7,7 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, quote_text};
 use hopline::{Now, Outcome};
 
 pub use types::*;
@@ -18,6 +18,18 @@ uniffi::setup_scaffolding!("hopline");
 #[uniffi::export]
 pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
+}
+
+/// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
+#[uniffi::export]
+pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
+    misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
+}
+
+/// Prices a quantity of a product of a list, both as JSON, exactly.
+#[uniffi::export]
+pub fn quote(product: &str, quantity: &str) -> Result<String, ClientError> {
+    quote_text(product, quantity).map_err(ClientError::refused)
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any

@@ -4,7 +4,7 @@
 //! options, facts, errors, events, records and lists are JSON text, and JavaScript parses them. Headers and records are
 //! flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, quote_text};
 use hopline::wire::Request;
 use hopline::{Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
@@ -13,6 +13,12 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen(js_name = responseHeaders)]
 pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
+}
+
+/// Prices a quantity of a product of a list, both as JSON, exactly.
+#[wasm_bindgen]
+pub fn quote(product: &str, quantity: &str) -> Result<String, Refused> {
+    quote_text(product, quantity).map_err(Refused)
 }
 
 /// What `poll` said.

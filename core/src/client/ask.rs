@@ -26,8 +26,8 @@ impl Client {
         }
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint("get_balance") else { return };
-        let built = Built { target: balance.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };
-        let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
+        let built = Built::at(balance.path);
+        let request = self.lay_out(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
         self.asked = self.asked.saturating_add(1);
         self.notify(id, Happening::AskingTime);
         let step = self.step_id();

@@ -81,6 +81,9 @@ impl Client {
         if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
             phase.get_or_insert(phase_of(Some(status), &job.watch.ends));
         }
+        if matches!(&result, Err(error) if error.effect == Effect::None) {
+            self.release(job.price.reserved.take());
+        }
         job.go(On::End);
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));

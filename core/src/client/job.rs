@@ -1,10 +1,12 @@
 //! A job: one call, one purchase, one change of a session, from its start to its end, with the table of its transitions.
 
 use super::options::CallOptions;
+use super::price::Price;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
-use crate::contract::{Endpoint, Safety};
+use super::until::Until;
+use crate::contract::{ANY, Endpoint, Safety};
 use crate::policy::{Error, Ledger, RetryPolicy};
 use crate::wire::Built;
 
@@ -27,6 +29,8 @@ pub enum State {
     Held,
     /// The service's time is being read, to know how old a restored key is.
     Asking,
+    /// The price is being read, before anything is bought.
+    Pricing,
     /// Over.
     Done,
 }
@@ -50,12 +54,15 @@ pub enum On {
     Doubt,
     /// The service's time is needed first.
     Ask,
+    /// The price is needed first.
+    Price,
     /// It is over.
     End,
 }
 
 /// Every move that a job can make. Nothing else changes a state.
 pub const TRANSITIONS: &[(State, On, State)] = &[
+    (State::Waiting, On::Price, State::Pricing),
     (State::Waiting, On::Save, State::Saving),
     (State::Waiting, On::Send, State::Sending),
     (State::Waiting, On::Refuse, State::Deleting),
@@ -65,6 +72,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Saving, On::Again, State::Waiting),
     (State::Saving, On::Refuse, State::Deleting),
     (State::Saving, On::Doubt, State::Held),
+    (State::Saving, On::End, State::Done),
     (State::Sending, On::Again, State::Waiting),
     (State::Sending, On::Refuse, State::Deleting),
     (State::Sending, On::Follow, State::Watching),
@@ -83,6 +91,10 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Held, On::Again, State::Waiting),
     (State::Held, On::Follow, State::Watching),
     (State::Held, On::End, State::Done),
+    (State::Pricing, On::Again, State::Waiting),
+    (State::Pricing, On::Refuse, State::Deleting),
+    (State::Pricing, On::Doubt, State::Held),
+    (State::Pricing, On::End, State::Done),
     (State::Asking, On::Again, State::Waiting),
     (State::Asking, On::Doubt, State::Held),
 ];
@@ -165,6 +177,10 @@ pub(super) struct Job {
     /// Whether it came out of a record.
     pub(super) restored: bool,
     pub(super) doubt_since: Option<Millis>,
+    /// What a read is repeated for, and what it showed last.
+    pub(super) until: Option<Until>,
+    pub(super) looked: Option<Option<String>>,
+    pub(super) price: Price,
 }
 
 /// A send beyond the window.
@@ -207,7 +223,7 @@ impl Job {
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
             headers: headers(options),
-            policy,
+            policy: limited(endpoint, policy),
             state: State::Waiting,
             ledger: Ledger::new(None, false),
             watch: Watch {
@@ -238,6 +254,9 @@ impl Job {
             recalls: false,
             restored: false,
             doubt_since: None,
+            until: options.until.clone(),
+            looked: None,
+            price: Price { cap: options.max_unit_price, expected: options.expected_charge_usd, ..Price::default() },
         }
     }
 
@@ -264,6 +283,8 @@ impl Job {
     /// The part of its record that is the call itself.
     pub(super) fn saved(&self, elapsed: Millis) -> Option<SavedCall> {
         let built = self.built.as_ref()?;
+        // What is never sent again needs no body, and a free one may hold anything.
+        let bodiless = built.secret || self.endpoint.safety == Safety::AtMostOnce;
         let age_ms = match self.age {
             Age::Fresh => 0,
             Age::Since(since) => elapsed.saturating_sub(since).max(0),
@@ -271,8 +292,9 @@ impl Job {
         };
         Some(SavedCall {
             operation: self.endpoint.name.to_owned(),
+            any: (self.endpoint.name == ANY).then_some((self.endpoint.method, self.endpoint.safety)),
             target: if built.secret { self.endpoint.path.to_owned() } else { built.target.clone() },
-            body: if built.secret { None } else { built.body.clone() },
+            body: if bodiless { None } else { built.body.clone() },
             secret: built.secret,
             session_id: self.session.clone(),
             key: self.ledger.key.clone(),
@@ -285,7 +307,16 @@ impl Job {
             ends: self.watch.ends.clone(),
             age_ms,
             doubt_since: self.doubt_since,
+            reserved: self.price.reserved,
         })
+    }
+}
+
+/// What the contract allows at most, whatever the caller would like.
+pub(super) fn limited(endpoint: &Endpoint, policy: RetryPolicy) -> RetryPolicy {
+    match endpoint.safety {
+        Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
+        _ => policy,
     }
 }
 

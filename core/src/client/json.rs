@@ -10,7 +10,7 @@ use super::record::BadRecord;
 use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
 use super::{Client, Seen, Verdict};
 use crate::contract::endpoint;
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind, quote};
 use crate::wire::Facts;
 
 /// What a command was answered with.
@@ -136,6 +136,14 @@ pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> String {
     let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
     error_text(&super::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place))
+}
+
+/// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.
+pub fn quote_text(product: &str, quantity: &str) -> Result<String, String> {
+    let quoted = read("quote", "product", product)
+        .and_then(|product| Ok((product, read("quote", "quantity", quantity)?)))
+        .and_then(|(product, quantity)| quote(&product, quantity));
+    quoted.map(|quoted| text(&quoted)).map_err(|error| error_text(&error))
 }
 
 /// An event as JSON.

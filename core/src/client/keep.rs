@@ -63,6 +63,7 @@ impl Client {
             call: None,
             session: None,
             done: None,
+            spent: None,
         }
     }
 }

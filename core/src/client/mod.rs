@@ -10,6 +10,7 @@ mod clock;
 mod drive;
 mod ending;
 mod entropy;
+mod guard;
 mod intent;
 mod job;
 mod json;
@@ -18,6 +19,8 @@ mod numbers;
 mod observe;
 mod options;
 mod outcome;
+mod pages;
+mod price;
 mod record;
 mod restore;
 mod saved;
@@ -26,30 +29,34 @@ mod session;
 mod start;
 mod store;
 mod types;
+mod until;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
-pub use json::{TakenText, error_text, event_text, misfit_text};
+pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
+pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use record::BadRecord;
 pub use restore::{Restored, Settlement};
 pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
 pub use types::*;
+pub use until::Until;
 
 use self::clock::Clock;
 use self::entropy::Entropy;
+use self::guard::Guard;
 use self::intent::{Accepted, Intent};
 use self::job::{Job, State as JobState};
 use self::numbers::Numbers;
 use self::record::Account;
 use self::session::Tracked;
 use self::store::{JobId, Owner, Store};
-use crate::contract::Secret;
+use crate::contract::{Decimal, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
 use crate::wire::BaseUrl;
 
@@ -70,6 +77,10 @@ pub struct Client {
     entropy: Entropy,
     clock: Clock,
     quota: Quota,
+    /// The caller's cap on what is bought in a day.
+    guard: Option<Guard>,
+    /// Whether the account can buy, as far as is known.
+    backend_ready: Option<bool>,
     /// Until when nothing is sent, monotonic: the service said that there is too much.
     hold_until: Millis,
     jobs: BTreeMap<JobId, Job>,
@@ -133,6 +144,9 @@ impl Client {
         if let Some((field, rule)) = options.retry.refusal() {
             return Err(refuse(field, rule));
         }
+        if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
+            return Err(refuse("daily_cap_usd", "must not be negative"));
+        }
         let entropy = Entropy::new(entropy);
         let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
@@ -150,6 +164,8 @@ impl Client {
             entropy,
             clock: Clock::default(),
             quota: Quota::new(),
+            guard: options.daily_cap_usd.map(Guard::new),
+            backend_ready: options.backend_ready,
             hold_until: Millis::MIN,
             jobs: BTreeMap::new(),
             commands: BTreeMap::new(),

@@ -25,7 +25,7 @@ impl Client {
         let answer = self.classified(&outcome);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.out = None;
-        let safe = job.is_safe() || job.state == State::Reading;
+        let safe = job.is_safe() || matches!(job.state, State::Reading | State::Pricing);
         if let Some(answer) = &answer {
             if let (true, Some(time), false) = (safe, answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
                 self.clock.hear(time);
@@ -39,12 +39,17 @@ impl Client {
         if job.state == State::Reading {
             return self.session_read(id, answer, outcome);
         }
+        if job.state == State::Pricing {
+            return self.prices_read(id, answer, outcome);
+        }
         match (answer, outcome) {
             (Some(Answer { verdict: Verdict::Success(data), request_id, status, .. }), _) => {
                 job.ledger.unanswered = false;
                 self.quota.refund(job.tally.taken);
                 let facts = Facts::of(data.text(), request_id.as_deref());
                 let attempts = job.tally.attempts;
+                self.charged(id, &facts);
+                self.backend_ready = facts.backend_ready.or(self.backend_ready);
                 self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
@@ -73,7 +78,7 @@ impl Client {
             (None, Some((_, sent))) => Heard::Lost(sent),
             (None, None) => return,
         };
-        let asked = Asked::new(job.endpoint, job.policy.retry_paid, rules);
+        let asked = Asked { capped: job.price.cap.is_some(), ..Asked::new(job.endpoint, job.policy.retry_paid, rules) };
         let mut judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
         let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
         if let Some(answer) = answer {
@@ -155,10 +160,14 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(key) = key {
             job.ledger.replace(key);
+            job.price.read = false;
         }
         job.last = Some((judgement, error.clone()));
         job.go(On::Again);
         let attempts = job.tally.attempts;
+        if judgement.again == Again::NewKey {
+            self.reserve_again(id);
+        }
         self.notify(
             id,
             Happening::Repeating { attempts, delay_ms: delay, because: Error::from(Report { cause: None, ..error.into_report() }) },

@@ -11,7 +11,7 @@ use super::store::Owner;
 use super::types::{CommandId, Millis, Record, RecordId};
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::CreateSession;
-use crate::contract::{Operation, endpoint};
+use crate::contract::{ANY, Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts};
 
@@ -82,7 +82,7 @@ impl Client {
             Some(session) => self.follows(&session.id) && is_free != Some(true),
             None => is_free == Some(false),
         };
-        taken || self.store.is_alive(record)
+        taken || self.store.is_alive(record) || self.guard.as_ref().is_some_and(|guard| guard.holds(record))
     }
 
     /// Whether a session has a record already.
@@ -103,12 +103,18 @@ impl Client {
     /// Takes in one record.
     fn hold(&mut self, record: RecordId, data: Data) {
         let intent = data.intent.clone().zip(data.fingerprint.clone());
+        if let Some(spent) = data.spent {
+            if let Some(guard) = &mut self.guard {
+                guard.adopt(record, spent);
+            }
+            return;
+        }
         if let Some(session) = data.session {
             self.hold_session(record, session, intent, data.unix);
         } else if let Some(call) = data.call {
             self.hold_call(record, call, intent, data.unix);
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
-            let operation = endpoint(&done.operation).map_or("", |endpoint| endpoint.name);
+            let operation = endpoint(&done.operation).map_or(ANY, |endpoint| endpoint.name);
             self.store.own(&record, Owner::Intent(name.clone()));
             let accepted =
                 Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: done.opened, at: done.at };
@@ -149,6 +155,7 @@ impl Client {
         let built = Built {
             target: call.target,
             body: call.body,
+            headers: Vec::new(),
             secret: call.secret,
             session_id: call.session_id.clone(),
             credentials: call.credentials,
@@ -163,12 +170,13 @@ impl Client {
         job.record = Some(record);
         job.age = Age::Saved { age: call.age_ms, unix };
         job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
+        job.price.reserved = call.reserved;
         job.watch.follow = if call.opens { Follow::UntilReady } else { Follow::Nothing };
         job.ledger = Ledger::restored(call.key, call.given, call.may_have_sold);
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
             job.ledger.unanswered = call.unanswered;
         }
-        if let Some(session) = &job.session {
+        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
             self.sessions.entry(session.clone()).or_default().changing.insert(id);
         }
         if let Some((name, fingerprint)) = intent {
@@ -202,7 +210,7 @@ impl Client {
             Some(Owner::Intent(name)) => match self.intents.get(&name) {
                 Some(Intent::Accepted(accepted)) => {
                     let accepted = accepted.clone();
-                    let command = self.command(endpoint(accepted.operation).unwrap_or(CreateSession::ENDPOINT));
+                    let command = self.command_for(accepted.operation);
                     self.recall(command, *accepted, &CallOptions::intent(name));
                     return command;
                 }
@@ -230,6 +238,9 @@ impl Client {
         let Some(job) = self.jobs.remove(&id) else { return false };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
+        }
+        if settlement == Settlement::NotHappened {
+            self.release(job.price.reserved);
         }
         match (job.intent, settlement) {
             (Some(name), Settlement::Happened) => {

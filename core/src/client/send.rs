@@ -88,10 +88,13 @@ impl Client {
         if self.key_too_old(id, elapsed) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.is_safe() {
+        if self.jobs.get(&id).is_some_and(Job::is_safe) {
             return self.send(id);
         }
+        if self.price_due(id) || self.guard_due(id) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.age == Age::Fresh {
             job.age = Age::Since(elapsed);
         }
@@ -132,6 +135,7 @@ impl Client {
         let hold = self.hold_until;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
+            State::Saving if job.price.reserving => self.reserved(id, kept),
             State::Saving if job.cancelled => self.stop_cancelled(id),
             State::Saving if !kept => {
                 let effect = if job.ledger.is_open() { Effect::Unknown } else { Effect::None };
@@ -189,7 +193,7 @@ impl Client {
             headers.push(("idempotency-key".to_owned(), key.clone()));
         }
         let (auth, method, timeout) = (job.endpoint.auth, job.endpoint.method, job.policy.timeout_ms);
-        let request = self.request(method, auth, &built, headers, timeout, late);
+        let request = self.lay_out(method, auth, &built, headers, timeout, late);
         self.push_send(id, request);
     }
 
@@ -203,7 +207,7 @@ impl Client {
     }
 
     /// Lays out a request; `late` is how long it may be held back by the host.
-    pub(super) fn request(
+    pub(super) fn lay_out(
         &self,
         method: Method,
         auth: Auth,
@@ -219,6 +223,7 @@ impl Client {
         if built.body.is_some() {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
+        headers.extend(built.headers.iter().cloned());
         headers.extend(extra);
         Request {
             method,

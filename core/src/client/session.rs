@@ -129,7 +129,10 @@ impl Client {
             "terminate_session" => return self.gone(id, answered),
             _ => {}
         }
-        self.finish(id, Ok(answered));
+        match self.jobs.get(&id).and_then(|job| job.until.clone()) {
+            Some(until) => self.looked(id, &until, answered),
+            None => self.finish(id, Ok(answered)),
+        }
     }
 
     /// A session as the client knows it, in the shape of a read.

@@ -8,9 +8,9 @@ use super::store::JobId;
 use super::types::{CommandId, Millis, Ticket};
 use super::{Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{Endpoint, Operation, Safety, endpoint};
+use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::wire::{Built, build};
+use crate::wire::{Built, build, build_any};
 
 /// Due at once.
 const NOW: Millis = Millis::MIN;
@@ -38,9 +38,15 @@ impl Client {
         Ticket::of(self.watch(session_id, options))
     }
 
+    /// Starts a request that the table does not have.
+    pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
+        let params = serde_json::to_string(&request).unwrap_or_default();
+        Ticket::of(self.admit_any(&params, options))
+    }
+
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
-    /// operations of the table there are `open_session` (the parameters of `create_session`) and `wait_session`
-    /// (`session_id`).
+    /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
+    /// (`session_id`) and `request` ([`AnyRequest`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
@@ -48,12 +54,21 @@ impl Client {
                 Ok(read) => self.watch(&read.session_id, options),
                 Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
             },
+            (ANY, _) => self.admit_any(params, options),
             (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
             (_, None) => {
                 let mut error = Error::invalid("start", "operation", "is none of the table");
                 error.kind = Kind::Misuse;
                 self.reject(error, options.intent)
             }
+        }
+    }
+
+    fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
+        match (options.refusal(), build_any(params)) {
+            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
+            (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
+            (_, Err(refusal)) => self.reject(Error::invalid(ANY, &refusal.field, &refusal.rule), options.intent),
         }
     }
 
@@ -88,15 +103,18 @@ impl Client {
 
     /// Checks a request and queues it.
     fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
-        let checked = match (options.refusal(), build(endpoint, params)) {
-            (Some((field, rule)), _) => Err(Error::invalid(endpoint.name, field, rule)),
-            (None, Err(refusal)) => Err(Error::invalid(endpoint.name, &refusal.field, &refusal.rule)),
-            (None, Ok(built)) => self.check_use(endpoint, &options).map(|()| built),
-        };
-        let built = match checked {
-            Ok(built) => built,
-            Err(error) => return self.reject(error, options.intent),
-        };
+        match (options.refusal(), build(endpoint, params)) {
+            (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
+            (None, Err(refusal)) => self.reject(Error::invalid(endpoint.name, &refusal.field, &refusal.rule), options.intent),
+            (None, Ok(built)) => self.admit_built(endpoint, built, follow, options),
+        }
+    }
+
+    /// Queues a request whose parameters are sound.
+    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
+        if let Err(error) = self.check_use(endpoint, &options) {
+            return self.reject(error, options.intent);
+        }
         let fingerprint = Self::fingerprint(endpoint, &built, follow);
         let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
         if let Some(command) = known {
@@ -105,9 +123,11 @@ impl Client {
         if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
             return self.reject(error, options.intent);
         }
-        let command = self.command(endpoint);
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
+        if let Err(error) = self.check_cost(&job) {
+            return self.reject(error, job.intent);
+        }
         job.watch.follow = follow;
         job.fingerprint = fingerprint;
         if endpoint.safety == Safety::Keyed {
@@ -116,8 +136,9 @@ impl Client {
             job.ledger = Ledger::new(Some(key), given);
             job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
         }
+        let command = self.command(endpoint);
         self.join(&mut job, command);
-        if let (Some(session), false) = (&job.session, endpoint.safety == Safety::Safe) {
+        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
             self.sessions.entry(session.clone()).or_default().changing.insert(id);
         }
         if let Some(name) = &job.intent {
@@ -134,6 +155,13 @@ impl Client {
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
+        if self.backend_ready == Some(false) && endpoint.name == "create_session" {
+            let what = "was not sent, because the account's backend is not ready, and without it no session can be created";
+            return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
+        }
+        if options.until.is_some() && endpoint.safety != Safety::Safe {
+            return refuse("until", "belongs to an operation that only reads");
+        }
         if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
             return refuse("idempotency_key", "is not taken by this operation");
         }
@@ -143,7 +171,7 @@ impl Client {
     /// One change of a session at a time, and only one that its state allows.
     fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
         let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
-        if endpoint.safety == Safety::Safe {
+        if !endpoint.changes_session() {
             return Ok(());
         }
         if let Some(other) = tracked.changing.first().and_then(|job| self.jobs.get(job)) {
@@ -172,7 +200,8 @@ impl Client {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
         let body = built.body.as_deref().filter(|_| !built.secret).unwrap_or_default();
-        digest("request", &[endpoint.name, opens, &built.target, body])
+        let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
+        digest("request", &[name, opens, &built.target, body])
     }
 
     /// A command that ended before it began.
@@ -185,8 +214,12 @@ impl Client {
     }
 
     pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
+        self.command_for(endpoint.name)
+    }
+
+    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, operation: endpoint.name, result: None, delete: Vec::new() });
+        self.commands.insert(command, Command { job: None, operation, result: None, delete: Vec::new() });
         command
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Json, Operation};
+use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
 use crate::wire::{Facts, Request};
@@ -244,6 +244,14 @@ impl<O: Operation> Outputs for O {
     }
 }
 
+impl Outputs for AnyRequest {
+    type Output = Reply<Json>;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts })
+    }
+}
+
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
@@ -291,6 +299,17 @@ pub enum Happening {
         status: String,
         /// What it means for waiting.
         phase: Phase,
+    },
+    /// The price of what is to be bought was read from the authenticated list.
+    Priced {
+        /// USD for one unit.
+        unit_price: String,
+    },
+    /// What a read is repeated for was looked at, and is not as it was.
+    Watched {
+        /// What is there now, where it is a word or a number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
     },
     /// It ended in doubt; its record is kept.
     InDoubt {

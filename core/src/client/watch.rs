@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// The next wait between two reads: longer each time, and spread by a tenth.
-    fn interval(&mut self, id: JobId) -> Millis {
+    pub(super) fn interval(&mut self, id: JobId) -> Millis {
         let random = self.entropy.jitter();
         let Some(job) = self.jobs.get_mut(&id) else { return FIRST_INTERVAL };
         let interval = job.watch.interval;
@@ -114,7 +114,7 @@ impl Client {
         job.go(On::Read);
         job.sent_at = now;
         let (headers, timeout) = (job.headers.clone(), job.policy.timeout_ms);
-        let request = self.request(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
+        let request = self.lay_out(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
         self.push_send(id, request);
     }
 

@@ -49,9 +49,10 @@ macro_rules! string_enum {
     };
 }
 
-/// A type with named members. `field: Type => Place, rules…;` in a request, `field: Type;` in an answer.
+/// A type with named members. `field: Type => Place, rules…;` in a request, `field: Type;` in an answer. A header is
+/// `=> Header("X-Name")`.
 macro_rules! record {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(=> $place:ident $(, $rule:expr)*)?;)* }) => {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(=> $place:ident $(($header:literal))? $(, $rule:expr)*)?;)* }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $name {
@@ -73,14 +74,15 @@ macro_rules! record {
                     doc: concat!($($field_doc, "\n",)*),
                     shape: <$ty as $crate::contract::Shaped>::SHAPE,
                     required: <$ty as $crate::contract::Shaped>::REQUIRED,
-                    place: record!(@place $($place)?),
+                    nullable: <$ty as $crate::contract::Shaped>::NULLABLE,
+                    place: record!(@place $($place $(($header))?)?),
                     rules: { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($($rule),*)?] },
                 },)*],
             });
         }
     };
     (@place) => { $crate::contract::Place::Body };
-    (@place $place:ident) => { $crate::contract::Place::$place };
+    (@place $place:ident $(($header:literal))?) => { $crate::contract::Place::$place $(($header))? };
 }
 
 /// The endpoints of one API: `name: Method "path", Auth, Safety, Paid or Free, Request -> Answer;`.

@@ -8,12 +8,15 @@
 #[macro_use]
 mod macros;
 pub mod agent;
+mod any;
 mod values;
 
-pub use values::{Decimal, Json, Secret};
+pub use any::AnyRequest;
+pub(crate) use any::{ANY, any};
+pub use values::{Decimal, Json, Patch, Secret};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// One request of the API as a typed value, and the type of its answer.
 pub trait Operation: Serialize {
@@ -29,6 +32,8 @@ pub trait Shaped {
     const SHAPE: Shape;
     /// Whether a request without it is refused.
     const REQUIRED: bool = true;
+    /// Whether a request may carry null for it, which then means something of its own.
+    const NULLABLE: bool = false;
     /// Whether the value is to be left out of a request.
     fn is_absent(&self) -> bool {
         false
@@ -68,7 +73,8 @@ pub enum Api {
 }
 
 /// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Method {
     /// `GET`
     Get,
@@ -105,12 +111,15 @@ pub enum Auth {
 }
 
 /// What may be done after a failure whose effect is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Safety {
     /// It changes nothing: send it again.
     Safe,
     /// A repeat changes nothing more: send it again.
     Idempotent,
+    /// A repeat changes nothing more, but somebody notices it: send it again once.
+    TwiceAtMost,
     /// Send the same bytes with the same `Idempotency-Key`.
     Keyed,
     /// Never send it again: the operation is in doubt.
@@ -126,6 +135,14 @@ pub struct Record {
     pub doc: &'static str,
     /// Its members, in the order of the contract.
     pub fields: &'static [Field],
+}
+
+impl Endpoint {
+    /// Whether it changes the session that it names. Telemetry does not.
+    pub fn changes_session(&self) -> bool {
+        let changes = matches!(self.safety, Safety::Keyed | Safety::Idempotent | Safety::TwiceAtMost);
+        changes && self.request.field("session_id").is_some()
+    }
 }
 
 impl Record {
@@ -146,6 +163,8 @@ pub struct Field {
     pub shape: Shape,
     /// Whether it must be present.
     pub required: bool,
+    /// Whether null is a value of its own, beside being left out.
+    pub nullable: bool,
     /// Where a request carries it; members of an answer are in its body.
     pub place: Place,
     /// What a value must satisfy before it is sent.
@@ -161,6 +180,10 @@ pub enum Place {
     Query,
     /// A member of the JSON body.
     Body,
+    /// The whole JSON body, which is an object of the caller's own.
+    Whole,
+    /// The header of that name.
+    Header(&'static str),
 }
 
 /// The shape of a value on the wire.
@@ -230,16 +253,25 @@ pub enum Rule {
     Between(i64, i64),
     /// A whole number when another field holds that word.
     WholeWhen(&'static str, &'static str),
+    /// Required unless that other field is given.
+    Unless(&'static str),
+    /// The format of an email address.
+    Email,
+    /// The format of a UUID.
+    Uuid,
 }
 
 impl Rule {
     /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
     const fn fits(self, shape: Shape) -> bool {
         match self {
-            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => {
-                matches!(shape, Shape::Integer | Shape::Decimal)
-            }
+            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => match shape {
+                Shape::List(item) => matches!(item, Shape::Integer | Shape::Decimal),
+                _ => matches!(shape, Shape::Integer | Shape::Decimal),
+            },
             Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
+            Rule::Unless(_) => true,
+            Rule::Email | Rule::Uuid => matches!(shape, Shape::Text | Shape::Secret),
         }
     }
 }

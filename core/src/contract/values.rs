@@ -157,6 +157,37 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// A value that a change may leave as it is, take away, or set: absent, null and a value are three things.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Patch<T> {
+    /// Left as it is: not sent.
+    #[default]
+    Absent,
+    /// Sent as null. What that does is not shown.
+    Null,
+    /// Set to this.
+    Set(T),
+}
+
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Patch::Absent | Patch::Null => serializer.serialize_unit(),
+            Patch::Set(value) => value.serialize(serializer),
+        }
+    }
+}
+
+/// Reads null and a value. A member that is missing is an error rather than null, since null may do something.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match <&RawValue>::deserialize(deserializer)?.get() {
+            "null" => Ok(Patch::Null),
+            text => serde_json::from_str(text).map(Patch::Set).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
 macro_rules! shapes {
     ($($ty:ty => $shape:ident),* $(,)?) => { $(impl Shaped for $ty { const SHAPE: Shape = Shape::$shape; })* };
 }
@@ -168,6 +199,16 @@ impl<T: Shaped> Shaped for Option<T> {
 
     fn is_absent(&self) -> bool {
         self.is_none()
+    }
+}
+
+impl<T: Shaped> Shaped for Patch<T> {
+    const SHAPE: Shape = T::SHAPE;
+    const REQUIRED: bool = false;
+    const NULLABLE: bool = true;
+
+    fn is_absent(&self) -> bool {
+        matches!(self, Patch::Absent)
     }
 }
 
@@ -194,6 +235,18 @@ mod tests {
         for text in ["1e400", "0.12345678901234567890123456789", "\"\"", "\"four\"", "null", "NaN", "", &"1".repeat(1000)] {
             assert!(serde_json::from_str::<Decimal>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn absent_null_and_a_value_are_three_things() {
+        use crate::contract::agent::UpdateBudget;
+
+        let four = Patch::Set(Decimal::from(4));
+        let change = UpdateBudget { key_limit_usd: Patch::Null, daily_limit_usd: four, ..UpdateBudget::default() };
+        let written = serde_json::to_string(&change).expect("is JSON");
+        assert_eq!(written, r#"{"key_limit_usd":null,"daily_limit_usd":4}"#);
+        assert_eq!(serde_json::from_str::<UpdateBudget>(&written).expect("is its own"), change);
+        assert!(serde_json::from_str::<UpdateBudget>("{}").is_err(), "absent is never read as null");
     }
 
     #[test]

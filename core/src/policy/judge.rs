@@ -77,12 +77,14 @@ pub(crate) struct Asked {
     pub(crate) safety: Safety,
     pub(crate) paid: bool,
     pub(crate) retry_paid: bool,
+    /// Whether the caller set a limit for the price.
+    pub(crate) capped: bool,
     pub(crate) rules: Rules,
 }
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
-        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, rules }
+        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -141,10 +143,16 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     };
     let door = !asked.rules.holds(Rule::DoorSettlesNothing) && row.automatic != Automatic::AwaitEarlier;
     // Whatever its code, a 401 or 403 came from the door.
-    let settles = row.settles && !matches!(status, 401 | 403);
+    // Without a key, an answer speaks for its own send and not for an earlier one.
+    let own = asked.safety == Safety::Keyed || ledger.sends <= 1;
+    let settles = row.settles && own && !matches!(status, 401 | 403);
     ledger.unanswered &= !(settles || door);
     match row.automatic {
         Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
+        Automatic::UnderCap => {
+            let again = if asked.capped { Again::NewKey } else { Again::No };
+            ending(asked, ledger, again, Kind::Refused, row.advice)
+        }
         Automatic::Wait => {
             let replay = request_id.is_some() && ledger.throttled_by.as_deref() == request_id;
             ledger.throttled_by = request_id.map(str::to_owned);
@@ -171,14 +179,14 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
         }
         Automatic::NewKey => {
             let may_repeat = match asked.safety {
-                Safety::Safe | Safety::Idempotent => true,
+                Safety::Safe | Safety::Idempotent | Safety::TwiceAtMost => true,
                 Safety::Keyed => !asked.paid || asked.retry_paid || !asked.rules.holds(Rule::PaidFailureStops),
                 Safety::AtMostOnce => false,
             };
-            ledger.may_have_sold |= asked.paid || matches!(asked.safety, Safety::AtMostOnce | Safety::Idempotent);
+            ledger.may_have_sold |= asked.paid || !matches!(asked.safety, Safety::Safe | Safety::Keyed);
             let again = match asked.safety {
                 Safety::Keyed if may_repeat => Again::NewKey,
-                Safety::Safe | Safety::Idempotent => Again::Same,
+                Safety::Safe | Safety::Idempotent | Safety::TwiceAtMost => Again::Same,
                 _ => Again::No,
             };
             ending(asked, ledger, again, Kind::Unavailable, row.advice)
@@ -198,7 +206,7 @@ fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advic
     }
     // A settled key can't be resumed: all that is left is to look at the account.
     // What a repeat does not change can always be asked for once more.
-    let keep = ledger.unanswered || asked.safety == Safety::Idempotent;
+    let keep = ledger.unanswered || matches!(asked.safety, Safety::Idempotent | Safety::TwiceAtMost);
     let advice = if keep { Advice::Resume } else { Advice::CheckAccount };
     Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep }
 }
@@ -208,7 +216,7 @@ mod tests {
     use super::*;
 
     fn asked(safety: Safety, paid: bool) -> Asked {
-        Asked { safety, paid, retry_paid: false, rules: Rules::default() }
+        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default() }
     }
 
     fn fresh() -> Ledger {

@@ -4,6 +4,7 @@ mod codes;
 mod error;
 mod judge;
 mod ledger;
+mod quote;
 mod retry;
 mod rules;
 
@@ -13,6 +14,8 @@ pub use error::{Effect, Error, Kind, Report};
 pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
+pub(crate) use quote::times;
+pub use quote::{Quote, quote};
 pub use retry::RetryPolicy;
 pub(crate) use retry::{Quota, clamped, conflict_delay, jittered};
 pub use rules::Rule;

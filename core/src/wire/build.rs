@@ -1,30 +1,28 @@
 //! From parameters to a request: every field is checked against the table, and whatever breaks a rule is refused by name
 //! before anything is sent.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::{Deserializer as _, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
-use crate::contract::{Decimal, Endpoint, Field, Place, Record, Rule, Shape};
+use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, value_of};
+use crate::contract::{AnyRequest, Endpoint, Method, Place};
 
 /// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The largest whole number that a double holds exactly.
-const MAX_INTEGER: i64 = (1 << 53) - 1;
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
-const MAX_PARAMS: usize = 64 << 10;
+const MAX_PARAMS: usize = 256 << 10;
 
-/// A request whose parameters are checked: the part that is the same in every send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A request whose parameters are checked: the part that is the same in every send. Its `Debug` shows only where it goes.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Built {
     /// Path and query, below the base URL.
     pub(crate) target: String,
     /// The JSON body, where the request has one.
     pub(crate) body: Option<String>,
+    /// Headers that carry parameters, their names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
     /// Whether the body or the target holds a secret, so that it can't be saved.
     pub(crate) secret: bool,
     /// The session that the request names in its path.
@@ -33,29 +31,34 @@ pub(crate) struct Built {
     pub(crate) credentials: bool,
 }
 
-/// A parameter that was refused: the field and the rule it broke.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) field: String,
-    pub(crate) rule: String,
+impl fmt::Debug for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.target.split('?').next().unwrap_or_default())
+    }
 }
 
-impl Refusal {
-    fn new(field: &str, rule: impl Into<String>) -> Self {
-        Refusal { field: field.to_owned(), rule: rule.into() }
+impl Built {
+    /// A request without parameters.
+    pub(crate) fn at(path: &str) -> Self {
+        Built { target: path.to_owned(), body: None, headers: Vec::new(), secret: false, session_id: None, credentials: false }
     }
+}
+
+fn not_too_long(params: &str) -> Result<(), Refusal> {
+    if params.len() > MAX_PARAMS {
+        return Err(Refusal::new("parameters", "must be at most 256 KiB of JSON"));
+    }
+    Ok(())
 }
 
 /// Checks parameters, a JSON object, and lays them out as the table says.
 pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal> {
-    if params.len() > MAX_PARAMS {
-        return Err(Refusal::new("parameters", "must be at most 64 KiB of JSON"));
-    }
+    not_too_long(params)?;
     let given = members(params).map_err(|_| Refusal::new("parameters", "must be a JSON object without repeated members"))?;
     no_strangers(endpoint.request, &given, "")?;
-    let mut built = Built { target: endpoint.path.to_owned(), body: None, secret: false, session_id: None, credentials: false };
+    let mut built = Built::at(endpoint.path);
     let mut query = String::new();
-    let mut body = String::new();
+    let mut body = Vec::new();
     for field in endpoint.request.fields {
         let Some(raw) = value_of(field, &given)? else { continue };
         let text = check(field, field.name, field.shape, raw, &given)?;
@@ -77,15 +80,23 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                 let separator = if query.is_empty() { '?' } else { '&' };
                 query.push_str(&format!("{separator}{}={}", field.name, utf8_percent_encode(&plain(&text), ENCODED)));
             }
-            Place::Body => {
-                body.push(if body.is_empty() { '{' } else { ',' });
-                body.push_str(&format!("\"{}\":{text}", field.name));
+            Place::Header(name) => {
+                let plain = plain(&text);
+                if !plain.bytes().all(|byte| byte.is_ascii_graphic()) {
+                    return Err(Refusal::new(field.name, "must be visible ASCII characters, since it is a header"));
+                }
+                built.headers.push((name.to_ascii_lowercase(), plain.into_owned()));
             }
+            Place::Whole => {
+                members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?;
+                built.body = Some(text);
+            }
+            Place::Body => body.push(format!("\"{}\":{text}", field.name)),
         }
     }
-    if !body.is_empty() {
-        body.push('}');
-        built.body = Some(body);
+    // A change of nothing is still a document; other requests do without an empty one.
+    if !body.is_empty() || endpoint.method == Method::Put {
+        built.body = Some(format!("{{{}}}", body.join(",")));
     }
     built.target.push_str(&query);
     Ok(built)
@@ -95,161 +106,38 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
-
-type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
-
-fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
-    match given.iter().find(|(name, _)| record.field(name).is_none()) {
-        Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is no field of `{}`", record.name))),
-        None => Ok(()),
+/// Lays out a request that the table does not have: below the base URL, whatever its path says.
+pub(crate) fn build_any(params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
+    not_too_long(params)?;
+    let request: AnyRequest = serde_json::from_str(params).map_err(|_| {
+        Refusal::new(
+            "parameters",
+            "must be an object with a method such as `GET` and a path, and may have a query of texts, a JSON body and a safety",
+        )
+    })?;
+    let segment = |segment: &str| {
+        let plain = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+        let visible = segment.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte));
+        visible && !segment.is_empty() && plain != "." && plain != ".."
+    };
+    let path = request.path.strip_prefix('/').is_some_and(|path| path.trim_end_matches('/').split('/').all(segment));
+    if !path {
+        return Err(Refusal::new("path", "must begin with `/` and be made of percent-encoded segments, none of them empty, `.` or `..`"));
     }
-}
-
-fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<&'a RawValue>, Refusal> {
-    match given.iter().find(|(name, _)| name == field.name) {
-        Some((_, raw)) if raw.get() == "null" => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
-        Some((_, raw)) => Ok(Some(raw)),
-        None if field.required => Err(Refusal::new(field.name, "is required")),
-        None => Ok(None),
+    let mut built = Built::at(&request.path);
+    for (n, (name, value)) in request.query.iter().enumerate() {
+        let separator = if n == 0 { '?' } else { '&' };
+        built.target.push_str(&format!("{separator}{}={}", utf8_percent_encode(name, ENCODED), utf8_percent_encode(value, ENCODED)));
     }
-}
-
-/// Checks one value and writes it again in a form of its own, so that the same request is always the same bytes.
-fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, given: &Members<'_>) -> Result<String, Refusal> {
-    let refuse = |rule: &str| Err(Refusal::new(path, rule));
-    match shape {
-        Shape::Text | Shape::Secret => match serde_json::from_str::<String>(raw.get()) {
-            Ok(text) if text.is_empty() && field.required => refuse("must not be empty"),
-            Ok(text) => Ok(quote(&text)),
-            Err(_) => refuse("must be a string"),
-        },
-        Shape::Bool => match raw.get() {
-            "true" | "false" => Ok(raw.get().to_owned()),
-            _ => refuse("must be true or false"),
-        },
-        Shape::Integer => match raw.get().parse::<i64>() {
-            Ok(number) if number.abs() <= MAX_INTEGER => {
-                bounds(field, path, number.into(), given)?;
-                Ok(number.to_string())
-            }
-            _ => refuse("must be a whole number of at most 53 bits"),
-        },
-        // A host whose JSON has no decimals of its own gives the number as text.
-        Shape::Decimal => match plain(raw.get()).parse::<Decimal>() {
-            Ok(number) => {
-                bounds(field, path, number, given)?;
-                Ok(number.to_string())
-            }
-            Err(_) => refuse("must be a decimal number of at most 28 digits"),
-        },
-        Shape::Word(words) => match serde_json::from_str::<Cow<'_, str>>(raw.get()) {
-            Ok(text) if words.words.iter().any(|word| word.word == text) => Ok(quote(&text)),
-            _ => {
-                let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
-                refuse(&format!("must be one of {}", known.join(", ")))
-            }
-        },
-        Shape::Json => Ok(raw.get().to_owned()),
-        Shape::List(item) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-            Ok(items) => {
-                let each = items.iter().enumerate().map(|(n, raw)| check(field, &format!("{path}[{n}]"), *item, raw, given));
-                Ok(format!("[{}]", each.collect::<Result<Vec<_>, _>>()?.join(",")))
-            }
-            Err(_) => refuse("must be a list"),
-        },
-        Shape::Record(record) => {
-            let inner = members(raw.get()).map_err(|_| Refusal::new(path, "must be an object without repeated members"))?;
-            no_strangers(record, &inner, &format!("{path}."))?;
-            let mut parts = Vec::new();
-            for field in record.fields {
-                let name = format!("{path}.{}", field.name);
-                if let Some(raw) = value_of(field, &inner).map_err(|refusal| Refusal { field: name.clone(), ..refusal })? {
-                    parts.push(format!("\"{}\":{}", field.name, check(field, &name, field.shape, raw, &inner)?));
-                }
-            }
-            Ok(format!("{{{}}}", parts.join(",")))
-        }
-    }
-}
-
-fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Result<(), Refusal> {
-    for rule in field.rules {
-        let broken = match *rule {
-            Rule::Positive => (number <= Decimal::from(0)).then(|| "must be above 0".to_owned()),
-            Rule::AtLeast(least) => (number < Decimal::from(least)).then(|| format!("must be at least {least}")),
-            Rule::Between(least, most) => {
-                (number < Decimal::from(least) || number > Decimal::from(most)).then(|| format!("must be {least} to {most}"))
-            }
-            Rule::WholeWhen(other, word) => {
-                let holds = given
-                    .iter()
-                    .any(|(name, raw)| name == other && serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok_and(|text| text == word));
-                (holds && !number.0.is_integer()).then(|| format!("must be a whole number when `{other}` is `{word}`"))
-            }
-        };
-        if let Some(rule) = broken {
-            return Err(Refusal::new(path, rule));
-        }
-    }
-    Ok(())
-}
-
-fn holds_secret(shape: Shape) -> bool {
-    match shape {
-        Shape::Secret => true,
-        Shape::List(item) => holds_secret(*item),
-        Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
-        _ => false,
-    }
-}
-
-/// A checked value as plain text, for a path or a query.
-fn plain(text: &str) -> Cow<'_, str> {
-    serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
-}
-
-fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// A stranger's name for an error: short, and without what would break a line.
-fn shorten(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(40).collect()
-}
-
-/// The members of a JSON object in their order, refusing one that is repeated.
-fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
-    struct Reader;
-    impl<'de> Visitor<'de> for Reader {
-        type Value = Members<'de>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found: Members<'de> = Vec::new();
-            while let Some((name, raw)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-                if found.iter().any(|(known, _)| *known == name.0) {
-                    return Err(serde::de::Error::custom("repeated member"));
-                }
-                found.push((name.0, raw));
-            }
-            Ok(found)
-        }
-    }
-    // A `Cow` in a tuple or a map would always be owned; through this it borrows where it can.
-    #[derive(serde::Deserialize)]
-    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let found = reader.deserialize_map(Reader)?;
-    reader.end().map(|()| found)
+    built.body = request.body.as_ref().map(|body| body.text().to_owned());
+    Ok((request.endpoint(), built))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::quote;
     use super::*;
-    use crate::contract::endpoint;
+    use crate::contract::{Safety, endpoint};
 
     fn built(name: &str, params: &str) -> Result<Built, Refusal> {
         build(endpoint(name).expect(name), params)
@@ -308,6 +196,88 @@ mod tests {
         assert_eq!(refusal("list_products", r#"{"limit":101}"#), pair("limit", "must be 1 to 100"));
         assert_eq!(refusal("list_products", r#"{"limit":"5"}"#).0, "limit");
         assert_eq!(refusal("get_session", r#"{"session_id":"s","include_credentials":1}"#).0, "include_credentials");
+    }
+
+    #[test]
+    fn null_is_sent_only_where_it_is_a_value_of_its_own() {
+        let body = |params| built("update_budget", params).map(|built| built.body.unwrap_or_default());
+        assert_eq!(body(r#"{"daily_limit_usd":null,"paused":false}"#).as_deref(), Ok(r#"{"daily_limit_usd":null,"paused":false}"#));
+        assert_eq!(body("{}").as_deref(), Ok("{}"));
+        assert_eq!(refusal("update_budget", r#"{"paused":null}"#).0, "paused");
+        assert_eq!(refusal("update_budget", r#"{"key_limit_usd":-0.01}"#).1, "must be at least 0");
+        let threshold = refusal("update_budget", r#"{"alert_thresholds":[50,101]}"#);
+        assert_eq!(threshold, ("alert_thresholds[1]".to_owned(), "must be 1 to 100".to_owned()));
+    }
+
+    #[test]
+    fn of_two_amounts_one_is_required() {
+        assert_eq!(
+            built("create_recharge", r#"{"amount_usd":10}"#).map(|b| b.body).as_ref().map(|b| b.as_deref()),
+            Ok(Some(r#"{"amount_usd":10}"#))
+        );
+        assert!(built("create_recharge", r#"{"amount":"10.5","currency":"USDT"}"#).is_ok());
+        assert_eq!(refusal("create_recharge", "{}"), ("amount".to_owned(), "is required unless `amount_usd` is given".to_owned()));
+        assert_eq!(refusal("create_recharge", r#"{"amount":9.99,"amount_usd":10}"#).1, "must be at least 10");
+    }
+
+    #[test]
+    fn an_event_is_an_object_of_the_callers_own() {
+        let given = r#"{"event":{"status":403,"note":{"a":[1]}},"session_id":"s"}"#;
+        assert_eq!(
+            built("report_session_event", given).map(|b| b.body).ok().flatten().as_deref(),
+            Some(r#"{"status":403,"note":{"a":[1]}}"#)
+        );
+        for odd in ["[]", "1", "null", r#"{"a":1,"a":2}"#] {
+            assert_eq!(refusal("report_session_event", &format!("{{\"session_id\":\"s\",\"event\":{odd}}}")).0, "event");
+        }
+    }
+
+    #[test]
+    fn formats_are_checked_and_a_header_is_no_part_of_the_body() {
+        let uuid = "123E4567-e89b-12d3-a456-426614174000";
+        let asked = built("request_api_key", &format!(r#"{{"email":"a@b.example","client_installation_id":"{uuid}"}}"#)).expect("is sound");
+        assert_eq!(asked.headers, [("x-client-installation-id".to_owned(), uuid.to_owned())]);
+        assert!(asked.secret && asked.body.as_deref() == Some(r#"{"email":"a@b.example"}"#));
+        for odd in ["", "a", "@b.example", "a@", "a b@c.example", "a@b@c", "a@b..c", "a\\nb@c.example"] {
+            assert_eq!(refusal("request_api_key", &format!("{{\"email\":\"{odd}\"}}")).0, "email", "{odd}");
+        }
+        for odd in ["", "123", "123e4567e89b12d3a456426614174000", "g23e4567-e89b-12d3-a456-426614174000"] {
+            let params = format!("{{\"email\":\"a@b.example\",\"client_installation_id\":\"{odd}\"}}");
+            assert_eq!(refusal("request_api_key", &params).0, "client_installation_id", "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_the_callers_own_stays_below_the_base_url() {
+        let target = |path: &str| build_any(&format!("{{\"method\":\"GET\",\"path\":{}}}", quote(path))).map(|(_, built)| built.target);
+        assert_eq!(target("/billing/invoices/a%2Fb").as_deref(), Ok("/billing/invoices/a%2Fb"));
+        for odd in ["", "x", "//host/x", "/a/../b", "/a/%2e%2E/b", "/a?b", "/a#b", "/a b", "/\u{e9}", "/a\\b", "https://host/x", "/a//b"] {
+            assert_eq!(target(odd).map_err(|refusal| refusal.field), Err("path".to_owned()), "{odd}");
+        }
+        let (endpoint, built) =
+            build_any(r#"{"method":"POST","path":"/x","query":{"a b":"c&d"},"body":[1.10],"safety":"keyed"}"#).expect("is sound");
+        assert_eq!((endpoint.safety, built.target.as_str()), (Safety::Keyed, "/x?a%20b=c%26d"));
+        assert_eq!(built.body.as_deref(), Some("[1.10]"));
+        assert_eq!(build_any(r#"{"method":"DELETE","path":"/x"}"#).expect("is sound").0.safety, Safety::AtMostOnce);
+        assert!(build_any(r#"{"method":"TRACE","path":"/x"}"#).is_err() && build_any("{}").is_err());
+    }
+
+    #[test]
+    fn a_parameter_in_a_header_belongs_to_no_request_that_is_restored() {
+        for endpoint in crate::contract::endpoints() {
+            let header = endpoint.request.fields.iter().any(|field| matches!(field.place, Place::Header(_)));
+            let restored = !endpoint.request.fields.iter().any(|field| holds_secret(field.shape));
+            assert!(!(header && restored), "{}: a record holds no such headers", endpoint.name);
+        }
+    }
+
+    #[test]
+    fn parameters_that_no_record_could_hold_are_refused() {
+        let params = |length: usize| format!(r#"{{"session_type":"dynamic","product_no":"{}"}}"#, "p".repeat(length));
+        assert!(built("create_session", &params(MAX_PARAMS - 100)).is_ok());
+        assert_eq!(refusal("create_session", &params(MAX_PARAMS)).0, "parameters");
+        let request = format!(r#"{{"method":"POST","path":"/x","safety":"keyed","body":"{}"}}"#, "x".repeat(MAX_PARAMS));
+        assert_eq!(build_any(&request).map(|_| ()).map_err(|refusal| refusal.field), Err("parameters".to_owned()));
     }
 
     #[test]

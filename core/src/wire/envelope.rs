@@ -82,7 +82,10 @@ pub struct Facts {
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session_id: Option<String>,
-    /// The session's status, as it came.
+    /// The order's id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub order_id: Option<String>,
+    /// The status of the session or the order, as it came.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<String>,
     /// `dynamic` or `static`, as it came.
@@ -94,6 +97,9 @@ pub struct Facts {
     /// `meta.request_id`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub request_id: Option<String>,
+    /// Whether the account can buy, where an answer about the account says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub backend_ready: Option<bool>,
     /// `next_cursor` of a list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_cursor: Option<String>,
@@ -110,11 +116,15 @@ impl Facts {
             #[serde(borrow)]
             session_id: Option<&'a RawValue>,
             #[serde(borrow)]
+            order_id: Option<&'a RawValue>,
+            #[serde(borrow)]
             status: Option<&'a RawValue>,
             #[serde(borrow)]
             session_type: Option<&'a RawValue>,
             #[serde(borrow)]
             estimated_charge_usd: Option<&'a RawValue>,
+            #[serde(borrow)]
+            backend_ready: Option<&'a RawValue>,
             #[serde(borrow)]
             next_cursor: Option<&'a RawValue>,
         }
@@ -124,10 +134,12 @@ impl Facts {
         let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
         Facts {
             session_id: found.session_id.and_then(word),
+            order_id: found.order_id.and_then(word),
             status: found.status.and_then(word),
             session_type: found.session_type.and_then(word),
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
             request_id: request_id.map(str::to_owned),
+            backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
             next_cursor: found.next_cursor.and_then(word),
             settled: false,
         }

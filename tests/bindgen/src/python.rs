@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Field, Record, Safety, Shape, Words, endpoint, endpoints};
+use hopline::contract::{Endpoint, Field, Place, Record, Safety, Shape, Words, endpoint, endpoints};
 
 use crate::model::{Type, about, lines, types};
 
@@ -179,8 +179,9 @@ impl Method<'_> {
         put!(out, "\n    {}def {}(", if awaits { "async " } else { "" }, self.name);
         put!(out, "        self,\n        *,");
         let (must, may): (Vec<&Field>, Vec<&Field>) = self.fields.iter().partition(|field| field.required);
-        must.iter().for_each(|field| put!(out, "        {}: {},", field.name, request_type(field.shape)));
-        may.iter().for_each(|field| put!(out, "        {}: {} | Unset = UNSET,", field.name, request_type(field.shape)));
+        must.iter().for_each(|field| put!(out, "        {}: {},", field.name, request_type(field)));
+        let null = |field: &Field| if field.nullable { " | None" } else { "" };
+        may.iter().for_each(|field| put!(out, "        {}: {}{} | Unset = UNSET,", field.name, request_type(field), null(field)));
         self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind} | None = None,"));
         if self.opens {
             put!(out, "        keep: bool = False,");
@@ -221,13 +222,18 @@ fn answer_type(shape: Shape) -> String {
     }
 }
 
-fn request_type(shape: Shape) -> String {
+fn request_type(field: &Field) -> String {
+    // A whole body is an object of the caller's own.
+    if field.place == Place::Whole { "Mapping[str, Any]".to_owned() } else { given_type(field.shape) }
+}
+
+fn given_type(shape: Shape) -> String {
     match shape {
         Shape::Secret => "Secret | str".to_owned(),
         Shape::Decimal => "Decimal | float".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(_) => "Mapping[str, Any]".to_owned(),
-        Shape::List(item) => format!("Sequence[{}]", request_type(*item)),
+        Shape::List(item) => format!("Sequence[{}]", given_type(*item)),
         plain => answer_type(plain),
     }
 }

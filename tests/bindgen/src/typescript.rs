@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use hopline::contract::{Endpoint, Field, Record, Shape, Words, endpoints};
+use hopline::contract::{Endpoint, Field, Place, Record, Shape, Words, endpoints};
 
 use crate::model::{Type, about, camel, lines, types};
 
@@ -77,10 +77,13 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
         // An answer may hold null where it holds nothing.
         let (optional, null) = match (field.required, side) {
             (true, _) => ("", ""),
+            (false, Side::Request) if field.nullable => ("?", " | null | undefined"),
             (false, Side::Request) => ("?", " | undefined"),
             (false, Side::Answer) => ("?", " | null | undefined"),
         };
-        out.push_str(&format!("  {}{optional}: {}{null};\n", field.name, shape(field.shape, side)));
+        // A whole body is an object of the caller's own.
+        let kind = if field.place == Place::Whole { "{ [name: string]: Json }".to_owned() } else { shape(field.shape, side) };
+        out.push_str(&format!("  {}{optional}: {kind}{null};\n", field.name));
     }
     out.push_str("}\n\n");
 }

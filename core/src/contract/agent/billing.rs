@@ -1,13 +1,73 @@
 //! Balance and payments (parts "Recharge order" and "Other responses" of the contract).
 
-use crate::contract::Json;
+use crate::contract::{Decimal, Json};
+
+string_enum! {
+    /// What a recharge is paid in.
+    RechargeCurrency {
+        /// Tether.
+        Usdt = "USDT";
+    }
+}
+
+record! {
+    /// An order to top up the balance, and where to pay. The words of its status are not shown.
+    RechargeOrder {
+        /// Its id.
+        order_id: String;
+        /// What is credited, in USD.
+        amount_usd: Option<Decimal>;
+        /// What to pay, in USDT.
+        amount_usdt: Option<Decimal>;
+        /// The same in CNY.
+        amount_cny: Option<Decimal>;
+        /// The rate that was used.
+        exchange_rate: Option<Decimal>;
+        /// The chain to pay on.
+        network: Option<String>;
+        /// The address to pay to.
+        wallet_address: Option<String>;
+        /// Where to look at that address.
+        wallet_explorer_url: Option<String>;
+        /// Where the order is; the words are not shown.
+        status: Option<String>;
+    }
+}
 
 record! {
     /// The balance takes no parameters.
     GetBalance {}
 }
 
+record! {
+    /// Pricing takes no parameters: those of the service are not shown.
+    GetPricing {}
+}
+
+record! {
+    /// How much to top up: `amount`, `amount_usd` or both.
+    CreateRecharge {
+        /// The amount, at least 10.
+        amount: Option<Decimal> => Body, AtLeast(10), Unless("amount_usd");
+        /// The amount in USD, at least 10.
+        amount_usd: Option<Decimal> => Body, AtLeast(10);
+        /// `USDT` is the server's default.
+        currency: Option<RechargeCurrency> => Body;
+    }
+}
+
+record! {
+    /// The transactions take no parameters: those of the service are not shown.
+    ListTransactions {}
+}
+
 endpoints! { Agent;
     /// Reads the account's balance in USD. The fields of the answer are not shown.
     get_balance: Get "/billing/balance", Key, Safe, Free, GetBalance => Json;
+    /// Reads the account's prices. The fields of the answer are not shown.
+    get_pricing: Get "/billing/pricing", Key, Safe, Free, GetPricing => Json;
+    /// Orders a top-up of at least 10 USD, to be paid in USDT.
+    create_recharge: Post "/billing/recharge", Key, Keyed, Paid, CreateRecharge => RechargeOrder;
+    /// Reads the account's transactions. The fields of the answer are not shown.
+    list_transactions: Get "/billing/transactions", Key, Safe, Free, ListTransactions => Json;
 }

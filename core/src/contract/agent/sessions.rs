@@ -184,6 +184,24 @@ record! {
     }
 }
 
+record! {
+    /// What was seen through a session.
+    ReportSessionEvent {
+        /// Its id.
+        session_id: String => Path;
+        /// A JSON object; its members are not shown.
+        event: Json => Whole;
+    }
+}
+
+record! {
+    /// Which session's health to read.
+    GetSessionHealth {
+        /// Its id.
+        session_id: String => Path;
+    }
+}
+
 endpoints! { Agent;
     /// Buys a session. The answer means accepted, not usable: it is `creating`, without credentials, until a read says
     /// otherwise.
@@ -196,4 +214,9 @@ endpoints! { Agent;
     rotate_session: Post "/sessions/{session_id}/rotate", Key, Keyed, Free, RotateSession => Session;
     /// Lengthens a static session. It must be `active` or `expired`. The body of the answer is not shown.
     renew_session: Post "/sessions/{session_id}/renew", Key, Keyed, Paid, RenewSession => Json;
+    /// Reports what was seen through a session. It is never sent twice, since that would count twice. The answer is not
+    /// shown.
+    report_session_event: Post "/sessions/{session_id}/report-event", Key, AtMostOnce, Free, ReportSessionEvent => Json;
+    /// Reads a session's health, and whether the service recommends a rotation. The fields are not shown.
+    get_session_health: Get "/sessions/{session_id}/health", Key, Safe, Free, GetSessionHealth => Json;
 }

@@ -1,0 +1,90 @@
+//! What a purchase is to cost, from the price that was read.
+
+use serde::Serialize;
+
+use super::error::Error;
+use crate::contract::Decimal;
+use crate::contract::agent::{Product, SessionType};
+
+/// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
+/// shows starting prices.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quote {
+    /// What is bought.
+    pub product_no: String,
+    /// GB (dynamic) or addresses (static).
+    pub quantity: Decimal,
+    /// USD for one `unit`.
+    pub unit_price: Decimal,
+    /// USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown.
+    pub total: Decimal,
+    /// The currency of the product.
+    pub currency: String,
+    /// What the price is for.
+    pub unit: String,
+}
+
+/// Prices a quantity of a product, exactly: no float and no rounding.
+pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
+    let refuse = |field, rule| Err(Error::invalid("quote", field, rule));
+    if quantity <= Decimal::from(0) {
+        return refuse("quantity", "must be above 0");
+    }
+    if product.r#type == SessionType::Static && !quantity.0.is_integer() {
+        return refuse("quantity", "must be a whole number of addresses, since the product is static");
+    }
+    if product.price < Decimal::from(0) {
+        return refuse("price", "of the product is below 0, which is no price");
+    }
+    match times(product.price, quantity) {
+        Some(total) => Ok(Quote {
+            product_no: product.product_no.clone(),
+            quantity,
+            unit_price: product.price,
+            total,
+            currency: product.currency.clone(),
+            unit: product.unit.clone(),
+        }),
+        None => refuse("quantity", "has too many digits to be priced exactly"),
+    }
+}
+
+/// The product of two numbers, if all of its digits fit: a rounded price is none.
+pub(crate) fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
+    let (one, other) = (one.0.normalize(), other.0.normalize());
+    let digits = one.mantissa().checked_mul(other.mantissa())?;
+    let exact = rust_decimal::Decimal::try_from_i128_with_scale(digits, one.scale() + other.scale()).ok()?;
+    Some(Decimal(exact.normalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(session_type: SessionType, price: &str) -> Product {
+        let (price, currency) = (price.parse().expect(price), "USD".to_owned());
+        Product { product_no: "p-1".into(), r#type: session_type, price, currency, unit: "GB".into(), ..Product::default() }
+    }
+
+    fn total(price: &str, quantity: &str) -> Result<String, String> {
+        let quantity = quantity.parse().expect(quantity);
+        quote(&product(SessionType::Dynamic, price), quantity).map(|quote| quote.total.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_price_is_exact() {
+        assert_eq!(total("4.10", "0.3").as_deref(), Ok("1.23"));
+        assert_eq!(total("0.1", "3").as_deref(), Ok("0.3"));
+        assert_eq!(total("4", "2.50").as_deref(), Ok("10"));
+        assert_eq!(total("0", "1").as_deref(), Ok("0"));
+    }
+
+    #[test]
+    fn what_can_not_be_priced_exactly_is_refused() {
+        assert!(total("0.00000000000001", "0.000000000000000001").is_err_and(|error| error.contains("too many digits")));
+        assert!(total("79228162514264337593543950335", "2").is_err());
+        assert!(total("4", "0").is_err() && total("4", "-1").is_err() && total("-4", "1").is_err());
+        let half = quote(&product(SessionType::Static, "10"), "1.5".parse().expect("is a number"));
+        assert!(half.is_err_and(|error| error.field.as_deref() == Some("quantity")));
+    }
+}

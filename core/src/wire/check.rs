@@ -1,0 +1,200 @@
+//! Checks of the values of a request against the table: whatever breaks a rule is refused by name.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::contract::{Decimal, Field, Record, Rule, Shape};
+
+/// The largest whole number that a double holds exactly.
+const MAX_INTEGER: i64 = (1 << 53) - 1;
+
+/// A parameter that was refused: the field and the rule it broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) field: String,
+    pub(crate) rule: String,
+}
+
+impl Refusal {
+    pub(super) fn new(field: &str, rule: impl Into<String>) -> Self {
+        Refusal { field: field.to_owned(), rule: rule.into() }
+    }
+}
+pub(super) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+
+pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
+    match given.iter().find(|(name, _)| record.field(name).is_none()) {
+        Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is no field of `{}`", record.name))),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<&'a RawValue>, Refusal> {
+    match given.iter().find(|(name, _)| name == field.name) {
+        Some((_, raw)) if raw.get() == "null" && !field.nullable => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
+        Some((_, raw)) => Ok(Some(raw)),
+        None if field.required => Err(Refusal::new(field.name, "is required")),
+        None => match field.rules.iter().find_map(|rule| if let Rule::Unless(other) = rule { Some(other) } else { None }) {
+            Some(other) if !given.iter().any(|(name, _)| name == other) => {
+                Err(Refusal::new(field.name, format!("is required unless `{other}` is given")))
+            }
+            _ => Ok(None),
+        },
+    }
+}
+
+/// Checks one value and writes it again in a form of its own, so that the same request is always the same bytes.
+pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, given: &Members<'_>) -> Result<String, Refusal> {
+    let refuse = |rule: &str| Err(Refusal::new(path, rule));
+    if raw.get() == "null" && field.nullable {
+        return Ok(raw.get().to_owned());
+    }
+    match shape {
+        Shape::Text | Shape::Secret => match serde_json::from_str::<String>(raw.get()) {
+            Ok(text) if text.is_empty() && field.required => refuse("must not be empty"),
+            Ok(text) if field.rules.contains(&Rule::Email) && !is_email(&text) => refuse("must be an email address"),
+            Ok(text) if field.rules.contains(&Rule::Uuid) && !is_uuid(&text) => {
+                refuse("must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000")
+            }
+            Ok(text) => Ok(quote(&text)),
+            Err(_) => refuse("must be a string"),
+        },
+        Shape::Bool => match raw.get() {
+            "true" | "false" => Ok(raw.get().to_owned()),
+            _ => refuse("must be true or false"),
+        },
+        Shape::Integer => match raw.get().parse::<i64>() {
+            Ok(number) if number.abs() <= MAX_INTEGER => {
+                bounds(field, path, number.into(), given)?;
+                Ok(number.to_string())
+            }
+            _ => refuse("must be a whole number of at most 53 bits"),
+        },
+        // A host whose JSON has no decimals of its own gives the number as text.
+        Shape::Decimal => match plain(raw.get()).parse::<Decimal>() {
+            Ok(number) => {
+                bounds(field, path, number, given)?;
+                Ok(number.to_string())
+            }
+            Err(_) => refuse("must be a decimal number of at most 28 digits"),
+        },
+        Shape::Word(words) => match serde_json::from_str::<Cow<'_, str>>(raw.get()) {
+            Ok(text) if words.words.iter().any(|word| word.word == text) => Ok(quote(&text)),
+            _ => {
+                let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
+                refuse(&format!("must be one of {}", known.join(", ")))
+            }
+        },
+        Shape::Json => Ok(raw.get().to_owned()),
+        Shape::List(item) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+            Ok(items) => {
+                let each = items.iter().enumerate().map(|(n, raw)| check(field, &format!("{path}[{n}]"), *item, raw, given));
+                Ok(format!("[{}]", each.collect::<Result<Vec<_>, _>>()?.join(",")))
+            }
+            Err(_) => refuse("must be a list"),
+        },
+        Shape::Record(record) => {
+            let inner = members(raw.get()).map_err(|_| Refusal::new(path, "must be an object without repeated members"))?;
+            no_strangers(record, &inner, &format!("{path}."))?;
+            let mut parts = Vec::new();
+            for field in record.fields {
+                let name = format!("{path}.{}", field.name);
+                if let Some(raw) = value_of(field, &inner).map_err(|refusal| Refusal { field: name.clone(), ..refusal })? {
+                    parts.push(format!("\"{}\":{}", field.name, check(field, &name, field.shape, raw, &inner)?));
+                }
+            }
+            Ok(format!("{{{}}}", parts.join(",")))
+        }
+    }
+}
+
+fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Result<(), Refusal> {
+    for rule in field.rules {
+        let broken = match *rule {
+            Rule::Positive => (number <= Decimal::from(0)).then(|| "must be above 0".to_owned()),
+            Rule::AtLeast(least) => (number < Decimal::from(least)).then(|| format!("must be at least {least}")),
+            Rule::Between(least, most) => {
+                (number < Decimal::from(least) || number > Decimal::from(most)).then(|| format!("must be {least} to {most}"))
+            }
+            Rule::WholeWhen(other, word) => {
+                let holds = given
+                    .iter()
+                    .any(|(name, raw)| name == other && serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok_and(|text| text == word));
+                (holds && !number.0.is_integer()).then(|| format!("must be a whole number when `{other}` is `{word}`"))
+            }
+            Rule::Unless(_) | Rule::Email | Rule::Uuid => None,
+        };
+        if let Some(rule) = broken {
+            return Err(Refusal::new(path, rule));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text has the format of an email address: something, an `@`, and a host, none of which holds a space.
+fn is_email(text: &str) -> bool {
+    let plain = text.len() <= 254 && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    let host = text.rsplit_once('@').filter(|(name, _)| (1..=64).contains(&name.len()) && !name.contains('@')).map(|(_, host)| host);
+    plain && host.is_some_and(|host| host.split('.').all(|label| !label.is_empty()))
+}
+
+/// Whether a text has the format of a UUID: 32 hexadecimal digits in five groups.
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<usize> = text.split('-').map(str::len).collect();
+    groups == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
+pub(super) fn holds_secret(shape: Shape) -> bool {
+    match shape {
+        Shape::Secret => true,
+        Shape::List(item) => holds_secret(*item),
+        Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
+        _ => false,
+    }
+}
+
+/// A checked value as plain text, for a path or a query.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+pub(super) fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A stranger's name for an error: short, and without what would break a line.
+fn shorten(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+/// The members of a JSON object in their order, refusing one that is repeated.
+pub(super) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
+    struct Reader;
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Members<'de>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found: Members<'de> = Vec::new();
+            while let Some((name, raw)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                if found.iter().any(|(known, _)| *known == name.0) {
+                    return Err(serde::de::Error::custom("repeated member"));
+                }
+                found.push((name.0, raw));
+            }
+            Ok(found)
+        }
+    }
+    // A `Cow` in a tuple or a map would always be owned; through this it borrows where it can.
+    #[derive(serde::Deserialize)]
+    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let found = reader.deserialize_map(Reader)?;
+    reader.end().map(|()| found)
+}

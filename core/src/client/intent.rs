@@ -48,6 +48,10 @@ impl Job {
             self.headers = headers(options);
             self.policy = limited(self.endpoint, policy);
             self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
+            if !self.restored {
+                self.price.cap = options.max_unit_price;
+                self.price.read = false;
+            }
         }
     }
 

@@ -117,9 +117,9 @@ impl CallOptions {
             () if key => Some(("idempotency_key", "must be 1 to 64 visible ASCII characters")),
             () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must be at least 0")),
             () if self.ends.len() > 16 || ends => Some(("ends", "must be at most 16 statuses, each of 1 to 64 bytes")),
-            () if self.max_unit_price.is_some_and(|price| price < Decimal::from(0)) => Some(("max_unit_price", "must not be negative")),
+            () if self.max_unit_price.is_some_and(|price| price < Decimal::from(0)) => Some(("max_unit_price", "must be at least 0")),
             () if self.expected_charge_usd.is_some_and(|charge| charge < Decimal::from(0)) => {
-                Some(("expected_charge_usd", "must not be negative"))
+                Some(("expected_charge_usd", "must be at least 0"))
             }
             () if self.until.as_ref().is_some_and(|until| until.refusal().is_some()) => {
                 self.until.as_ref().and_then(Until::refusal).map(|rule| ("until", rule))

@@ -11,7 +11,7 @@ use super::store::Owner;
 use super::types::{CommandId, Millis, Record, RecordId};
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Operation, endpoint};
+use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts};
 
@@ -82,7 +82,7 @@ impl Client {
             Some(session) => self.follows(&session.id) && is_free != Some(true),
             None => is_free == Some(false),
         };
-        taken || self.store.is_alive(record) || self.guard.as_ref().is_some_and(|guard| guard.holds(record))
+        taken || self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
     }
 
     /// Whether a session has a record already.
@@ -114,7 +114,7 @@ impl Client {
         } else if let Some(call) = data.call {
             self.hold_call(record, call, intent, data.unix);
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
-            let operation = endpoint(&done.operation).map_or(ANY, |endpoint| endpoint.name);
+            let operation = endpoint(&done.operation).map_or(crate::contract::ANY, |endpoint| endpoint.name);
             self.store.own(&record, Owner::Intent(name.clone()));
             let accepted =
                 Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: done.opened, at: done.at };

@@ -12,7 +12,7 @@ use crate::contract::{AnyRequest, Endpoint, Method, Place};
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
-const MAX_PARAMS: usize = 256 << 10;
+const MAX_PARAMS: usize = 64 << 10;
 
 /// A request whose parameters are checked: the part that is the same in every send. Its `Debug` shows only where it goes.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,13 +42,6 @@ impl Built {
     pub(crate) fn at(path: &str) -> Self {
         Built { target: path.to_owned(), body: None, headers: Vec::new(), secret: false, session_id: None, credentials: false }
     }
-}
-
-fn not_too_long(params: &str) -> Result<(), Refusal> {
-    if params.len() > MAX_PARAMS {
-        return Err(Refusal::new("parameters", "must be at most 256 KiB of JSON"));
-    }
-    Ok(())
 }
 
 /// Checks parameters, a JSON object, and lays them out as the table says.
@@ -106,6 +99,10 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
+fn not_too_long(params: &str) -> Result<(), Refusal> {
+    if params.len() <= MAX_PARAMS { Ok(()) } else { Err(Refusal::new("parameters", "must be at most 64 KiB of JSON")) }
+}
+
 /// Lays out a request that the table does not have: below the base URL, whatever its path says.
 pub(crate) fn build_any(params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;

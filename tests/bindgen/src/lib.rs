@@ -2,6 +2,9 @@
 //!
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
+pub mod coverage;
+pub mod kotlin;
 pub mod model;
 pub mod python;
+pub mod swift;
 pub mod typescript;

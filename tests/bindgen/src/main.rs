@@ -3,20 +3,23 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{python, typescript};
+use hopline_bindgen::{coverage, kotlin, python, swift, typescript};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (files, folder) = match words.as_slice() {
+        ["kotlin", folder] => (kotlin::files(), folder),
         ["python", folder] => (python::files(), folder),
+        ["swift", folder] => (swift::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
+        ["coverage", root] => return cover(root),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript FOLDER");
+            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|python|swift|typescript FOLDER");
             return ExitCode::FAILURE;
         }
     };
@@ -28,6 +31,22 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Says which case or test shows each row of the contract, and fails where none does.
+fn cover(root: &str) -> ExitCode {
+    match coverage::Witnesses::read(Path::new(root)) {
+        Ok(witnesses) => {
+            let rows = witnesses.rows();
+            let (told, gaps) = coverage::report(&rows);
+            println!("{told}\n{} rows, {gaps} gaps", rows.len());
+            if gaps == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("hopline-bindgen: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Makes of the compiled binding what JavaScript loads.
@@ -57,7 +76,8 @@ fn cross(host: &str, library: &str, folder: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let options = GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
+    let options =
+        GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
     match generate(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

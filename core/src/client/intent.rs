@@ -1,7 +1,7 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
 use super::Client;
-use super::job::{Age, Follow, Job, State, Tally, headers};
+use super::job::{Age, Follow, Job, State, Tally, headers, limited};
 use super::options::CallOptions;
 use super::session::phase_of;
 use super::store::JobId;
@@ -46,8 +46,12 @@ impl Job {
         self.watch.ends.extend(more);
         if self.state == State::Held || self.cancelled {
             self.headers = headers(options);
-            self.policy = policy;
+            self.policy = limited(self.endpoint, policy);
             self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
+            if !self.restored {
+                self.price.cap = options.max_unit_price;
+                self.price.read = false;
+            }
         }
     }
 

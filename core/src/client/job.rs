@@ -223,10 +223,7 @@ impl Job {
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
             headers: headers(options),
-            policy: match endpoint.safety {
-                Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
-                _ => policy,
-            },
+            policy: limited(endpoint, policy),
             state: State::Waiting,
             ledger: Ledger::new(None, false),
             watch: Watch {
@@ -312,6 +309,14 @@ impl Job {
             doubt_since: self.doubt_since,
             reserved: self.price.reserved,
         })
+    }
+}
+
+/// What the contract allows at most, whatever the caller would like.
+pub(super) fn limited(endpoint: &Endpoint, policy: RetryPolicy) -> RetryPolicy {
+    match endpoint.safety {
+        Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
+        _ => policy,
     }
 }
 

@@ -42,7 +42,7 @@ impl Job {
         (purchase.provisioning_mode != Some(ProvisioningMode::Existing)).then_some(purchase)
     }
 
-    fn needs_price(&self, guarded: bool) -> bool {
+    pub(super) fn needs_price(&self, guarded: bool) -> bool {
         let wanted = self.price.cap.is_some() || (guarded && self.price.expected.is_none());
         // A key that was sent is asked about as it is, whatever things cost by now.
         wanted && !self.price.read && self.ledger.sends == 0 && !self.restored && self.purchase().is_some()

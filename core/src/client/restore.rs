@@ -210,7 +210,7 @@ impl Client {
             Some(Owner::Intent(name)) => match self.intents.get(&name) {
                 Some(Intent::Accepted(accepted)) => {
                     let accepted = accepted.clone();
-                    let command = self.command(endpoint(accepted.operation).unwrap_or(CreateSession::ENDPOINT));
+                    let command = self.command_for(accepted.operation);
                     self.recall(command, *accepted, &CallOptions::intent(name));
                     return command;
                 }

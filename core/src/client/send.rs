@@ -132,7 +132,7 @@ impl Client {
     /// The Save that a job waited for was answered.
     pub(super) fn record_saved(&mut self, id: JobId, kept: bool) {
         let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
-        let hold = self.hold_until;
+        let (hold, guarded) = (self.hold_until, self.guard.is_some());
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
             State::Saving if job.price.reserving => self.reserved(id, kept),
@@ -142,7 +142,7 @@ impl Client {
                 let error = job.error(Kind::Store, effect, "was not sent, because the store could not save its record", Advice::MendStore);
                 if job.ledger.is_open() { self.doubt(id, error) } else { self.refuse(id, error) }
             }
-            State::Saving if hold > now => {
+            State::Saving if hold > now || job.needs_price(guarded) => {
                 job.go(On::Again);
                 self.set_timer(id, now);
             }

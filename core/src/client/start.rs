@@ -214,8 +214,12 @@ impl Client {
     }
 
     pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
+        self.command_for(endpoint.name)
+    }
+
+    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, operation: endpoint.name, result: None, delete: Vec::new() });
+        self.commands.insert(command, Command { job: None, operation, result: None, delete: Vec::new() });
         command
     }
 

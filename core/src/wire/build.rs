@@ -269,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn parameters_that_no_record_could_hold_are_refused() {
+        let params = |length: usize| format!(r#"{{"session_type":"dynamic","product_no":"{}"}}"#, "p".repeat(length));
+        assert!(built("create_session", &params(MAX_PARAMS - 100)).is_ok());
+        assert_eq!(refusal("create_session", &params(MAX_PARAMS)).0, "parameters");
+        let request = format!(r#"{{"method":"POST","path":"/x","safety":"keyed","body":"{}"}}"#, "x".repeat(MAX_PARAMS));
+        assert_eq!(build_any(&request).map(|_| ()).map_err(|refusal| refusal.field), Err("parameters".to_owned()));
+    }
+
+    #[test]
     fn an_idempotency_key_is_1_to_64_visible_characters() {
         assert!(is_key("a") && is_key(&"k".repeat(64)));
         assert!(!is_key("") && !is_key(&"k".repeat(65)) && !is_key("a b") && !is_key("a\n") && !is_key("é"));

@@ -4,6 +4,7 @@ mod accept;
 mod control;
 mod faults;
 mod http;
+mod operator;
 mod proxy;
 mod proxy_http;
 mod proxy_socks5;

@@ -88,17 +88,63 @@ impl Body {
         }
     }
 
+    pub(crate) fn wholes(&self, field: &str, least: i64, most: i64) -> Result<Option<Vec<i64>>, Refusal> {
+        let Some(value) = self.0.get(field) else {
+            return Ok(None);
+        };
+        match serde_json::from_str::<Vec<i64>>(value.get()) {
+            Ok(values) if values.iter().all(|value| (least..=most).contains(value)) => Ok(Some(values)),
+            _ => Err(Refusal::invalid(field, &format!("must be an array of whole numbers from {least} to {most}"))),
+        }
+    }
+
+    pub(crate) fn flag(&self, field: &str) -> Result<Option<bool>, Refusal> {
+        match self.0.get(field).map(|value| value.get()) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(Refusal::invalid(field, "must be true or false")),
+        }
+    }
+
     pub(crate) fn positive(&self, field: &str) -> Result<Option<Decimal>, Refusal> {
+        self.number(field, "must be a number greater than 0", |number| number > Decimal::ZERO)
+    }
+
+    pub(crate) fn least(&self, field: &str, least: Decimal) -> Result<Option<Decimal>, Refusal> {
+        self.number(field, &format!("must be a number of at least {least}"), |number| number >= least)
+    }
+
+    /// A limit of at least 0, which null lifts.
+    pub(crate) fn limit(&self, field: &str) -> Result<Change, Refusal> {
+        if self.0.get(field).is_some_and(|value| value.get() == "null") {
+            return Ok(Change::Lift);
+        }
+        Ok(self.least(field, Decimal::ZERO)?.map_or(Change::Keep, Change::Set))
+    }
+
+    pub(crate) fn raw(&self, field: &str) -> Option<&RawValue> {
+        self.0.get(field).map(AsRef::as_ref)
+    }
+
+    fn number(&self, field: &str, rule: &str, holds: impl Fn(Decimal) -> bool) -> Result<Option<Decimal>, Refusal> {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
         let text = value.get();
-        let number = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text));
-        match number {
-            Ok(number) if number > Decimal::ZERO => Ok(Some(number)),
-            _ => Err(Refusal::invalid(field, "must be a number greater than 0")),
+        match Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)) {
+            Ok(number) if holds(number) => Ok(Some(number)),
+            _ => Err(Refusal::invalid(field, rule)),
         }
     }
+}
+
+/// What a request does to a limit: absent, null and a value are three things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Keep,
+    Lift,
+    Set(Decimal),
 }
 
 /// What a required field is when it was given, and the refusal when it was not.

@@ -3,5 +3,6 @@
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
 pub mod model;
+pub mod openapi;
 pub mod python;
 pub mod typescript;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{python, typescript};
+use hopline_bindgen::{openapi, python, typescript};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -11,12 +11,13 @@ fn main() -> ExitCode {
     let (files, folder) = match words.as_slice() {
         ["python", folder] => (python::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
+        ["openapi", folder] => (openapi::files(), folder),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript FOLDER");
+            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript|openapi FOLDER");
             return ExitCode::FAILURE;
         }
     };
@@ -57,7 +58,8 @@ fn cross(host: &str, library: &str, folder: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let options = GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
+    let options =
+        GenerateOptions { languages: vec![language], source: library.into(), out_dir: folder.into(), ..GenerateOptions::default() };
     match generate(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

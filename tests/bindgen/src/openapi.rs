@@ -4,7 +4,7 @@ mod schema;
 
 use std::collections::BTreeMap;
 
-use hopline::contract::{Api, Auth, Endpoint, Field, Place, Record, Rule, Safety, endpoints};
+use hopline::contract::{Api, Auth, Endpoint, Field, Place, Record, Rule, Safety, Shape, endpoints};
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,11 @@ const FAILURES: &[(&str, &[u16])] = &[
     ("create_recharge", &[409, 429]),
     ("list_transactions", &[401]),
 ];
+
+/// What follows from an answer beside its ids: the operation, the next one, and members of the next one's body with where
+/// they stand in `data`.
+const LINKS: &[(&str, &str, &[(&str, &str)])] =
+    &[("list_products", "create_session", &[("product_no", "items/0/product_no"), ("session_type", "items/0/type")])];
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(&'static str, String)> {
@@ -139,7 +144,9 @@ fn responses(endpoint: &Endpoint) -> Value {
         "properties": { "success": { "const": true }, "data": shape(endpoint.response) },
     });
     let mut out = Map::new();
-    out.insert(status.to_string(), response("Success.", success));
+    let mut succeeded = response("Success.", success);
+    succeeded["links"] = links(endpoint).into();
+    out.insert(status.to_string(), succeeded);
     let stated = FAILURES.iter().find(|(name, _)| *name == endpoint.name);
     for status in stated.map_or(&[][..], |(_, statuses)| statuses) {
         let codes: Vec<&str> = CODES.iter().filter(|row| row.status == *status).map(|row| row.code).collect();
@@ -147,6 +154,28 @@ fn responses(endpoint: &Endpoint) -> Value {
     }
     out.insert("default".to_owned(), response("Any other failure.", reference("Failure")));
     out.into()
+}
+
+/// The operations that an answer leads to: those whose path takes an id that it made, and those of the list.
+fn links(endpoint: &Endpoint) -> Map<String, Value> {
+    let expression = |member: &str| Value::from(format!("$response.body#/data/{member}"));
+    let mut out = Map::new();
+    let made = |field: &Field| match endpoint.response {
+        Shape::Record(answer) => answer.field(field.name).is_some() && endpoint.request.field(field.name).is_none(),
+        _ => false,
+    };
+    for next in endpoints().filter(|next| next.api == endpoint.api) {
+        let ids = next.request.fields.iter().filter(|field| field.place == Place::Path && made(field));
+        let ids: Map<String, Value> = ids.map(|field| (field.name.to_owned(), expression(field.name))).collect();
+        if !ids.is_empty() {
+            out.insert(next.name.to_owned(), json!({ "operationId": next.name, "parameters": ids }));
+        }
+    }
+    for (_, next, members) in LINKS.iter().filter(|(name, ..)| *name == endpoint.name) {
+        let body: Map<String, Value> = members.iter().map(|(name, place)| ((*name).to_owned(), expression(place))).collect();
+        out.insert((*next).to_owned(), json!({ "operationId": next, "requestBody": body }));
+    }
+    out
 }
 
 /// A failure of a status, which is determined by the code. A status that no code has may come with any.
@@ -217,6 +246,22 @@ mod tests {
         assert_eq!(request["properties"]["email"]["format"], "email");
         let header = &document["paths"]["/account/request-api-key"]["post"]["parameters"][0];
         assert_eq!((&header["in"], &header["schema"]["format"]), (&json!("header"), &json!("uuid")));
+    }
+
+    #[test]
+    fn an_accepted_session_leads_to_what_can_be_done_with_it() {
+        let document = printed();
+        let links = |path: &str, method: &str, status: &str| document["paths"][path][method]["responses"][status]["links"].clone();
+        let names: Vec<String> =
+            links("/sessions", "post", "202").as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let expected =
+            ["get_session", "get_session_health", "renew_session", "report_session_event", "rotate_session", "terminate_session"];
+        assert_eq!(names, expected);
+        assert_eq!(links("/sessions/{session_id}", "get", "200"), json!({}));
+        assert_eq!(links("/products", "get", "200")["create_session"]["requestBody"]["session_type"], "$response.body#/data/items/0/type");
+        for (name, next, _) in LINKS {
+            assert!([name, next].into_iter().all(|name| endpoints().any(|endpoint| endpoint.name == *name)));
+        }
     }
 
     #[test]

@@ -67,11 +67,7 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        let text: String = serde_json::from_str(value.get()).map_err(|_| Refusal::invalid(field, "must be a string"))?;
-        if text.is_empty() {
-            return Err(Refusal::invalid(field, "must not be empty"));
-        }
-        Ok(Some(text))
+        serde_json::from_str(value.get()).map(Some).map_err(|_| Refusal::invalid(field, "must be a string"))
     }
 
     pub(crate) fn word(&self, field: &str, allowed: &[&'static str]) -> Result<Option<&'static str>, Refusal> {
@@ -82,8 +78,8 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        match value.get().parse::<i64>() {
-            Ok(value) if value >= least => Ok(Some(value)),
+        match whole(value) {
+            Some(value) if value >= least => Ok(Some(value)),
             _ => Err(Refusal::invalid(field, &format!("must be a whole number of at least {least}"))),
         }
     }
@@ -92,9 +88,11 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        match serde_json::from_str::<Vec<i64>>(value.get()) {
-            Ok(values) if values.iter().all(|value| (least..=most).contains(value)) => Ok(Some(values)),
-            _ => Err(Refusal::invalid(field, &format!("must be an array of whole numbers from {least} to {most}"))),
+        let read = |value: &RawValue| whole(value).filter(|value| (least..=most).contains(value));
+        let values = serde_json::from_str::<Vec<&RawValue>>(value.get()).ok();
+        match values.and_then(|values| values.into_iter().map(read).collect()) {
+            Some(values) => Ok(Some(values)),
+            None => Err(Refusal::invalid(field, &format!("must be an array of whole numbers from {least} to {most}"))),
         }
     }
 
@@ -131,11 +129,7 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        let text = value.get();
-        match Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)) {
-            Ok(number) if holds(number) => Ok(Some(number)),
-            _ => Err(Refusal::invalid(field, rule)),
-        }
+        decimal(value).filter(|number| holds(*number)).map(Some).ok_or_else(|| Refusal::invalid(field, rule))
     }
 }
 
@@ -150,6 +144,16 @@ pub(crate) enum Change {
 /// What a required field is when it was given, and the refusal when it was not.
 pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Refusal> {
     value.ok_or_else(|| Refusal::invalid(field, "is required"))
+}
+
+fn decimal(value: &RawValue) -> Option<Decimal> {
+    let text = value.get();
+    Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()
+}
+
+/// A whole number, which JSON may write as 13.0 too.
+fn whole(value: &RawValue) -> Option<i64> {
+    decimal(value).filter(|number| number.fract().is_zero()).and_then(|number| i64::try_from(number).ok())
 }
 
 fn one_of(field: &str, value: &str, allowed: &[&'static str]) -> Result<&'static str, Refusal> {

@@ -18,7 +18,10 @@ export type Answer<Data> = Data & {
 export interface ClientOptions {
   /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
   apiKey?: string | undefined;
-  /** The address of the API with its version, such as `https://host/v1`; in Node, `HOPLINE_BASE_URL` where it is left out. */
+  /**
+   * The address of the API with its version, such as `https://host/v1`; in Node, `HOPLINE_BASE_URL` where it is left out. In
+   * a browser one that begins with `/` or `.` is of the page's own server.
+   */
   baseUrl?: string | undefined;
   /** Names the account in records when there is no key to know it by. */
   account?: string | undefined;
@@ -136,6 +139,11 @@ export class OpenSession implements AsyncDisposable {
   renew(params: Omit<RenewSession, "session_id">, options?: CallOptions): Promise<Json>;
   /** Ends it. */
   terminate(options?: CallOptions): Promise<Json>;
+  /**
+   * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
+   * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.
+   */
+  quote(product: Product, quantity: number | string): Promise<Quote>;
   /** Advice on what was seen through it. */
   observe(seen: Seen): Promise<Verdict | undefined>;
   /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
@@ -323,6 +331,51 @@ export class FolderStore implements Store {
   close(): Promise<void>;
 }
 
+/** What a purchase is to cost. */
+export interface Quote {
+  /** What is bought. */
+  product_no: string;
+  /** GB (dynamic) or addresses (static). */
+  quantity: number;
+  /** USD for one `unit`. */
+  unit_price: number;
+  /** USD for the quantity; of a static product for one `unit` of time, since that of `duration` is not shown. */
+  total: number;
+  /** The currency of the product. */
+  currency: string;
+  /** What the price is for. */
+  unit: string;
+}
+
+/**
+ * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure
+ * context only (https or localhost). Each client has a part of it and holds a Web Lock for that part, which the browser takes
+ * back however a tab ends. It takes over the parts of clients that are gone when `FolderStore` takes over folders.
+ */
+export class IndexedDBStore implements Store {
+  /** A store in the database of that name, which is made if it is not there. Each client needs a store of its own. */
+  constructor(name: string);
+  open(client: StoreClient): Promise<void>;
+  keep(record: string, data: string): Promise<void>;
+  remove(record: string): Promise<void>;
+  adopt(): Promise<void>;
+  claim(intent: string): Promise<void>;
+  keepClaims(intents: Set<string>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Loads the core, the file `core.wasm` beside the script. In Node it is there from the start. In a browser a client loads it
+ * by itself, every call waits for it, and one that fails is tried again by the next call; whoever wants wrong options to be
+ * refused by the constructor, or uses `Core`, awaits this first.
+ */
+export function load(): Promise<void>;
+
+/** What each method sends, so that a backend can name the ones that it lets through. `{name}` in a path is a parameter. */
+export const operations: {
+  readonly [Method in keyof Operations]: { readonly operation: string; readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly path: string };
+};
+
 export interface AgentClient extends Operations {}
 
 /**
@@ -330,7 +383,10 @@ export interface AgentClient extends Operations {}
  * throws a `HoplineError`.
  */
 export class AgentClient implements AsyncDisposable {
-  /** A client. Nothing is sent, and no store is opened, before the first call. */
+  /**
+   * A client. Nothing is sent, and no store is opened, before the first call. Where the core is not loaded yet, wrong options
+   * are refused by the calls.
+   */
   constructor(options?: ClientOptions);
   /** Buys a session and waits until it is usable, over, or the deadline has come. */
   openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;

@@ -1,14 +1,13 @@
-import { Client } from "../gen/hopline_wasm.js";
+import { Client, quote } from "../gen/hopline_wasm.js";
 import { operations } from "../gen/operations.js";
 import { Driver } from "./driver.js";
 import { read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
+import { host } from "./host.js";
 import { MemoryStore } from "./memory.js";
 import { OpenSession } from "./session.js";
-import { encode, parse, spell } from "./values.js";
+import { encode, object, parse, signalOf, spell } from "./values.js";
 
-/** What differs from place to place: the defaults of the environment, and which failures of its `fetch` sent nothing. */
-export const host = { environment: () => ({}), before: undefined };
 /** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
 const ownFetch = globalThis.fetch;
 
@@ -17,6 +16,9 @@ export class AgentClient {
   #driver;
   #store;
   #opened = false;
+  /** Makes the core; it must be loaded. */
+  #make;
+  /** From the first call on: when the core is there and the store was opened. */
   #ready;
   #closing;
   #listeners = new Listeners();
@@ -39,17 +41,20 @@ export class AgentClient {
     if (!["open", "keep", "remove"].every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", "`store` must be a store: open, keep and remove are functions");
     }
+    if (rest.baseUrl !== undefined) rest.baseUrl = host.resolve(rest.baseUrl);
     const spelled = encode("client", "options", spell(rest));
-    const make = () => new Client(spelled, crypto.getRandomValues(new Uint8Array(16)));
-    let core;
-    try {
-      core = make();
-    } catch (error) {
-      throw read(error.message);
-    }
+    const make = () => {
+      try {
+        return new Client(spelled, crypto.getRandomValues(new Uint8Array(16)));
+      } catch (error) {
+        throw read(error.message);
+      }
+    };
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
-    const http = { fetch, before: fetch === ownFetch ? host.before : undefined, secret: rest.apiKey };
-    this.#driver = new Driver(core, http, store, (event) => this.#listeners.tell(event));
+    const http = { fetch, secret: rest.apiKey, ...(fetch === ownFetch && host.failures) };
+    this.#make = () => {
+      this.#driver = new Driver(make(), http, store, (event) => this.#listeners.tell(event));
+    };
     this.#store = store;
     this.#sameAccount = sameAccount === true;
     this.#account = [rest.baseUrl, rest.account ?? rest.apiKey];
@@ -59,7 +64,10 @@ export class AgentClient {
       other.free();
       return refused.every(({ reason }) => reason === "damaged");
     };
-    this.#ready = this.#open();
+    // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.
+    const loading = host.load();
+    if (loading) loading.catch(() => {});
+    else this.#make();
   }
 
   async openSession(params, options = {}) {
@@ -112,6 +120,15 @@ export class AgentClient {
     return done;
   }
 
+  async quote(product, quantity) {
+    await this.#usable("quote");
+    try {
+      return JSON.parse(quote(encode("quote", "product", product), encode("quote", "quantity", quantity)));
+    } catch (error) {
+      throw error.kind ? error : read(error.message);
+    }
+  }
+
   async observe(session_id, seen) {
     await this.#usable("observe");
     const what = encode("observe", "seen", seen);
@@ -131,8 +148,8 @@ export class AgentClient {
 
   close() {
     this.#closing ??= (async () => {
-      await this.#ready;
-      await this.#driver.close();
+      await this.#ready?.catch(() => {});
+      await this.#driver?.close();
       if (this.#opened) await this.#store.close?.();
       this.#listeners.close();
     })();
@@ -217,7 +234,12 @@ export class AgentClient {
     return new OpenSession(this, { session_id, phase, session, ends: ends && phase !== "ended" && facts.session_type === "dynamic" });
   }
 
-  async #open() {
+  /** Loads and makes the core, where that is still to be done, and opens the store. */
+  async #begin() {
+    if (!this.#driver) {
+      await host.load();
+      this.#make();
+    }
     try {
       await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
       this.#opened = true;
@@ -246,12 +268,19 @@ export class AgentClient {
 
   async #usable(operation) {
     if (this.#closing) throw closed(operation);
-    await this.#ready;
+    const ready = (this.#ready ??= this.#begin());
+    try {
+      await ready;
+    } catch (error) {
+      // What failed was loading: the next call tries again.
+      if (this.#ready === ready) this.#ready = undefined;
+      throw error;
+    }
     if (this.#closing) throw closed(operation);
   }
 }
 
-for (const [method, operation] of Object.entries(operations)) {
+for (const [method, { operation }] of Object.entries(operations)) {
   const call = {
     [method](params, options) {
       return this.call(operation, params, options);
@@ -265,19 +294,4 @@ if (Symbol.asyncDispose) {
 
 function closed(operation) {
   return refuse("misuse", operation, "this client is closed; make another one");
-}
-
-function object(operation, name, value) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw refuse("invalid", operation, `\`${name}\` must be an object`);
-  }
-}
-
-function signalOf(operation, options) {
-  object(operation, "options", options);
-  const { signal } = options;
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw refuse("invalid", operation, "`signal` must be an AbortSignal", { field: "signal" });
-  }
-  return signal;
 }

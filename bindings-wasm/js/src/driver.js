@@ -1,4 +1,5 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+import { quiet } from "./error.js";
 import { exchange } from "./exchange.js";
 
 /** The longest delay that a timer takes. */
@@ -109,9 +110,12 @@ export class Driver {
         this.#trouble.delete(command);
         return true;
       }
-      case StepKind.Notify:
-        this.#tell(JSON.parse(core.event));
+      case StepKind.Notify: {
+        const event = JSON.parse(core.event);
+        if (event.because) quiet(event.because);
+        this.#tell(event);
         return true;
+      }
       default:
         this.#wait(core.until);
         return false;

@@ -1,12 +1,14 @@
+import { hide } from "./hide.js";
+
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
   /** @param fields the error as the core writes it */
   constructor({ message, cause, ...fields }) {
     super(message, cause && { cause: cause.kind && !(cause instanceof Error) ? new HoplineError(cause) : cause });
     for (const [name, value] of Object.entries(fields)) {
-      // What a server wrote may repeat what it was sent, so it shows only when it is asked for by name.
-      Object.defineProperty(this, name, { value, enumerable: !QUIET.has(name), writable: true, configurable: true });
+      Object.defineProperty(this, name, { value, enumerable: true, writable: true, configurable: true });
     }
+    quiet(this);
   }
 
   /** All of it but what a server wrote, for logs. */
@@ -15,7 +17,12 @@ export class HoplineError extends Error {
   }
 }
 
-const QUIET = new Set(["text", "details", "raw"]);
+const QUIET = ["text", "details", "raw"];
+
+/** What a server wrote may repeat what it was sent, so it shows only when it is asked for by name. */
+export function quiet(fields) {
+  for (const name of QUIET) if (name in fields) hide(fields, name, fields[name]);
+}
 
 // On the prototype, so that it is no member of each error.
 Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", writable: true, configurable: true });
@@ -30,10 +37,13 @@ export function read(text, { reason, store, trouble } = {}) {
   return new HoplineError({ ...fields, cause: own ?? fields.cause ?? trouble });
 }
 
-/** What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it the key. */
-export function plain(error, secret) {
+/**
+ * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it the key. `more` is
+ * what is to be said of every failure of this one.
+ */
+export function plain(error, secret, more = "") {
   const cause = error?.cause ?? error;
-  const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ");
+  const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ") + more;
   return new Error(secret ? told.replaceAll(secret, "[redacted]") : told);
 }
 

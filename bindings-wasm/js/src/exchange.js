@@ -5,7 +5,7 @@ import { plain } from "./error.js";
  * followed and nothing is sent twice. What surely came before the first byte is for `before` to say, which knows the
  * errors of its own `fetch` only; anything else may have been sent.
  */
-export async function exchange({ fetch, before, secret }, request, abort, names) {
+export async function exchange({ fetch, before, secret, more }, request, abort, names) {
   const timer = setTimeout(() => abort.abort("timeout"), request.timeoutMs);
   const stopped = new Promise((_, reject) => {
     abort.signal.addEventListener("abort", () => reject(abort.signal), { once: true });
@@ -23,10 +23,12 @@ export async function exchange({ fetch, before, secret }, request, abort, names)
       const value = response.headers?.get(name);
       return typeof value === "string" ? [name, value] : [];
     });
-    return { status, headers: found, ...(await read(response, request.maxBody, unlessStopped, abort.signal)) };
+    // A browser shows nothing else of it, not even its status.
+    const error = response.type === "opaqueredirect" ? new Error("the service answered with a redirect, which is not followed") : undefined;
+    return { status, headers: found, error, ...(await read(response, request.maxBody, unlessStopped, abort.signal)) };
   } catch (error) {
     if (abort.signal.aborted) return { kind: abort.signal.reason, sent: "maybe" };
-    return { ...(before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" }), error: plain(error, secret) };
+    return { ...(before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" }), error: plain(error, secret, more) };
   } finally {
     clearTimeout(timer);
   }

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
-import { host } from "./client.js";
+import { host } from "./host.js";
+import { refuse } from "./error.js";
 
 initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
 
@@ -14,10 +15,20 @@ host.environment = () => ({
   apiKey: process.env.HOPLINE_API_KEY || undefined,
   baseUrl: process.env.HOPLINE_BASE_URL || undefined,
 });
-host.before = (error) => {
+host.failures.before = (error) => {
   const kind = BEFORE[error?.cause?.code];
   return kind && { kind, sent: "never" };
 };
+
+/** It is here already. */
+export async function load() {}
+
+/** IndexedDB is the browser's. */
+export class IndexedDBStore {
+  constructor() {
+    throw refuse("misuse", "store", "there is no IndexedDB here; use a FolderStore");
+  }
+}
 
 export { Client as Core, StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./client.js";
@@ -25,3 +36,4 @@ export { HoplineError } from "./error.js";
 export { FolderStore } from "./folder.js";
 export { MemoryStore } from "./memory.js";
 export { OpenSession } from "./session.js";
+export { operations } from "../gen/operations.js";

@@ -1,4 +1,5 @@
 import { refuse } from "./error.js";
+import { hide } from "./hide.js";
 import { secrets } from "../gen/operations.js";
 
 /** Parses what the service answered, and hides in it what must not be printed. It stays readable by its name. */
@@ -17,10 +18,6 @@ export function parse(raw, request_id) {
     if (value !== undefined && !Object.hasOwn(data, name)) hide(data, name, value);
   }
   return data;
-}
-
-function hide(object, name, value) {
-  Object.defineProperty(object, name, { value, enumerable: false, writable: true, configurable: true });
 }
 
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
@@ -46,4 +43,21 @@ export function encode(operation, field, value) {
   } catch (error) {
     throw error.kind ? error : refuse("invalid", operation, `\`${field}\` can't be written as JSON`, { field });
   }
+}
+
+/** An object was to be given. */
+export function object(operation, name, value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw refuse("invalid", operation, `\`${name}\` must be an object`);
+  }
+}
+
+/** The signal among options. */
+export function signalOf(operation, options) {
+  object(operation, "options", options);
+  const { signal } = options;
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw refuse("invalid", operation, "`signal` must be an AbortSignal", { field: "signal" });
+  }
+  return signal;
 }

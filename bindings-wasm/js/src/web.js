@@ -1,18 +1,34 @@
 // Bundled to web.mjs: the wasm file lies beside it.
-import { initSync } from "../gen/hopline_wasm.js";
+import { host } from "./host.js";
 import { refuse } from "./error.js";
+import * as core from "./load.js";
 
-initSync({ module: await WebAssembly.compileStreaming(fetch(new URL("./core.wasm", import.meta.url))) });
+host.load = core.load;
+host.failures.more = "; a browser does not say why: the network, a service that does not allow this page (CORS), or the page's own `connect-src`";
+// A path is one of the page's own server. Anything else must name its scheme, so that a forgotten one is heard of.
+host.resolve = (baseUrl) => {
+  try {
+    return /^[./]/.test(baseUrl) ? new URL(baseUrl, globalThis.location.href).href : baseUrl;
+  } catch {
+    return baseUrl;
+  }
+};
+
+export async function load() {
+  await core.load();
+}
 
 /** Folders are Node's. */
 export class FolderStore {
   constructor() {
-    throw refuse("misuse", "store", "there are no folders here; use a store for browsers");
+    throw refuse("misuse", "store", "there are no folders here; use an IndexedDBStore");
   }
 }
 
 export { Client as Core, StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./client.js";
 export { HoplineError } from "./error.js";
+export { IndexedDBStore } from "./indexed.js";
 export { MemoryStore } from "./memory.js";
 export { OpenSession } from "./session.js";
+export { operations } from "../gen/operations.js";

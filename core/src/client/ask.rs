@@ -22,18 +22,31 @@ impl Client {
         };
         let not_before = self.hold_until.max(self.ask_not_before);
         if not_before > now {
-            return self.set_ask_timers(not_before);
+            return self.wait_to_ask(not_before);
         }
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint("get_balance") else { return };
         let built = Built::at(balance.path);
-        let request = self.request(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
-        self.asked += 1;
+        let request = self.lay_out(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
+        self.asked = self.asked.saturating_add(1);
         self.notify(id, Happening::AskingTime);
         let step = self.step_id();
         self.asking = Some(step);
         self.pending.insert(step, Pending::Ask);
         self.steps.push_back(Step::Send { id: step, command: command.unwrap_or(CommandId(0)), request });
+    }
+
+    /// The time may not be asked for before that. Longer than a call may take is not waited for.
+    fn wait_to_ask(&mut self, not_before: Millis) {
+        let wait = not_before.saturating_sub(self.clock.monotonic());
+        if wait <= self.retry.window_ms {
+            return self.set_ask_timers(not_before);
+        }
+        let retry_at = Some(self.clock.unix().saturating_add(wait));
+        let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
+        for id in waiting {
+            self.stay_in_doubt(id, None, retry_at);
+        }
     }
 
     /// Whoever waits for the time wakes then, so that giving up one of them leaves nobody behind.
@@ -81,19 +94,19 @@ impl Client {
             fill(&mut error, answer, self.key.as_ref(), unix);
         }
         for id in waiting {
-            self.stay_in_doubt(id, Some(error.clone()));
+            self.stay_in_doubt(id, Some(error.clone()), error.retry_at);
         }
     }
 
     /// A restored job that could not go on: as in doubt as before.
-    pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Error>) {
+    pub(super) fn stay_in_doubt(&mut self, id: JobId, cause: Option<Error>, retry_at: Option<Millis>) {
         let Some(job) = self.jobs.get(&id) else { return };
         let kind = if job.cancelled { Kind::Cancelled } else { Kind::InDoubt };
         let what = match kind {
             Kind::Cancelled => "was given up before it was resumed",
             _ => "was not resumed, because the service's time could not be read",
         };
-        let error = Error::from(Report { cause, ..job.error(kind, Effect::Unknown, what, Advice::Resume).into_report() });
+        let error = Error::from(Report { cause, retry_at, ..job.error(kind, Effect::Unknown, what, Advice::Resume).into_report() });
         self.doubt(id, error);
     }
 

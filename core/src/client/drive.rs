@@ -1,5 +1,6 @@
 //! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -9,8 +10,8 @@ use super::{Client, Outputs, Ticket};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Request;
 
-/// What a host makes of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a host makes of a request. Its `Debug` shows neither the body nor what the headers hold.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Responded {
     /// A response.
     Response {
@@ -30,6 +31,31 @@ pub enum Responded {
         /// Whether the request may have reached the service.
         sent: Sent,
     },
+}
+
+impl Responded {
+    /// What a client takes in of it.
+    fn outcome<'a>(&'a self, headers: &'a [(&'a str, &'a str)]) -> Outcome<'a> {
+        match self {
+            Responded::Response { status, body, truncated, .. } => {
+                Outcome::Response { status: *status, headers, body, truncated: *truncated }
+            }
+            Responded::Failed { kind, sent } => Outcome::Failed { kind: *kind, sent: *sent },
+        }
+    }
+
+    fn headers(&self) -> Vec<(&str, &str)> {
+        match self {
+            Responded::Response { headers, .. } => headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            Responded::Failed { .. } => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Responded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outcome(&self.headers()).fmt(f)
+    }
 }
 
 /// Everything that Hopline leaves to a blocking host.
@@ -85,7 +111,7 @@ pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, hos
             // Going on until here has let the record of a result that was taken be deleted.
             Step::Wait { until } => match (result.take(), until) {
                 (Some(result), _) => return result,
-                (None, Some(until)) => host.sleep((until - now.monotonic).max(1)).await,
+                (None, Some(until)) => host.sleep(until.saturating_sub(now.monotonic).max(1)).await,
                 (None, None) => {
                     let what = "this client has no such command, or its result was taken before";
                     return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::Nothing));
@@ -110,13 +136,7 @@ async fn answer(client: &mut Client, step: Step, host: &mut impl AsyncHost) {
                 false => host.send(&request).await,
             };
             let now = host.now();
-            let _ = match &responded {
-                Responded::Response { status, headers, body, truncated } => {
-                    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                    client.resolve(id, Outcome::Response { status: *status, headers: &headers, body, truncated: *truncated }, now)
-                }
-                Responded::Failed { kind, sent } => client.resolve(id, Outcome::Failed { kind: *kind, sent: *sent }, now),
-            };
+            let _ = client.resolve(id, responded.outcome(&responded.headers()), now);
         }
         Step::Notify(event) => host.notify(&event),
         Step::Completed { .. } | Step::Wait { .. } => {}

@@ -4,9 +4,12 @@ use super::job::{Follow, On};
 use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, Happening, RecordId};
-use super::{Accepted, Client, Intent};
+use super::{Accepted, Client};
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule};
 use crate::wire::Facts;
+
+/// The longest answer that an accepted intent is remembered with, in bytes; of a longer one only the facts are kept.
+const KEPT_RAW: usize = 4096;
 
 impl Client {
     /// Ends a call as its last judgement says.
@@ -39,7 +42,7 @@ impl Client {
             job.record = None;
             job.go(On::Refuse);
             self.finish(id, Err(error));
-            return self.save(&record, None, None);
+            return self.delete(&record);
         }
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));
@@ -50,7 +53,8 @@ impl Client {
         self.save(&record, None, Some(id));
     }
 
-    /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed.
+    /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed. A job that was never saved, as
+    /// its key is the caller's, gets a record now.
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -59,12 +63,10 @@ impl Client {
         }
         job.go(On::Doubt);
         job.doubt_since.get_or_insert(unix);
-        let record = job.record.clone();
-        let error = Error::from(Report { record: record.as_ref().map(|record| record.0.clone()), ..error.into_report() });
-        self.notify(id, Happening::InDoubt { record: record.clone() });
-        if record.is_some() {
-            self.save_job(id, None);
-        }
+        let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
+        let error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
+        self.notify(id, Happening::InDoubt { record: Some(record) });
+        self.save_job(id, None);
         let waiting = self.jobs.get_mut(&id).map(|job| std::mem::take(&mut job.waiting)).unwrap_or_default();
         for command in waiting {
             self.complete(command, Err(error.clone()), Vec::new());
@@ -79,42 +81,47 @@ impl Client {
         if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
             phase.get_or_insert(phase_of(Some(status), &job.watch.ends));
         }
+        if matches!(&result, Err(error) if error.effect == Effect::None) {
+            self.release(job.price.reserved.take());
+        }
         job.go(On::End);
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));
         }
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.changing.take_if(|changing| *changing == id);
+            tracked.changing.remove(&id);
         }
         let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
         match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
+                let small = answered.raw.text().len() <= KEPT_RAW && !job.watch.credentials;
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
                     operation: job.endpoint.name,
                     facts: answered.facts.clone(),
-                    raw: (!opened).then(|| answered.raw.clone()),
+                    raw: (small && !opened).then(|| answered.raw.clone()),
                     record: job.record.take(),
                     opened,
                     at,
                 };
                 self.save_accepted(name, &accepted);
-                self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
+                self.accept(name.clone(), accepted);
             }
             // It was done, though something after it failed: the intent must not be free for a second time.
             (Some(name), Err(error)) if error.effect == Effect::Done => {
                 let session =
                     job.session.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
-                let opened = session.is_some() && job.watch.follow == Follow::UntilReady && job.record.is_none();
+                let opened = session.is_some() && job.watch.follow == Follow::UntilReady;
                 let facts = match session.filter(|_| opened) {
                     Some(session) => self.known(session).0,
                     None => Facts { session_id: job.session.clone(), ..Facts::default() },
                 };
                 let (operation, record) = (job.endpoint.name, job.record.take());
-                let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw: error.raw.clone(), record, opened, at };
+                let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
+                let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at };
                 self.save_accepted(name, &accepted);
-                self.intents.insert(name.clone(), Intent::Accepted(Box::new(accepted)));
+                self.accept(name.clone(), accepted);
             }
             (Some(name), Err(_)) => {
                 self.intents.remove(name);
@@ -123,7 +130,7 @@ impl Client {
         }
         delete.extend(job.record);
         if !self.rules.holds(Rule::KeepUntilTaken) {
-            delete.drain(..).for_each(|record| self.save(&record, None, None));
+            delete.drain(..).for_each(|record| self.delete(&record));
         }
         for command in job.waiting {
             self.complete(command, result.clone(), std::mem::take(&mut delete));
@@ -147,5 +154,45 @@ impl Client {
             let error = job.error(Kind::Cancelled, Effect::None, "was given up before it had any effect", Advice::Nothing);
             self.refuse(id, error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallOptions, ClientOptions, Now, Outcome, Step};
+    use super::*;
+
+    /// What a second start of an intent is given after an answer of that many bytes.
+    fn remembered(padding: usize) -> String {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+        let params = r#"{"session_type":"dynamic","product_no":"p"}"#;
+        for _ in 0..2 {
+            let command = client.start_json("create_session", params, CallOptions::intent("job"));
+            let body = format!(r#"{{"success":true,"data":{{"session_id":"s-1","x":"{}"}}}}"#, "x".repeat(padding));
+            loop {
+                match client.poll(now) {
+                    Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now).expect("is answered once"),
+                    Step::Send { id, .. } => {
+                        let answer = Outcome::Response { status: 202, headers: &[], body: body.as_bytes(), truncated: false };
+                        client.resolve(id, answer, now).expect("is answered once");
+                    }
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+            let answered = client.take_answer(command).expect("has completed").expect("was accepted");
+            if answered.http_status.is_none() {
+                return answered.raw.text().to_owned();
+            }
+        }
+        panic!("the second start is no send")
+    }
+
+    #[test]
+    fn of_a_long_answer_only_the_facts_are_remembered() {
+        assert!(remembered(100).len() > 100);
+        assert_eq!(remembered(KEPT_RAW), r#"{"session_id":"s-1"}"#);
     }
 }

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone)]
 pub(super) struct Entropy {
     prefix: String,
-    keys: u32,
-    records: u32,
+    keys: u64,
+    records: u64,
     jitter: u64,
 }
 

@@ -1,10 +1,12 @@
 //! A job: one call, one purchase, one change of a session, from its start to its end, with the table of its transitions.
 
 use super::options::CallOptions;
+use super::price::Price;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
-use crate::contract::{Endpoint, Safety};
+use super::until::Until;
+use crate::contract::{ANY, Endpoint, Safety};
 use crate::policy::{Error, Ledger, RetryPolicy};
 use crate::wire::Built;
 
@@ -27,6 +29,8 @@ pub enum State {
     Held,
     /// The service's time is being read, to know how old a restored key is.
     Asking,
+    /// The price is being read, before anything is bought.
+    Pricing,
     /// Over.
     Done,
 }
@@ -50,12 +54,15 @@ pub enum On {
     Doubt,
     /// The service's time is needed first.
     Ask,
+    /// The price is needed first.
+    Price,
     /// It is over.
     End,
 }
 
 /// Every move that a job can make. Nothing else changes a state.
 pub const TRANSITIONS: &[(State, On, State)] = &[
+    (State::Waiting, On::Price, State::Pricing),
     (State::Waiting, On::Save, State::Saving),
     (State::Waiting, On::Send, State::Sending),
     (State::Waiting, On::Refuse, State::Deleting),
@@ -65,11 +72,13 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Saving, On::Again, State::Waiting),
     (State::Saving, On::Refuse, State::Deleting),
     (State::Saving, On::Doubt, State::Held),
+    (State::Saving, On::End, State::Done),
     (State::Sending, On::Again, State::Waiting),
     (State::Sending, On::Refuse, State::Deleting),
     (State::Sending, On::Follow, State::Watching),
     (State::Sending, On::Doubt, State::Held),
     (State::Sending, On::End, State::Done),
+    (State::Deleting, On::Again, State::Waiting),
     (State::Deleting, On::Doubt, State::Held),
     (State::Deleting, On::End, State::Done),
     (State::Watching, On::Read, State::Reading),
@@ -82,6 +91,10 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Held, On::Again, State::Waiting),
     (State::Held, On::Follow, State::Watching),
     (State::Held, On::End, State::Done),
+    (State::Pricing, On::Again, State::Waiting),
+    (State::Pricing, On::Refuse, State::Deleting),
+    (State::Pricing, On::Doubt, State::Held),
+    (State::Pricing, On::End, State::Done),
     (State::Asking, On::Again, State::Waiting),
     (State::Asking, On::Doubt, State::Held),
 ];
@@ -164,6 +177,10 @@ pub(super) struct Job {
     /// Whether it came out of a record.
     pub(super) restored: bool,
     pub(super) doubt_since: Option<Millis>,
+    /// What a read is repeated for, and what it showed last.
+    pub(super) until: Option<Until>,
+    pub(super) looked: Option<Option<String>>,
+    pub(super) price: Price,
 }
 
 /// A send beyond the window.
@@ -205,7 +222,7 @@ impl Job {
             endpoint,
             session: built.as_ref().and_then(|built| built.session_id.clone()),
             built,
-            headers: options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect(),
+            headers: headers(options),
             policy: match endpoint.safety {
                 Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
                 _ => policy,
@@ -240,6 +257,9 @@ impl Job {
             recalls: false,
             restored: false,
             doubt_since: None,
+            until: options.until.clone(),
+            looked: None,
+            price: Price { cap: options.max_unit_price, expected: options.expected_charge_usd, ..Price::default() },
         }
     }
 
@@ -275,6 +295,7 @@ impl Job {
         };
         Some(SavedCall {
             operation: self.endpoint.name.to_owned(),
+            any: (self.endpoint.name == ANY).then_some((self.endpoint.method, self.endpoint.safety)),
             target: if built.secret { self.endpoint.path.to_owned() } else { built.target.clone() },
             body: if bodiless { None } else { built.body.clone() },
             secret: built.secret,
@@ -289,8 +310,13 @@ impl Job {
             ends: self.watch.ends.clone(),
             age_ms,
             doubt_since: self.doubt_since,
+            reserved: self.price.reserved,
         })
     }
+}
+
+pub(super) fn headers(options: &CallOptions) -> Vec<(String, String)> {
+    options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect()
 }
 
 #[cfg(test)]

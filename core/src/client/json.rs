@@ -11,16 +11,27 @@ use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome
 use super::{Client, Seen, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind, quote};
+use crate::wire::Facts;
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TakenText {
-    /// The facts, a JSON object.
+    /// The facts, a JSON object, with `http_status` (where it was asked for now) and `attempts`.
     pub facts: String,
     /// The whole `data`, as the service wrote it. It may hold secrets, so this type has no `Debug`.
     pub raw: String,
     /// Of a session: where it is.
     pub phase: Option<&'static str>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct FactsTold {
+    #[serde(flatten)]
+    facts: Facts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_status: Option<u16>,
+    attempts: u32,
 }
 
 impl Client {
@@ -56,7 +67,7 @@ impl Client {
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
         let taken = self.take_answer(CommandId(command))?;
         Some(taken.map_err(|error| error_text(&error)).map(|answered| TakenText {
-            facts: text(&answered.facts),
+            facts: text(&FactsTold { facts: answered.facts, http_status: answered.http_status, attempts: answered.attempts }),
             raw: answered.raw.text().to_owned(),
             phase: answered.phase.map(|phase| match phase {
                 Phase::Pending => "pending",
@@ -122,9 +133,9 @@ impl Client {
 /// The error, as JSON, for an answer that does not fit the type that a host has for it; `place` says where.
 pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> String {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
-    let facts = serde_json::from_str(&taken.facts).unwrap_or_default();
+    let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    error_text(&super::misfit(operation, Answered { raw, ..Answered::of(facts) }, place))
+    error_text(&super::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place))
 }
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.
@@ -142,13 +153,7 @@ pub fn event_text(event: &Event) -> String {
 
 /// An error as JSON, with its sentence as `message`.
 pub fn error_text(error: &Error) -> String {
-    #[derive(Serialize)]
-    struct Told<'a> {
-        message: String,
-        #[serde(flatten)]
-        error: &'a Error,
-    }
-    text(&Told { message: error.to_string(), error })
+    text(error)
 }
 
 fn misuse_text(misuse: Misuse) -> String {
@@ -222,6 +227,37 @@ mod tests {
         assert_eq!(json(&error)["field"], "kind");
         let error = client.fail_text(9, "dns", "never", NOW).expect_err("no such step");
         assert_eq!(json(&error)["kind"], "misuse");
+    }
+
+    #[test]
+    fn a_cause_has_its_sentence_too() {
+        let cause = Error::invalid("get_session", "x", "is wrong");
+        let error =
+            Error::from(crate::policy::Report { cause: Some(cause.clone()), ..Error::invalid("start", "y", "is too").into_report() });
+        let told = json(&error_text(&error));
+        assert_eq!(told["message"], error.to_string());
+        assert_eq!(told["cause"]["message"], cause.to_string());
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_says_how_it_came() {
+        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
+        let command = client.start_text("get_session", r#"{"session_id":"s-1"}"#, "{}");
+        let super::super::Step::Send { id, .. } = client.poll(NOW) else { panic!("a read is sent at once") };
+        let body = br#"{"success":true,"data":{"session_id":"s-1"},"meta":{"request_id":"q-1"}}"#;
+        client.resolve(id, Outcome::Response { status: 206, headers: &[], body, truncated: false }, NOW).expect("is answered once");
+        let Some(Ok(taken)) = client.take_text(command.0) else { panic!("the read was answered") };
+        let error = json(&misfit_text("get_session", &taken, "status"));
+        let said = (&error["kind"], &error["status"], &error["attempts"], &error["request_id"], &error["session_id"]);
+        assert_eq!(said, (&json("\"decode\""), &json("206"), &json("1"), &json("\"q-1\""), &json("\"s-1\"")));
+    }
+
+    #[test]
+    fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
+        let taken = TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), phase: None };
+        let error = json(&misfit_text("create_session", &taken, "anywhere"));
+        assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
+        assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::job::Age;
 use super::record::{Data, Done, SavedSession};
 use super::session::Tracked;
-use super::store::JobId;
+use super::store::{JobId, Owner};
 use super::types::RecordId;
 use super::{Accepted, Client};
 
@@ -21,6 +21,7 @@ impl Client {
             // The age is that of the record as it was read; the time must stay with it, or the key would grow younger.
             data.unix = unix;
         }
+        self.store.own(&record, Owner::Job(id));
         self.save(&record, Some(data.bytes()), waiter);
     }
 
@@ -31,6 +32,7 @@ impl Client {
         let Some(record) = tracked.record.clone() else { return };
         (data.intent, data.fingerprint) = tracked.intent.clone().unzip();
         data.session = Some(saved_session(session, tracked));
+        self.store.own(&record, Owner::Session(session.to_owned()));
         self.save(&record, Some(data.bytes()), None);
     }
 
@@ -40,7 +42,13 @@ impl Client {
         let mut data = self.data();
         data.intent = Some(intent.to_owned());
         data.fingerprint = Some(accepted.fingerprint.clone());
-        data.done = Some(Done { operation: accepted.operation.to_owned(), facts: accepted.facts.clone(), at: accepted.at });
+        data.done = Some(Done {
+            operation: accepted.operation.to_owned(),
+            facts: accepted.facts.clone(),
+            opened: accepted.opened,
+            at: accepted.at,
+        });
+        self.store.own(&record, Owner::Intent(intent.to_owned()));
         self.save(&record, Some(data.bytes()), None);
     }
 
@@ -55,6 +63,7 @@ impl Client {
             call: None,
             session: None,
             done: None,
+            spent: None,
         }
     }
 }
@@ -65,5 +74,6 @@ fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         session_type: tracked.session_type.clone(),
         status: tracked.status.clone(),
         credentials: tracked.credentials,
+        ends: tracked.ends.clone(),
     }
 }

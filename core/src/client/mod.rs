@@ -10,19 +10,26 @@ mod clock;
 mod drive;
 mod ending;
 mod entropy;
+mod guard;
+mod intent;
 mod job;
 mod json;
 mod keep;
+mod numbers;
 mod observe;
 mod options;
 mod outcome;
+mod pages;
+mod price;
 mod record;
 mod restore;
+mod saved;
 mod send;
 mod session;
 mod start;
 mod store;
 mod types;
+mod until;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,20 +39,26 @@ pub use job::{On, State, TRANSITIONS};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
+pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use record::BadRecord;
-pub use restore::{Holds, Restored, Saved, Settlement};
+pub use restore::{Restored, Settlement};
+pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
 pub use types::*;
+pub use until::Until;
 
 use self::clock::Clock;
 use self::entropy::Entropy;
+use self::guard::Guard;
+use self::intent::{Accepted, Intent};
 use self::job::{Job, State as JobState};
+use self::numbers::Numbers;
 use self::record::Account;
 use self::session::Tracked;
-use self::store::{JobId, Store};
-use crate::contract::Secret;
+use self::store::{JobId, Owner, Store};
+use crate::contract::{Decimal, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
-use crate::wire::{BaseUrl, Facts};
+use crate::wire::BaseUrl;
 
 /// The response headers that the client reads. A host passes these and no others.
 pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
@@ -64,12 +77,18 @@ pub struct Client {
     entropy: Entropy,
     clock: Clock,
     quota: Quota,
+    /// The caller's cap on what is bought in a day.
+    guard: Option<Guard>,
+    /// Whether the account can buy, as far as is known.
+    backend_ready: Option<bool>,
     /// Until when nothing is sent, monotonic: the service said that there is too much.
     hold_until: Millis,
     jobs: BTreeMap<JobId, Job>,
     commands: BTreeMap<CommandId, Command>,
     sessions: BTreeMap<String, Tracked>,
     intents: BTreeMap<String, Intent>,
+    /// When intents were accepted, Unix milliseconds, and their names: the oldest are forgotten first.
+    accepted_at: BTreeSet<(Millis, String)>,
     store: Store,
     pending: BTreeMap<StepId, Pending>,
     asking: Option<StepId>,
@@ -78,9 +97,9 @@ pub struct Client {
     ask_not_before: Millis,
     timers: BTreeSet<(Millis, JobId)>,
     steps: VecDeque<Step>,
-    next_job: JobId,
-    next_command: u32,
-    next_step: u32,
+    next_job: Numbers,
+    next_command: Numbers,
+    next_step: Numbers,
 }
 
 /// Says how much there is, and nothing of what it is.
@@ -104,28 +123,6 @@ struct Command {
     delete: Vec<RecordId>,
 }
 
-/// What is known of an intent.
-#[derive(Debug)]
-enum Intent {
-    /// A job is at it, or holds it.
-    Active(JobId),
-    /// It was accepted.
-    Accepted(Box<Accepted>),
-}
-
-/// An accepted intent.
-#[derive(Debug, Clone)]
-struct Accepted {
-    fingerprint: String,
-    operation: &'static str,
-    facts: Facts,
-    raw: Option<crate::contract::Json>,
-    record: Option<RecordId>,
-    /// Of `open_session`: the session lives on under this id.
-    opened: bool,
-    at: Millis,
-}
-
 /// Which answer is awaited.
 #[derive(Debug)]
 enum Pending {
@@ -144,8 +141,11 @@ impl Client {
         if options.api_key.as_ref().is_some_and(|key| !visible(key)) {
             return Err(refuse("api_key", "must be visible ASCII characters"));
         }
-        if options.retry.attempts == 0 {
-            return Err(refuse("attempts", "must be at least 1"));
+        if let Some((field, rule)) = options.retry.refusal() {
+            return Err(refuse(field, rule));
+        }
+        if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
+            return Err(refuse("daily_cap_usd", "must not be negative"));
         }
         let entropy = Entropy::new(entropy);
         let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
@@ -164,11 +164,14 @@ impl Client {
             entropy,
             clock: Clock::default(),
             quota: Quota::new(),
+            guard: options.daily_cap_usd.map(Guard::new),
+            backend_ready: options.backend_ready,
             hold_until: Millis::MIN,
             jobs: BTreeMap::new(),
             commands: BTreeMap::new(),
             sessions: BTreeMap::new(),
             intents: BTreeMap::new(),
+            accepted_at: BTreeSet::new(),
             store: Store::default(),
             pending: BTreeMap::new(),
             asking: None,
@@ -176,9 +179,9 @@ impl Client {
             ask_not_before: Millis::MIN,
             timers: BTreeSet::new(),
             steps: VecDeque::new(),
-            next_job: 0,
-            next_command: 0,
-            next_step: 0,
+            next_job: Numbers::default(),
+            next_command: Numbers::default(),
+            next_step: Numbers::default(),
         })
     }
 
@@ -223,7 +226,7 @@ impl Client {
         if job.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.
             job.waiting.retain(|waiting| *waiting != command);
-            let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
+            let error = job.let_go();
             self.complete(command, Err(error), Vec::new());
             return None;
         }
@@ -232,7 +235,7 @@ impl Client {
         match job.state {
             JobState::Waiting => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
-            JobState::Asking => self.stay_in_doubt(id, None),
+            JobState::Asking => self.stay_in_doubt(id, None, None),
             _ => {}
         }
         out
@@ -254,7 +257,7 @@ impl Client {
     pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
         self.commands.get(&command)?.result.as_ref()?;
         let taken = self.commands.remove(&command)?;
-        taken.delete.iter().for_each(|record| self.save(record, None, None));
+        taken.delete.iter().for_each(|record| self.delete(record));
         taken.result
     }
 
@@ -264,8 +267,17 @@ impl Client {
     }
 
     fn step_id(&mut self) -> StepId {
-        self.next_step += 1;
-        StepId(self.next_step)
+        let id = self.next_step.next(|id| self.pending.contains_key(&StepId(id)));
+        StepId(id)
+    }
+
+    fn command_id(&mut self) -> CommandId {
+        let id = self.next_command.next(|id| self.commands.contains_key(&CommandId(id)));
+        CommandId(id)
+    }
+
+    fn job_id(&mut self) -> JobId {
+        self.next_job.next(|id| self.jobs.contains_key(&id))
     }
 
     fn set_timer(&mut self, id: JobId, at: Millis) {
@@ -287,6 +299,12 @@ impl Client {
             JobState::Asking => self.ask_due(),
             _ => {}
         }
+    }
+
+    /// Deletes a record that is of no use any more.
+    fn delete(&mut self, record: &RecordId) {
+        self.store.disown(record);
+        self.save(record, None, None);
     }
 
     /// Asks for a Save of a record, now or after the one that is out.
@@ -321,6 +339,7 @@ impl Client {
     fn complete(&mut self, command: CommandId, result: Result<Answered, Error>, delete: Vec<RecordId>) {
         if let Some(entry) = self.commands.get_mut(&command) {
             entry.result = Some(result);
+            delete.iter().for_each(|record| self.store.own(record, Owner::Result));
             entry.delete = delete;
             self.steps.push_back(Step::Completed { command });
         }
@@ -340,12 +359,16 @@ fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
         Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
         _ => Effect::Done,
     };
+    let (what, advice) = match answered.facts.settled {
+        true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
+        false => (format!("the answer does not fit its type at {place}"), Advice::ReadRaw),
+    };
     Error::from(Report {
         session_id: answered.facts.session_id,
         request_id: answered.facts.request_id,
         raw: Some(answered.raw),
         status: answered.http_status,
         attempts: answered.attempts,
-        ..Error::new(Kind::Decode, effect, operation, format!("the answer does not fit its type at {place}"), Advice::ReadRaw).into_report()
+        ..Error::new(Kind::Decode, effect, operation, what, advice).into_report()
     })
 }

@@ -66,7 +66,7 @@ impl Observed {
             Seen::Captcha => RotateReason::Captcha,
             Seen::Block => RotateReason::Block,
             Seen::Timeout => {
-                self.timeouts = timeouts + 1;
+                self.timeouts = timeouts.saturating_add(1);
                 if self.timeouts < TIMEOUTS {
                     return Verdict::Unsure("one timeout may have any cause");
                 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::types::Millis;
-use crate::contract::Secret;
+use super::until::Until;
+use crate::contract::{Decimal, Secret};
 use crate::policy::RetryPolicy;
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
@@ -22,6 +23,11 @@ pub struct ClientOptions {
     pub account: Option<String>,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
+    /// The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
+    /// recharges do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients.
+    pub daily_cap_usd: Option<Decimal>,
+    /// `backend_ready` as an account was registered with; known to be false, nothing is bought.
+    pub backend_ready: Option<bool>,
     /// How sends are repeated.
     pub retry: RetryPolicy,
     /// The longest body that is read, in bytes; 8 MiB where it is 0.
@@ -36,26 +42,42 @@ pub struct ClientOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallOptions {
-    /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes.
+    /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. A start that
+    /// resumes it does so with its own options. 1 to 256 bytes.
     pub intent: Option<String>,
     /// A key of the caller's own. It counts as sent before and is never replaced.
     pub idempotency_key: Option<String>,
-    /// Sends, the first included.
+    /// Sends, the first included; at least 1.
+    #[serde(deserialize_with = "clamped")]
     pub attempts: Option<u32>,
-    /// Milliseconds from the first send within which another may be made.
+    /// Milliseconds from the first send within which another may be made; at least 1.
     pub window_ms: Option<Millis>,
-    /// Milliseconds that one attempt may take.
+    /// Milliseconds that one attempt may take; at least 1.
+    #[serde(deserialize_with = "clamped")]
     pub timeout_ms: Option<u32>,
     /// Whether a paid operation that the service failed may be bought again with a new key.
     pub retry_paid: Option<bool>,
+    /// Of a purchase of a session: the highest price, in USD for one unit, that is paid. The authenticated list is read first,
+    /// and again where the service says that the price has changed.
+    pub max_unit_price: Option<Decimal>,
+    /// Of a purchase under a daily cap: what it is to cost, in USD, where the client can't know it from the price.
+    pub expected_charge_usd: Option<Decimal>,
     /// Further headers of the request. They are not kept in records.
     pub headers: BTreeMap<String, Secret>,
     /// Of a session: whether its username and password are wanted once it is active.
     pub credentials: bool,
-    /// Of a session: milliseconds after which waiting ends with a handle; 5 minutes where it is left out.
+    /// Of a session, and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes where it is left out.
     pub deadline_ms: Option<Millis>,
-    /// Of a session: further statuses that end it.
+    /// Of a session: further statuses that end it, at most 16, each of 1 to 64 bytes.
     pub ends: Vec<String>,
+    /// Of a read: what it is repeated for, up to `deadline_ms`. Then its phase is `Ready`, or `Pending` at the deadline.
+    pub until: Option<Until>,
+}
+
+fn clamped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    struct Clamped(#[serde(deserialize_with = "crate::policy::clamped")] u32);
+    Option::<Clamped>::deserialize(deserializer).map(|given| given.map(|number| number.0))
 }
 
 impl CallOptions {
@@ -80,6 +102,7 @@ impl CallOptions {
         let intent =
             self.intent.as_ref().is_some_and(|intent| intent.is_empty() || intent.len() > 256 || intent.chars().any(char::is_control));
         let key = self.idempotency_key.as_deref().is_some_and(|key| !crate::wire::is_key(key));
+        let ends = self.ends.iter().any(|end| !(1..=64).contains(&end.len()));
         let header = self.headers.iter().find_map(|(name, value)| {
             let token = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
             match () {
@@ -92,11 +115,16 @@ impl CallOptions {
         match () {
             () if intent => Some(("intent", "must be 1 to 256 bytes without control characters")),
             () if key => Some(("idempotency_key", "must be 1 to 64 visible ASCII characters")),
-            () if self.attempts == Some(0) => Some(("attempts", "must be at least 1")),
-            () if self.timeout_ms == Some(0) => Some(("timeout_ms", "must be at least 1")),
-            () if self.window_ms.is_some_and(|ms| ms < 0) => Some(("window_ms", "must not be negative")),
-            () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must not be negative")),
-            () => header.map(|rule| ("headers", rule)),
+            () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must be at least 0")),
+            () if self.ends.len() > 16 || ends => Some(("ends", "must be at most 16 statuses, each of 1 to 64 bytes")),
+            () if self.max_unit_price.is_some_and(|price| price < Decimal::from(0)) => Some(("max_unit_price", "must be at least 0")),
+            () if self.expected_charge_usd.is_some_and(|charge| charge < Decimal::from(0)) => {
+                Some(("expected_charge_usd", "must be at least 0"))
+            }
+            () if self.until.as_ref().is_some_and(|until| until.refusal().is_some()) => {
+                self.until.as_ref().and_then(Until::refusal).map(|rule| ("until", rule))
+            }
+            () => self.policy(&RetryPolicy::default()).refusal().or(header.map(|rule| ("headers", rule))),
         }
     }
 }

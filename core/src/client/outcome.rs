@@ -25,7 +25,7 @@ impl Client {
         let answer = self.classified(&outcome);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.out = None;
-        let safe = job.is_safe() || job.state == State::Reading;
+        let safe = job.is_safe() || matches!(job.state, State::Reading | State::Pricing);
         if let Some(answer) = &answer {
             if let (true, Some(time), false) = (safe, answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
                 self.clock.hear(time);
@@ -39,12 +39,17 @@ impl Client {
         if job.state == State::Reading {
             return self.session_read(id, answer, outcome);
         }
+        if job.state == State::Pricing {
+            return self.prices_read(id, answer, outcome);
+        }
         match (answer, outcome) {
             (Some(Answer { verdict: Verdict::Success(data), request_id, status, .. }), _) => {
                 job.ledger.unanswered = false;
                 self.quota.refund(job.tally.taken);
                 let facts = Facts::of(data.text(), request_id.as_deref());
                 let attempts = job.tally.attempts;
+                self.charged(id, &facts);
+                self.backend_ready = facts.backend_ready.or(self.backend_ready);
                 self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
@@ -73,7 +78,7 @@ impl Client {
             (None, Some((_, sent))) => Heard::Lost(sent),
             (None, None) => return,
         };
-        let asked = Asked::new(job.endpoint, job.policy.retry_paid, rules);
+        let asked = Asked { capped: job.price.cap.is_some(), ..Asked::new(job.endpoint, job.policy.retry_paid, rules) };
         let mut judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
         let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
         if let Some(answer) = answer {
@@ -83,7 +88,8 @@ impl Client {
             judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
         }
-        if job.endpoint.name == "terminate_session" && open_before && error.code.as_deref() == Some("SESSION_NOT_FOUND") {
+        let perhaps_gone = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+        if job.endpoint.name == "terminate_session" && open_before && perhaps_gone {
             return self.perhaps_gone(id, error);
         }
         if job.cause.is_none() {
@@ -119,7 +125,7 @@ impl Client {
                 tally.counted = tally.counted.saturating_sub(1);
                 let since = *tally.conflict_since.get_or_insert(now);
                 let delay = conflict_delay(tally.conflicts).max(asks_to_wait);
-                tally.conflicts += 1;
+                tally.conflicts = tally.conflicts.saturating_add(1);
                 tally.conflict_wait = tally.conflict_wait.saturating_add(delay);
                 (now.saturating_add(delay) <= since.saturating_add(policy.conflict_ms)).then_some(delay)
             }
@@ -131,7 +137,7 @@ impl Client {
                 let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
                 let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;
-                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused;
+                let grace = slept && job.endpoint.safety == Safety::Keyed && tally.grace == Grace::Unused && delay <= policy.window_ms;
                 if tally.counted >= policy.attempts || (over && !grace) {
                     return None;
                 }
@@ -139,7 +145,7 @@ impl Client {
                 if over {
                     tally.grace = Grace::Granted;
                 }
-                tally.taken += taken;
+                tally.taken = tally.taken.saturating_add(taken);
                 Some(delay)
             }
         }
@@ -154,10 +160,14 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(key) = key {
             job.ledger.replace(key);
+            job.price.read = false;
         }
         job.last = Some((judgement, error.clone()));
         job.go(On::Again);
         let attempts = job.tally.attempts;
+        if judgement.again == Again::NewKey {
+            self.reserve_again(id);
+        }
         self.notify(
             id,
             Happening::Repeating { attempts, delay_ms: delay, because: Error::from(Report { cause: None, ..error.into_report() }) },
@@ -183,15 +193,15 @@ pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -
 /// Puts what the service said into an error. The key is none of it, even if the service repeats it.
 pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
     error.status = Some(answer.status);
-    error.request_id.clone_from(&answer.request_id);
+    error.request_id = answer.request_id.as_deref().and_then(|id| without(key, id));
     match &answer.verdict {
         Verdict::Failure(failure) => {
-            error.code = Some(failure.code.clone());
+            error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
             error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
         }
         Verdict::NoEnvelope { content_type, text } => {
-            error.content_type.clone_from(content_type);
+            error.content_type = content_type.as_deref().and_then(|text| without(key, text));
             // The beginning of some JSON may be that of an answer with credentials.
             error.text = without(key, text).filter(|text| !text.trim_start().starts_with(['{', '[', '"']));
         }

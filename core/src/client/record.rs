@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::types::Millis;
-use crate::contract::{Endpoint, Safety, endpoint};
+use crate::contract::{ANY, Decimal, Endpoint, Method, Safety, any, endpoint};
 use crate::wire::{Facts, is_key};
 
 /// The version that this library writes, and the newest that it reads.
@@ -37,6 +37,9 @@ pub(super) struct Data {
     /// What an intent ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) done: Option<Done>,
+    /// What was bought and set aside in a UTC day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) spent: Option<Reserved>,
 }
 
 /// An account, known again without being named.
@@ -50,6 +53,9 @@ pub(super) struct Account {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SavedCall {
     pub(super) operation: String,
+    /// Of a request that the table does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) any: Option<(Method, Safety)>,
     pub(super) target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
@@ -83,6 +89,17 @@ pub(super) struct SavedCall {
     /// Since when it is in doubt, Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) doubt_since: Option<Millis>,
+    /// What it has set aside of the day's cap, and of which day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reserved: Option<Reserved>,
+}
+
+/// What a purchase may cost, set aside of the cap of a UTC day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reserved {
+    /// Days since 1970.
+    pub(super) day: i64,
+    pub(super) usd: Decimal,
 }
 
 /// A session of this client.
@@ -96,6 +113,9 @@ pub(super) struct SavedSession {
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    /// Further statuses that end it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ends: Vec<String>,
 }
 
 /// What an accepted intent is remembered by.
@@ -103,6 +123,9 @@ pub(super) struct SavedSession {
 pub(super) struct Done {
     pub(super) operation: String,
     pub(super) facts: Facts,
+    /// Whether it opened a session, which is waited for when the intent is started again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) opened: bool,
     pub(super) at: Millis,
 }
 
@@ -145,16 +168,20 @@ impl Data {
             return Err(BadRecord::Newer(version.hopline));
         }
         let data: Data = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
-        if data.call.is_none() && data.session.is_none() && data.done.is_none() {
+        if data.call.is_none() && data.session.is_none() && data.done.is_none() && data.spent.is_none() {
             return Err(BadRecord::Damaged("it holds neither a call nor a session"));
         }
         if data.call.as_ref().is_some_and(|call| !call.is_sound())
-            || data.done.as_ref().is_some_and(|done| endpoint(&done.operation).is_none())
+            || data.done.as_ref().is_some_and(|done| done.operation != ANY && endpoint(&done.operation).is_none())
         {
             return Err(BadRecord::Damaged("its call is none of this library's"));
         }
-        if data.session.as_ref().is_some_and(|session| matches!(session.id.as_str(), "" | "." | "..")) {
+        let sessions = [data.session.as_ref().map(|session| &session.id), data.call.as_ref().and_then(|call| call.session_id.as_ref())];
+        if sessions.into_iter().flatten().any(|id| matches!(id.as_str(), "" | "." | "..")) {
             return Err(BadRecord::Damaged("its session has no id"));
+        }
+        if data.intent.is_some() != data.fingerprint.is_some() || (data.done.is_some() && data.intent.is_none()) {
+            return Err(BadRecord::Damaged("its intent has no request"));
         }
         Ok(data)
     }
@@ -166,7 +193,10 @@ impl Data {
 
 impl SavedCall {
     pub(super) fn endpoint(&self) -> Option<&'static Endpoint> {
-        endpoint(&self.operation)
+        match self.any {
+            Some((method, safety)) if self.operation == ANY => Some(any(method, safety)),
+            _ => endpoint(&self.operation),
+        }
     }
 
     fn is_sound(&self) -> bool {

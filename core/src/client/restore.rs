@@ -1,18 +1,21 @@
 //! After a crash: records are read back, held, resumed, settled or forgotten. Nothing is sent until somebody says so.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
-use super::record::{BadRecord, Data, SavedCall};
+use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
+use super::store::Owner;
 use super::types::{CommandId, Millis, Record, RecordId};
-use super::{Accepted, Client, Intent};
+use super::{Accepted, Client, Holds, Intent};
+use crate::contract::agent::CreateSession;
+use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
-use crate::wire::Built;
+use crate::wire::{Built, Facts};
+
+const NOT_HELD: &str = "no such record is held";
 
 /// What became of the records that were given to [`Client::restore`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,45 +24,6 @@ pub struct Restored {
     pub held: Vec<RecordId>,
     /// The records that were refused, and why. They stay in the store.
     pub refused: Vec<(RecordId, BadRecord)>,
-}
-
-/// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Saved {
-    /// Its record.
-    pub record: RecordId,
-    /// The operation that made it.
-    pub operation: String,
-    /// The caller's own name for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent: Option<String>,
-    /// Its session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The session's status, when it was last read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// What there is to do about it.
-    pub holds: Holds,
-    /// Since when it is in doubt, Unix milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_doubt_since: Option<Millis>,
-}
-
-/// What a record stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Holds {
-    /// An operation under way in this client.
-    UnderWay,
-    /// An operation in doubt, which can be resumed or settled.
-    InDoubt,
-    /// An operation in doubt that can't be sent again: it can only be settled.
-    InDoubtForGood,
-    /// A session.
-    Session,
-    /// An intent that was accepted.
-    Accepted,
 }
 
 /// What a person found out about an operation in doubt.
@@ -85,15 +49,9 @@ impl Client {
 
     fn restore_as(&mut self, records: impl IntoIterator<Item = Record>, same_account: bool) -> Restored {
         let mut restored = Restored::default();
-        let mut in_use: BTreeSet<String> = self.saved().into_iter().map(|saved| saved.record.0).collect();
         for record in records {
-            let read = self.readable(&record, same_account).and_then(|data| {
-                let followed =
-                    data.session.as_ref().and_then(|session| self.sessions.get(&session.id)).is_some_and(|known| known.record.is_some());
-                let taken = followed || data.intent.as_ref().is_some_and(|intent| self.intents.contains_key(intent));
-                if taken || !in_use.insert(record.id.0.clone()) { Err(BadRecord::InUse) } else { Ok(data) }
-            });
-            match read {
+            let read = self.readable(&record, same_account);
+            match read.and_then(|data| if self.is_in_use(&record.id, &data) { Err(BadRecord::InUse) } else { Ok(data) }) {
                 Ok(data) => {
                     self.hold(record.id.clone(), data);
                     restored.held.push(record.id);
@@ -116,34 +74,78 @@ impl Client {
         Ok(data)
     }
 
+    /// Whether a record, or what it is about, is alive in this client already.
+    fn is_in_use(&self, record: &RecordId, data: &Data) -> bool {
+        let is_free = data.intent.as_ref().map(|name| self.yields(name, Millis::MAX));
+        let taken = match &data.session {
+            // Another intent may have brought the same session; one that has none is of no use.
+            Some(session) => self.follows(&session.id) && is_free != Some(true),
+            None => is_free == Some(false),
+        };
+        taken || self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
+    }
+
+    /// Whether a session has a record already.
+    fn follows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.record.is_some())
+    }
+
+    /// Whether an intent's name is free for what was done at that time: an old session has it only for as long as nothing
+    /// later was started under it.
+    fn yields(&self, name: &str, at: Millis) -> bool {
+        match self.intents.get(name) {
+            Some(Intent::Accepted(accepted)) => accepted.opened && accepted.record.is_none() && accepted.at <= at,
+            Some(Intent::Active(_)) => false,
+            None => true,
+        }
+    }
+
     /// Takes in one record.
     fn hold(&mut self, record: RecordId, data: Data) {
         let intent = data.intent.clone().zip(data.fingerprint.clone());
-        if let Some(session) = data.session {
-            let tracked = Tracked {
-                record: Some(record.clone()),
-                session_type: session.session_type.clone(),
-                status: session.status.clone(),
-                credentials: session.credentials,
-                intent: intent.clone(),
-                changing: self.sessions.get(&session.id).and_then(|known| known.changing),
-                ..Tracked::default()
-            };
-            self.sessions.insert(session.id.clone(), tracked);
-            if let Some((name, fingerprint)) = intent {
-                let facts = self.known(&session.id).0;
-                let accepted =
-                    Accepted { fingerprint, operation: "create_session", facts, raw: None, record: None, opened: true, at: data.unix };
-                self.intents.insert(name, Intent::Accepted(Box::new(accepted)));
+        if let Some(spent) = data.spent {
+            if let Some(guard) = &mut self.guard {
+                guard.adopt(record, spent);
             }
+            return;
+        }
+        if let Some(session) = data.session {
+            self.hold_session(record, session, intent, data.unix);
         } else if let Some(call) = data.call {
             self.hold_call(record, call, intent, data.unix);
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
-            let operation = crate::contract::endpoint(&done.operation).map_or("", |endpoint| endpoint.name);
+            let operation = endpoint(&done.operation).map_or(crate::contract::ANY, |endpoint| endpoint.name);
+            self.store.own(&record, Owner::Intent(name.clone()));
             let accepted =
-                Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: false, at: done.at };
-            self.intents.insert(name, Intent::Accepted(Box::new(accepted)));
+                Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: done.opened, at: done.at };
+            self.accept(name, accepted);
         }
+    }
+
+    /// Holds a session. It has one record: a further one, of another intent, only remembers that intent.
+    fn hold_session(&mut self, record: RecordId, session: SavedSession, intent: Option<(String, String)>, at: Millis) {
+        let named = intent.clone().filter(|(name, _)| self.yields(name, at));
+        let id = session.id;
+        let further = self.follows(&id).then(|| record.clone());
+        if further.is_none() {
+            self.store.own(&record, Owner::Session(id.clone()));
+            let tracked = Tracked {
+                record: Some(record),
+                session_type: session.session_type,
+                status: session.status,
+                credentials: session.credentials,
+                ends: session.ends,
+                intent,
+                ..self.sessions.remove(&id).unwrap_or_default()
+            };
+            self.sessions.insert(id.clone(), tracked);
+        }
+        let Some((name, fingerprint)) = named else { return };
+        if let Some(record) = &further {
+            self.store.own(record, Owner::Intent(name.clone()));
+        }
+        let (facts, operation) = (self.known(&id).0, CreateSession::ENDPOINT.name);
+        self.accept(name, Accepted { fingerprint, operation, facts, raw: None, record: further, opened: true, at });
     }
 
     /// Holds a call that may have been sent.
@@ -164,16 +166,18 @@ impl Client {
         job.restored = true;
         job.spent = call.spent;
         job.session = call.session_id;
+        self.store.own(&record, Owner::Job(id));
         job.record = Some(record);
         job.age = Age::Saved { age: call.age_ms, unix };
         job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
+        job.price.reserved = call.reserved;
         job.watch.follow = if call.opens { Follow::UntilReady } else { Follow::Nothing };
         job.ledger = Ledger::restored(call.key, call.given, call.may_have_sold);
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
             job.ledger.unanswered = call.unanswered;
         }
         if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            self.sessions.entry(session.clone()).or_default().changing = Some(id);
+            self.sessions.entry(session.clone()).or_default().changing.insert(id);
         }
         if let Some((name, fingerprint)) = intent {
             job.fingerprint = fingerprint;
@@ -183,67 +187,39 @@ impl Client {
         self.jobs.insert(id, job);
     }
 
-    /// What the store holds, as far as this client knows. Nothing is sent.
-    pub fn saved(&self) -> Vec<Saved> {
-        let jobs = self.jobs.values().filter_map(|job| {
-            let holds = match job.state {
-                State::Held if job.can_resume() => Holds::InDoubt,
-                State::Held => Holds::InDoubtForGood,
-                _ => Holds::UnderWay,
-            };
-            Some(Saved {
-                record: job.record.clone()?,
-                operation: job.endpoint.name.to_owned(),
-                intent: job.intent.clone(),
-                session_id: job.session.clone(),
-                status: None,
-                holds,
-                in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held),
-            })
-        });
-        let sessions = self.sessions.iter().filter_map(|(id, tracked)| {
-            Some(Saved {
-                record: tracked.record.clone()?,
-                operation: "create_session".to_owned(),
-                intent: tracked.intent.clone().map(|(name, _)| name),
-                session_id: Some(id.clone()),
-                status: tracked.status.clone(),
-                holds: Holds::Session,
-                in_doubt_since: None,
-            })
-        });
-        let intents = self.intents.iter().filter_map(|(name, intent)| match intent {
-            Intent::Accepted(accepted) => Some(Saved {
-                record: accepted.record.clone()?,
-                operation: accepted.operation.to_owned(),
-                intent: Some(name.clone()),
-                session_id: accepted.facts.session_id.clone(),
-                status: accepted.facts.status.clone(),
-                holds: Holds::Accepted,
-                in_doubt_since: None,
-            }),
-            Intent::Active(_) => None,
-        });
-        jobs.chain(sessions).chain(intents).collect()
-    }
-
     /// Goes on with what a record holds: a keyed call sends the same bytes with the same key, a session is waited for.
-    /// What can't be sent again comes back in doubt.
+    /// What can't be sent again comes back in doubt. An accepted intent has nothing to go on with: it gives what it was
+    /// accepted with.
     pub fn resume(&mut self, record: &RecordId) -> CommandId {
-        let job = self.jobs.values().find(|job| job.record.as_ref() == Some(record)).map(|job| (job.id, job.endpoint));
-        if let Some((id, endpoint)) = job {
-            let command = self.command(endpoint);
-            self.attach(id, command);
-            return command;
-        }
-        let session = self.sessions.iter().find(|(_, tracked)| tracked.record.as_ref() == Some(record)).map(|(id, _)| id.clone());
-        if let Some(session) = session {
-            let credentials = self.sessions.get(&session).is_some_and(|tracked| tracked.credentials);
-            let ticket = self.wait_session(&session, CallOptions { credentials, ..CallOptions::default() });
-            return ticket.command;
-        }
-        let error = Error::new(Kind::Misuse, Effect::None, "resume", "no such record is held", Advice::Nothing);
-        self.reject(error, None)
+        let what = match self.store.owner(record).cloned() {
+            Some(Owner::Job(id)) => match self.jobs.get(&id).map(|job| job.endpoint) {
+                Some(endpoint) => {
+                    let command = self.command(endpoint);
+                    self.attach(id, command);
+                    return command;
+                }
+                None => NOT_HELD,
+            },
+            Some(Owner::Session(id)) => match self.sessions.get(&id) {
+                Some(Tracked { credentials, ends, .. }) => {
+                    let options = CallOptions { credentials: *credentials, ends: ends.clone(), ..CallOptions::default() };
+                    return self.wait_session(&id, options).command;
+                }
+                None => NOT_HELD,
+            },
+            Some(Owner::Intent(name)) => match self.intents.get(&name) {
+                Some(Intent::Accepted(accepted)) => {
+                    let accepted = accepted.clone();
+                    let command = self.command(endpoint(accepted.operation).unwrap_or(CreateSession::ENDPOINT));
+                    self.recall(command, *accepted, &CallOptions::intent(name));
+                    return command;
+                }
+                _ => NOT_HELD,
+            },
+            Some(Owner::Result) => "the operation of this record has ended, and its result waits to be taken",
+            None => NOT_HELD,
+        };
+        self.reject(Error::new(Kind::Misuse, Effect::None, "resume", what, Advice::Nothing), None)
     }
 
     /// Resumes all that can be resumed: operations in doubt and sessions.
@@ -255,17 +231,20 @@ impl Client {
 
     /// Closes a doubt by hand: the record goes, the session and the intent are free. Returns whether there was one.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let Some(id) = self.jobs.values().find(|job| job.record.as_ref() == Some(record) && job.state == State::Held).map(|job| job.id)
-        else {
+        let Some(Owner::Job(id)) = self.store.owner(record).cloned() else { return false };
+        if self.jobs.get(&id).is_none_or(|job| job.state != State::Held) {
             return false;
-        };
+        }
         let Some(job) = self.jobs.remove(&id) else { return false };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.changing.take_if(|changing| *changing == id);
+            tracked.changing.remove(&id);
+        }
+        if settlement == Settlement::NotHappened {
+            self.release(job.price.reserved);
         }
         match (job.intent, settlement) {
             (Some(name), Settlement::Happened) => {
-                let facts = crate::wire::Facts { session_id: job.session, ..Default::default() };
+                let facts = Facts { session_id: job.session, settled: true, ..Facts::default() };
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
                     operation: job.endpoint.name,
@@ -276,13 +255,13 @@ impl Client {
                     at: self.clock.unix(),
                 };
                 self.save_accepted(&name, &accepted);
-                self.intents.insert(name, Intent::Accepted(Box::new(accepted)));
+                self.accept(name, accepted);
             }
             (name, _) => {
                 if let Some(name) = name {
                     self.intents.remove(&name);
                 }
-                self.save(record, None, None);
+                self.delete(record);
             }
         }
         true
@@ -291,30 +270,18 @@ impl Client {
     /// Forgets a session or an accepted intent: its record goes. What is under way or in doubt stays. Returns whether
     /// something was forgotten.
     pub fn forget(&mut self, record: &RecordId) -> bool {
-        let session = self
-            .sessions
-            .iter()
-            .find(|(_, tracked)| tracked.record.as_ref() == Some(record) && tracked.changing.is_none())
-            .map(|(id, _)| id.clone());
-        let intent = self
-            .intents
-            .iter()
-            .find(|(_, intent)| matches!(intent, Intent::Accepted(accepted) if accepted.record.as_ref() == Some(record)))
-            .map(|(name, _)| name.clone());
-        let known = session.is_some() || intent.is_some();
-        if let Some(session) = session {
-            let name = self.sessions.remove(&session).and_then(|tracked| tracked.intent).map(|(name, _)| name);
-            // The name may belong to a later purchase by now.
-            if let Some(name) = name.filter(|name| self.accepted_as(name, &session)) {
-                self.intents.remove(&name);
+        match self.store.owner(record).cloned() {
+            Some(Owner::Session(id)) if self.sessions.get(&id).is_some_and(|tracked| tracked.changing.is_empty()) => {
+                let name = self.sessions.remove(&id).and_then(|tracked| tracked.intent).map(|(name, _)| name);
+                // The name may belong to a later purchase by now.
+                if let Some(name) = name.filter(|name| self.accepted_as(name, &id)) {
+                    self.forget_intent(name);
+                }
             }
+            Some(Owner::Intent(name)) => self.forget_intent(name),
+            _ => return false,
         }
-        if let Some(name) = intent {
-            self.intents.remove(&name);
-        }
-        if known {
-            self.save(record, None, None);
-        }
-        known
+        self.delete(record);
+        true
     }
 }

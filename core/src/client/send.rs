@@ -1,6 +1,6 @@
 //! Getting a request out: due, young enough, saved, sent.
 
-use super::job::{Age, Grace, Job, On, State};
+use super::job::{Age, Follow, Grace, Job, On, State};
 use super::store::JobId;
 use super::types::{Millis, Step};
 use super::{Client, CommandId, Pending};
@@ -22,6 +22,16 @@ impl Job {
             cause: self.cause.clone(),
             ..Error::new(kind, effect, self.endpoint.name, what, advice).into_report()
         })
+    }
+
+    /// What a command is told that no longer waits for this job.
+    pub(super) fn let_go(&self) -> Error {
+        if !matches!(self.state, State::Watching | State::Reading) || self.watch.follow == Follow::UntilGone {
+            return self.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
+        }
+        let what = "waiting for the session was given up; the session lives on";
+        let error = self.error(Kind::Cancelled, self.effect_of_answer(), what, Advice::ReadSession);
+        Error::from(Report { cause: None, ..error.into_report() })
     }
 
     /// What a success of the call itself means for the effect: a read has none.
@@ -49,15 +59,20 @@ impl Client {
         let (hold, unix, rules) = (self.hold_until, self.clock.unix(), self.rules);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if hold > now {
-            let wait = hold.saturating_sub(now);
-            if job.tally.started.is_some() || wait <= job.policy.window_ms {
+            let (wait, retry_at) = (hold.saturating_sub(now), unix.saturating_add(hold.saturating_sub(now)));
+            let end = job.tally.started.unwrap_or(now).saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+            let granted = job.tally.grace == Grace::Granted && wait <= job.policy.window_ms;
+            if hold <= end || granted {
                 return self.set_timer(id, hold);
             }
             // Longer than the call may take: that is said now, not after an hour.
+            if let Some((judgement, error)) = job.last.clone() {
+                return self.conclude(id, judgement, Error::from(Report { retry_at: Some(retry_at), ..error.into_report() }));
+            }
             let open = job.ledger.is_open() && !job.is_safe();
             let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (Kind::Unavailable, Effect::None) };
             let mut error = job.error(kind, effect, "must wait longer than it may take, since the service asked for it", Advice::Wait);
-            error.retry_at = Some(unix.saturating_add(wait));
+            error.retry_at = Some(retry_at);
             return if open { self.doubt(id, error) } else { self.refuse(id, error) };
         }
         if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
@@ -73,10 +88,13 @@ impl Client {
         if self.key_too_old(id, elapsed) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.is_safe() {
+        if self.jobs.get(&id).is_some_and(Job::is_safe) {
             return self.send(id);
         }
+        if self.price_due(id) || self.guard_due(id) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.age == Age::Fresh {
             job.age = Age::Since(elapsed);
         }
@@ -117,6 +135,7 @@ impl Client {
         let hold = self.hold_until;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
+            State::Saving if job.price.reserving => self.reserved(id, kept),
             State::Saving if job.cancelled => self.stop_cancelled(id),
             State::Saving if !kept => {
                 let effect = if job.ledger.is_open() { Effect::Unknown } else { Effect::None };
@@ -125,7 +144,7 @@ impl Client {
             }
             State::Saving if hold > now => {
                 job.go(On::Again);
-                self.set_timer(id, hold);
+                self.set_timer(id, now);
             }
             State::Saving => {
                 if self.rules.holds(Rule::AgeAfterSave) && self.key_too_old(id, elapsed) {
@@ -134,9 +153,15 @@ impl Client {
                 self.send(id);
             }
             State::Deleting => {
-                let Some((_, error)) = job.last.take() else { return };
+                let Some((_, error)) = job.last.take() else {
+                    // It was given up, and somebody wants it after all.
+                    job.go(On::Again);
+                    return self.set_timer(id, now);
+                };
                 if kept {
-                    job.record = None;
+                    if let Some(record) = job.record.take() {
+                        self.store.disown(&record);
+                    }
                     return self.finish(id, Err(error));
                 }
                 let what = "had no effect, but the store could not delete its record, so it can still be resumed";
@@ -158,9 +183,9 @@ impl Client {
         job.go(On::Send);
         job.sent_at = now;
         job.tally.started.get_or_insert(now);
-        job.tally.attempts += 1;
-        job.tally.counted += 1;
-        job.ledger.sends += 1;
+        job.tally.attempts = job.tally.attempts.saturating_add(1);
+        job.tally.counted = job.tally.counted.saturating_add(1);
+        job.ledger.sends = job.ledger.sends.saturating_add(1);
         let left = job.age(elapsed).map_or(0, |age| KEY_WINDOW.saturating_sub(age));
         let late = if job.endpoint.safety == Safety::Keyed { left } else { Millis::MAX };
         let mut headers = job.headers.clone();
@@ -168,7 +193,7 @@ impl Client {
             headers.push(("idempotency-key".to_owned(), key.clone()));
         }
         let (auth, method, timeout) = (job.endpoint.auth, job.endpoint.method, job.policy.timeout_ms);
-        let request = self.request(method, auth, &built, headers, timeout, late);
+        let request = self.lay_out(method, auth, &built, headers, timeout, late);
         self.push_send(id, request);
     }
 
@@ -182,7 +207,7 @@ impl Client {
     }
 
     /// Lays out a request; `late` is how long it may be held back by the host.
-    pub(super) fn request(
+    pub(super) fn lay_out(
         &self,
         method: Method,
         auth: Auth,

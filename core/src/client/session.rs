@@ -1,7 +1,9 @@
 //! The life of a session after its purchase: polled until it is usable, changed, read again, ended.
 
+use std::collections::BTreeSet;
+
 use super::job::{Follow, On};
-use super::store::JobId;
+use super::store::{JobId, Owner};
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
 use super::{Client, Intent};
 use crate::contract::Json;
@@ -24,8 +26,10 @@ pub(super) struct Tracked {
     pub(super) seen: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
-    /// The job that changes it.
-    pub(super) changing: Option<JobId>,
+    /// Further statuses that end it.
+    pub(super) ends: Vec<String>,
+    /// The jobs that change it: one, unless more of them came out of records.
+    pub(super) changing: BTreeSet<JobId>,
     /// The intent it was bought under, and what tells its request from another.
     pub(super) intent: Option<(String, String)>,
     pub(super) observed: super::observe::Observed,
@@ -125,7 +129,10 @@ impl Client {
             "terminate_session" => return self.gone(id, answered),
             _ => {}
         }
-        self.finish(id, Ok(answered));
+        match self.jobs.get(&id).and_then(|job| job.until.clone()) {
+            Some(until) => self.looked(id, &until, answered),
+            None => self.finish(id, Ok(answered)),
+        }
     }
 
     /// A session as the client knows it, in the shape of a read.
@@ -176,46 +183,64 @@ impl Client {
         matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
     }
 
-    /// A second DELETE found no session: the first one did it, if the session was ever there.
+    /// A second DELETE found no session, or one that is over: the first one did it, if the session was ever there.
     pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        // It says nothing of the first one: only a read can, so if that fails, it is as open as before.
+        job.ledger.unanswered = true;
         if job.cancelled {
             return self.doubt_cancelled(id);
         }
         let session = job.session.clone().unwrap_or_default();
-        if self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
+        let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+        if missing && self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
             let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
             return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;
         job.watch.since = Some(now);
+        job.watch.interval = FIRST_INTERVAL;
+        job.watch.failures = 0;
         job.go(On::Follow);
         self.set_timer(id, now);
     }
 
     /// The session is terminated: it is followed no more.
     pub(super) fn gone(&mut self, id: JobId, answered: Answered) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.remove(session)) else {
-            return self.finish(id, Ok(answered));
-        };
-        let Some(record) = tracked.record else { return self.finish(id, Ok(answered)) };
-        // The name may belong to a later purchase by now.
-        let session = job.session.clone();
-        let intent = tracked.intent.as_ref().and_then(|(name, _)| self.intents.get_mut(name).map(|intent| (name, intent)));
-        match intent {
-            Some((name, Intent::Accepted(accepted))) if accepted.facts.session_id == session => {
-                // The purchase is remembered, the session is not.
+        let session = self.jobs.get(&id).and_then(|job| job.session.clone());
+        let tracked = session.as_ref().and_then(|session| self.sessions.remove(session));
+        if let Some((tracked, record)) = tracked.and_then(|mut tracked| tracked.record.take().map(|record| (tracked, record))) {
+            self.keep_for_intent(id, session, tracked, record);
+        }
+        self.finish(id, Ok(answered));
+    }
+
+    /// The record of a session that is no more: the purchase is remembered under its intent, the session is not.
+    fn keep_for_intent(&mut self, id: JobId, session: Option<String>, tracked: Tracked, record: RecordId) {
+        let name = tracked.intent.map(|(name, _)| name).unwrap_or_default();
+        match self.intents.get_mut(&name) {
+            Some(Intent::Accepted(accepted)) if accepted.facts.session_id == session => {
                 accepted.facts.status = Some("terminated".to_owned());
                 accepted.opened = false;
                 accepted.record = Some(record);
-                let (name, accepted) = (name.clone(), accepted.clone());
-                self.save_accepted(&name, &accepted);
+                let accepted = accepted.clone();
+                return self.save_accepted(&name, &accepted);
             }
-            _ => job.also_delete = Some(record),
+            // Whoever opened it still waits for it, and remembers it in the end.
+            Some(Intent::Active(other)) => {
+                if let Some(job) = self.jobs.get_mut(other).filter(|job| job.session == session && job.record.is_none()) {
+                    self.store.own(&record, Owner::Job(job.id));
+                    job.record = Some(record);
+                    return;
+                }
+            }
+            // The name may belong to a later purchase by now.
+            _ => {}
         }
-        self.finish(id, Ok(answered));
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.also_delete = Some(record);
+        }
     }
 }

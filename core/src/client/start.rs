@@ -3,17 +3,15 @@
 use super::entropy::digest;
 use super::job::{Follow, Job, On, State};
 use super::options::CallOptions;
-use super::session::{OpenSession, forbidden, phase_of};
+use super::session::{OpenSession, forbidden};
 use super::store::JobId;
-use super::types::{Answered, CommandId, Millis, Ticket};
-use super::{Accepted, Client, Command, Intent};
+use super::types::{CommandId, Millis, Ticket};
+use super::{Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{Endpoint, Operation, Safety, endpoint};
+use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::wire::{Built, build};
+use crate::wire::{Built, build, build_any};
 
-/// An accepted intent is remembered for this long.
-const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
 /// Due at once.
 const NOW: Millis = Millis::MIN;
 
@@ -40,9 +38,15 @@ impl Client {
         Ticket::of(self.watch(session_id, options))
     }
 
+    /// Starts a request that the table does not have.
+    pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
+        let params = serde_json::to_string(&request).unwrap_or_default();
+        Ticket::of(self.admit_any(&params, options))
+    }
+
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
-    /// operations of the table there are `open_session` (the parameters of `create_session`) and `wait_session`
-    /// (`session_id`).
+    /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
+    /// (`session_id`) and `request` ([`AnyRequest`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
@@ -50,12 +54,21 @@ impl Client {
                 Ok(read) => self.watch(&read.session_id, options),
                 Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
             },
+            (ANY, _) => self.admit_any(params, options),
             (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
             (_, None) => {
                 let mut error = Error::invalid("start", "operation", "is none of the table");
                 error.kind = Kind::Misuse;
                 self.reject(error, options.intent)
             }
+        }
+    }
+
+    fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
+        match (options.refusal(), build_any(params)) {
+            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
+            (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
+            (_, Err(refusal)) => self.reject(Error::invalid(ANY, &refusal.field, &refusal.rule), options.intent),
         }
     }
 
@@ -67,13 +80,16 @@ impl Client {
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid("get_session", &field, &rule), options.intent);
         }
+        if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
+            return self.reject(error, options.intent);
+        }
         let command = self.command(GetSession::ENDPOINT);
         self.begin_watch(command, GetSession::ENDPOINT, session_id.to_owned(), &options);
         command
     }
 
     /// Queues a job that reads a session it knows.
-    fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
+    pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
@@ -87,15 +103,18 @@ impl Client {
 
     /// Checks a request and queues it.
     fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
-        let checked = match (options.refusal(), build(endpoint, params)) {
-            (Some((field, rule)), _) => Err(Error::invalid(endpoint.name, field, rule)),
-            (None, Err(refusal)) => Err(Error::invalid(endpoint.name, &refusal.field, &refusal.rule)),
-            (None, Ok(built)) => self.check_use(endpoint, &options).map(|()| built),
-        };
-        let built = match checked {
-            Ok(built) => built,
-            Err(error) => return self.reject(error, options.intent),
-        };
+        match (options.refusal(), build(endpoint, params)) {
+            (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
+            (None, Err(refusal)) => self.reject(Error::invalid(endpoint.name, &refusal.field, &refusal.rule), options.intent),
+            (None, Ok(built)) => self.admit_built(endpoint, built, follow, options),
+        }
+    }
+
+    /// Queues a request whose parameters are sound.
+    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
+        if let Err(error) = self.check_use(endpoint, &options) {
+            return self.reject(error, options.intent);
+        }
         let fingerprint = Self::fingerprint(endpoint, &built, follow);
         let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
         if let Some(command) = known {
@@ -104,9 +123,11 @@ impl Client {
         if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
             return self.reject(error, options.intent);
         }
-        let command = self.command(endpoint);
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
+        if let Err(error) = self.check_cost(&job) {
+            return self.reject(error, job.intent);
+        }
         job.watch.follow = follow;
         job.fingerprint = fingerprint;
         if endpoint.safety == Safety::Keyed {
@@ -115,9 +136,10 @@ impl Client {
             job.ledger = Ledger::new(Some(key), given);
             job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
         }
+        let command = self.command(endpoint);
         self.join(&mut job, command);
         if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            self.sessions.entry(session.clone()).or_default().changing = Some(id);
+            self.sessions.entry(session.clone()).or_default().changing.insert(id);
         }
         if let Some(name) = &job.intent {
             self.intents.insert(name.clone(), Intent::Active(id));
@@ -133,6 +155,13 @@ impl Client {
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
+        if self.backend_ready == Some(false) && endpoint.name == "create_session" {
+            let what = "was not sent, because the account's backend is not ready, and without it no session can be created";
+            return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
+        }
+        if options.until.is_some() && endpoint.safety != Safety::Safe {
+            return refuse("until", "belongs to an operation that only reads");
+        }
         if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
             return refuse("idempotency_key", "is not taken by this operation");
         }
@@ -145,7 +174,7 @@ impl Client {
         if !endpoint.changes_session() {
             return Ok(());
         }
-        if let Some(other) = tracked.changing.and_then(|job| self.jobs.get(&job)) {
+        if let Some(other) = tracked.changing.first().and_then(|job| self.jobs.get(job)) {
             let doubt = other.state == State::Held;
             let what = format!("the session's {} is {}", other.endpoint.name, if doubt { "in doubt" } else { "under way" });
             let advice = if doubt { Advice::Resume } else { Advice::WaitForOther };
@@ -171,75 +200,13 @@ impl Client {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
         let body = built.body.as_deref().filter(|_| !built.secret).unwrap_or_default();
-        digest("request", &[endpoint.name, opens, &built.target, body])
-    }
-
-    /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
-    fn join_intent(&mut self, name: &str, endpoint: &'static Endpoint, fingerprint: &str, options: &CallOptions) -> Option<CommandId> {
-        let known = match self.intents.get(name)? {
-            Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
-            // A time of 0 is that of a client which had not been told the time: unknown, not long ago.
-            Intent::Accepted(accepted) if accepted.at > 0 && self.clock.unix().saturating_sub(accepted.at) > REMEMBERED => {
-                let record = accepted.record.clone();
-                self.intents.remove(name);
-                if let Some(record) = record {
-                    self.save(&record, None, None);
-                }
-                return None;
-            }
-            Intent::Accepted(accepted) => accepted.fingerprint.clone(),
-        };
-        let intent = Some(name.to_owned());
-        if known != fingerprint {
-            let error = Error::from(Report {
-                effect: Effect::None,
-                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own").into_report()
-            });
-            return Some(self.reject(error, intent));
-        }
-        let command = self.command(endpoint);
-        match self.intents.get(name)? {
-            Intent::Active(id) => {
-                let id = *id;
-                self.attach(id, command);
-            }
-            Intent::Accepted(accepted) => {
-                let accepted = accepted.clone();
-                self.recall(command, *accepted, options);
-            }
-        }
-        Some(command)
-    }
-
-    /// Lets a command wait for a job, and resumes the job if it is held.
-    pub(super) fn attach(&mut self, id: JobId, command: CommandId) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.waiting.push(command);
-        let held = job.state == State::Held;
-        if let Some(entry) = self.commands.get_mut(&command) {
-            entry.job = Some(id);
-        }
-        if held {
-            self.revive(id);
-        }
-    }
-
-    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered.
-    fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
-        if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
-            return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
-        }
-        let facts = accepted.facts;
-        let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
-        // The body is not kept over a crash; the facts are, and they have its members' names.
-        let raw = accepted.raw.or_else(|| serde_json::to_string(&facts).ok()?.parse().ok()).unwrap_or_default();
-        self.complete(command, Ok(Answered { raw, phase, ..Answered::of(facts) }), Vec::new());
+        let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
+        digest("request", &[name, opens, &built.target, body])
     }
 
     /// A command that ended before it began.
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
-        self.next_command += 1;
-        let command = CommandId(self.next_command);
+        let command = self.command_id();
         let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
         self.commands.insert(command, Command { job: None, operation: error.operation, result: None, delete: Vec::new() });
         self.complete(command, Err(error), Vec::new());
@@ -247,8 +214,7 @@ impl Client {
     }
 
     pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
-        self.next_command += 1;
-        let command = CommandId(self.next_command);
+        let command = self.command_id();
         self.commands.insert(command, Command { job: None, operation: endpoint.name, result: None, delete: Vec::new() });
         command
     }
@@ -258,11 +224,6 @@ impl Client {
         if let Some(entry) = self.commands.get_mut(&command) {
             entry.job = Some(job.id);
         }
-    }
-
-    pub(super) fn job_id(&mut self) -> JobId {
-        self.next_job += 1;
-        self.next_job
     }
 
     /// Moves a held job on: a restored key first needs its age.

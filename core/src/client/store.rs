@@ -1,4 +1,5 @@
-//! The records on their way to the host's store: at most one Save of a record at a time, the newest wins.
+//! The records of this client: whose each is, and those on their way to the host's store. At most one Save of a record is
+//! out at a time, and the newest wins.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +7,19 @@ use super::types::{RecordId, StepId};
 
 /// A number that names a job inside the client.
 pub(super) type JobId = u32;
+
+/// What a record is kept for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A call, by its job.
+    Job(JobId),
+    /// A session, by its id.
+    Session(String),
+    /// An accepted intent, by its name.
+    Intent(String),
+    /// A result that was not taken yet: the record goes when it is.
+    Result,
+}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -19,9 +33,30 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     slots: BTreeMap<RecordId, Slot>,
+    owners: BTreeMap<RecordId, Owner>,
 }
 
 impl Store {
+    /// From now on the record is kept for this.
+    pub(super) fn own(&mut self, record: &RecordId, owner: Owner) {
+        self.owners.insert(record.clone(), owner);
+    }
+
+    /// The record is kept for nothing any more.
+    pub(super) fn disown(&mut self, record: &RecordId) {
+        self.owners.remove(record);
+    }
+
+    /// What a record is kept for.
+    pub(super) fn owner(&self, record: &RecordId) -> Option<&Owner> {
+        self.owners.get(record)
+    }
+
+    /// Whether this client has a use for the record, or has not heard yet that it is gone.
+    pub(super) fn is_alive(&self, record: &RecordId) -> bool {
+        self.owners.contains_key(record) || self.slots.contains_key(record)
+    }
+
     /// Asks for a Save. Returns the data if it is to go out now; otherwise it goes when the one before is answered.
     pub(super) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
         let slot = self.slots.entry(record.clone()).or_default();

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Json, Operation};
+use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
 use crate::wire::{Facts, Request};
@@ -113,8 +113,8 @@ pub enum Step {
     },
 }
 
-/// What came of a step.
-#[derive(Debug, Clone, Copy)]
+/// What came of a step. Its `Debug` shows neither the body nor what the headers hold.
+#[derive(Clone, Copy)]
 pub enum Outcome<'a> {
     /// The record is kept, or gone.
     Saved,
@@ -136,6 +136,24 @@ pub enum Outcome<'a> {
         /// Whether the request may have reached the service.
         sent: Sent,
     },
+}
+
+impl fmt::Debug for Outcome<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Saved => f.write_str("Saved"),
+            Outcome::Response { status, headers, body, truncated } => {
+                let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
+                f.debug_struct("Response")
+                    .field("status", status)
+                    .field("headers", &names)
+                    .field("body", &format_args!("[{} bytes]", body.len()))
+                    .field("truncated", truncated)
+                    .finish()
+            }
+            Outcome::Failed { kind, sent } => f.debug_struct("Failed").field("kind", kind).field("sent", sent).finish(),
+        }
+    }
 }
 
 /// A call to [`Client::resolve`](super::Client::resolve) that has no meaning. Nothing was changed.
@@ -226,6 +244,14 @@ impl<O: Operation> Outputs for O {
     }
 }
 
+impl Outputs for AnyRequest {
+    type Output = Reply<Json>;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts })
+    }
+}
+
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
@@ -274,6 +300,17 @@ pub enum Happening {
         /// What it means for waiting.
         phase: Phase,
     },
+    /// The price of what is to be bought was read from the authenticated list.
+    Priced {
+        /// USD for one unit.
+        unit_price: String,
+    },
+    /// What a read is repeated for was looked at, and is not as it was.
+    Watched {
+        /// What is there now, where it is a word or a number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
     /// It ended in doubt; its record is kept.
     InDoubt {
         /// The record.
@@ -284,4 +321,23 @@ pub enum Happening {
         /// The record.
         record: RecordId,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Responded;
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_step_prints_no_body_and_no_header_value() {
+        let outcome = Outcome::Response { status: 200, headers: &[("date", "canary")], body: b"canary", truncated: false };
+        let told = Responded::Response {
+            status: 200,
+            headers: vec![("date".into(), "canary".into())],
+            body: b"canary".to_vec(),
+            truncated: false,
+        };
+        let said = r#"Response { status: 200, headers: ["date"], body: [6 bytes], truncated: false }"#;
+        assert_eq!((format!("{outcome:?}"), format!("{told:?}")), (said.to_owned(), said.to_owned()));
+    }
 }

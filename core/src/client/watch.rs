@@ -1,5 +1,7 @@
 //! Waiting for a session: reads at growing intervals, up to a deadline, whatever happens to any one of them.
 
+use std::collections::BTreeSet;
+
 use super::Client;
 use super::job::{Follow, Job, On, State};
 use super::outcome::{MAX_LATE, fill, what};
@@ -38,7 +40,8 @@ impl Client {
             session_type: answered.facts.session_type.clone().or(bought_type),
             status: answered.facts.status.clone(),
             credentials: job.watch.credentials,
-            changing: Some(id),
+            ends: job.watch.ends.clone(),
+            changing: BTreeSet::from([id]),
             intent: job.intent.clone().map(|intent| (intent, job.fingerprint.clone())),
             ..Tracked::default()
         };
@@ -46,13 +49,17 @@ impl Client {
         let cancelled = job.cancelled;
         job.go(On::Follow);
         match self.sessions.get_mut(&session_id) {
-            // A replay of a purchase that is followed already: one session has one record.
+            // A replay of a purchase that is followed already: one session has one record, and another intent its own.
             Some(known) if known.record.is_some() => {
+                known.credentials |= tracked.credentials;
                 if let Some(job) = self.jobs.get_mut(&id) {
-                    job.also_delete = tracked.record;
+                    job.record = tracked.record;
                 }
             }
-            Some(known) => *known = Tracked { changing: known.changing.or(tracked.changing), ..tracked },
+            Some(known) => {
+                known.changing.insert(id);
+                *known = Tracked { changing: std::mem::take(&mut known.changing), ..tracked };
+            }
             None => _ = self.sessions.insert(session_id.clone(), tracked),
         }
         self.save_session(&session_id);
@@ -69,7 +76,7 @@ impl Client {
     }
 
     /// The next wait between two reads: longer each time, and spread by a tenth.
-    fn interval(&mut self, id: JobId) -> Millis {
+    pub(super) fn interval(&mut self, id: JobId) -> Millis {
         let random = self.entropy.jitter();
         let Some(job) = self.jobs.get_mut(&id) else { return FIRST_INTERVAL };
         let interval = job.watch.interval;
@@ -85,13 +92,15 @@ impl Client {
         let not_before = hold_until.max(job.watch.not_before);
         if not_before > now {
             // The service wants no read yet; at the deadline the caller gets what is known without one.
-            job.watch.since.get_or_insert(now);
-            if job.watch.follow == Follow::UntilReady && job.is_past_deadline(now) {
+            let since = *job.watch.since.get_or_insert(now);
+            if job.watch.follow != Follow::UntilReady {
+                return self.wait_to_read(id, not_before);
+            }
+            if job.is_past_deadline(now) {
                 return self.end_with_what_is_known(id);
             }
-            let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms);
-            let at = if job.watch.follow == Follow::UntilReady { not_before.min(deadline) } else { not_before };
-            return self.set_timer(id, at);
+            let deadline = since.saturating_add(job.watch.deadline_ms);
+            return self.set_timer(id, not_before.min(deadline));
         }
         let Some(session_id) = job.session.clone() else { return };
         // Credentials are there only once the session is active, so they are asked for only then.
@@ -105,8 +114,27 @@ impl Client {
         job.go(On::Read);
         job.sent_at = now;
         let (headers, timeout) = (job.headers.clone(), job.policy.timeout_ms);
-        let request = self.request(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
+        let request = self.lay_out(GetSession::ENDPOINT.method, GetSession::ENDPOINT.auth, &built, headers, timeout, Millis::MAX);
         self.push_send(id, request);
+    }
+
+    /// A read that only confirms what was done waits for as long as a call may take. Longer than that is said now.
+    fn wait_to_read(&mut self, id: JobId, not_before: Millis) {
+        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let Some(job) = self.jobs.get(&id) else { return };
+        let wait = not_before.saturating_sub(now);
+        if wait <= job.policy.window_ms {
+            return self.set_timer(id, not_before);
+        }
+        let gone = job.watch.follow == Follow::UntilGone;
+        let (kind, effect, advice) = match gone {
+            true => (Kind::InDoubt, Effect::Unknown, Advice::Resume),
+            false => (Kind::Unavailable, job.effect_of_answer(), Advice::ReadSession),
+        };
+        let what = "could not be confirmed by a read, since the service asked to wait longer than it may take";
+        let retry_at = Some(unix.saturating_add(wait));
+        let error = Error::from(Report { retry_at, cause: None, ..job.error(kind, effect, what, advice).into_report() });
+        if gone { self.doubt(id, error) } else { self.finish(id, Err(error)) }
     }
 
     /// What a read of the session brought.
@@ -143,8 +171,10 @@ impl Client {
         let reading = job.state == State::Reading;
         let answered = Answered { phase: Some(phase), ..answered };
         match (job.watch.follow, phase) {
+            // Whatever it was that ended it: nothing is left to terminate.
+            (Follow::UntilGone, Phase::Ended) => self.gone(id, answered),
             (Follow::UntilGone, _) => {
-                let what = "was answered with no such session, but the session is still there";
+                let what = "may have been done, but the session is still there";
                 let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
                 self.doubt(id, error);
             }
@@ -166,14 +196,17 @@ impl Client {
     fn read_again(&mut self, id: JobId, asked_to_wait: Millis) {
         let now = self.clock.monotonic();
         let wait = self.interval(id);
-        let Some(job) = self.jobs.get(&id) else { return };
-        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let hold_until = self.hold_until;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         // What the service asks for is never undercut, not even for the last read.
         let not_before = now.saturating_add(asked_to_wait);
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.watch.not_before = not_before;
+        job.watch.not_before = not_before;
+        let at = now.saturating_add(wait).max(not_before);
+        if job.watch.follow != Follow::UntilReady {
+            return self.wait_to_read(id, at.max(hold_until));
         }
-        self.set_timer(id, now.saturating_add(wait).max(not_before).min(deadline));
+        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        self.set_timer(id, at.min(deadline));
     }
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
@@ -185,7 +218,7 @@ impl Client {
             job.go(On::Follow);
             return self.set_timer(id, now);
         }
-        job.watch.failures += 1;
+        job.watch.failures = job.watch.failures.saturating_add(1);
         let failure = answer.and_then(|answer| match &answer.verdict {
             Verdict::Failure(failure) => Some(failure.code.clone()),
             _ => None,
@@ -238,7 +271,8 @@ impl Client {
     fn end_with_what_is_known(&mut self, id: JobId) {
         let Some(session) = self.jobs.get(&id).and_then(|job| job.session.clone()) else { return };
         let (facts, raw) = self.known(&session);
-        let phase = phase_of(facts.status.as_deref(), &[]);
+        let ends = self.jobs.get(&id).map(|job| job.watch.ends.as_slice()).unwrap_or_default();
+        let phase = phase_of(facts.status.as_deref(), ends);
         self.finish(id, Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }));
     }
 
@@ -248,11 +282,7 @@ impl Client {
         if job.watch.follow == Follow::UntilGone {
             return self.doubt_cancelled(id);
         }
-        let what = "waiting for the session was given up; the session lives on";
-        let error = Error::from(Report {
-            cause: None,
-            ..job.error(Kind::Cancelled, job.effect_of_answer(), what, Advice::ReadSession).into_report()
-        });
+        let error = job.let_go();
         self.finish(id, Err(error));
     }
 }

@@ -8,12 +8,15 @@
 #[macro_use]
 mod macros;
 pub mod agent;
+mod any;
 mod values;
 
+pub use any::AnyRequest;
+pub(crate) use any::{ANY, any};
 pub use values::{Decimal, Json, Patch, Secret};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// One request of the API as a typed value, and the type of its answer.
 pub trait Operation: Serialize {
@@ -70,7 +73,8 @@ pub enum Api {
 }
 
 /// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Method {
     /// `GET`
     Get,
@@ -107,7 +111,8 @@ pub enum Auth {
 }
 
 /// What may be done after a failure whose effect is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Safety {
     /// It changes nothing: send it again.
     Safe,

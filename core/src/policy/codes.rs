@@ -84,6 +84,8 @@ pub enum Automatic {
     Wait,
     /// Waits for the earlier request to end, with the same key, and never makes a new one.
     AwaitEarlier,
+    /// Reads the price again and buys with a new key, if the caller set a limit for the price.
+    UnderCap,
     /// Sends again with a new key, if the operation may be repeated: the old one replays the error.
     NewKey,
 }
@@ -122,7 +124,7 @@ pub const CODES: &[CodeRow] = &[
     row("TRIAL_NOT_ELIGIBLE", 429, "no further trial credit is given here", Advice::Stop, Automatic::No, true),
     row("PRODUCT_NOT_FOUND", 404, "there is no such product", Advice::ChangeRequest, Automatic::No, true),
     row("PRODUCT_OUT_OF_STOCK", 409, "the product can't be bought now", Advice::ChangeRequest, Automatic::No, true),
-    row("PRICE_MISMATCH", 409, "the price changed after it was read", Advice::ReadPrices, Automatic::No, true),
+    row("PRICE_MISMATCH", 409, "the price changed after it was read", Advice::ReadPrices, Automatic::UnderCap, true),
     row("SESSION_NOT_FOUND", 404, "the account has no such session", Advice::ChangeRequest, Automatic::No, true),
     row("SESSION_EXPIRED", 410, "the session's status does not allow this", Advice::ReadSession, Automatic::No, true),
     row("SESSION_LIMIT_REACHED", 429, "the account has as many sessions as it may", Advice::TerminateSession, Automatic::No, true),

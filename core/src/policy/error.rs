@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::codes::{self, Advice};
 use crate::client::Millis;
@@ -48,8 +48,7 @@ pub enum Effect {
 
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
 /// its [`Report`], whose fields can be read as if they were its own.
-#[derive(Clone, PartialEq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq)]
 pub struct Error(Box<Report>);
 
 /// What an [`Error`] says.
@@ -162,6 +161,19 @@ impl Error {
             (Effect::Unknown, false) => "it may have been done",
             (Effect::Done, _) => "it was done",
         }
+    }
+}
+
+/// What it says, and its sentence as `message`; of a cause, too.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            message: String,
+            #[serde(flatten)]
+            report: &'a Report,
+        }
+        Told { message: self.to_string(), report: &self.0 }.serialize(serializer)
     }
 }
 

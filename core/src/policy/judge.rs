@@ -77,12 +77,14 @@ pub(crate) struct Asked {
     pub(crate) safety: Safety,
     pub(crate) paid: bool,
     pub(crate) retry_paid: bool,
+    /// Whether the caller set a limit for the price.
+    pub(crate) capped: bool,
     pub(crate) rules: Rules,
 }
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
-        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, rules }
+        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -147,6 +149,10 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     ledger.unanswered &= !(settles || door);
     match row.automatic {
         Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
+        Automatic::UnderCap => {
+            let again = if asked.capped { Again::NewKey } else { Again::No };
+            ending(asked, ledger, again, Kind::Refused, row.advice)
+        }
         Automatic::Wait => {
             let replay = request_id.is_some() && ledger.throttled_by.as_deref() == request_id;
             ledger.throttled_by = request_id.map(str::to_owned);
@@ -210,7 +216,7 @@ mod tests {
     use super::*;
 
     fn asked(safety: Safety, paid: bool) -> Asked {
-        Asked { safety, paid, retry_paid: false, rules: Rules::default() }
+        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default() }
     }
 
     fn fresh() -> Ledger {

@@ -50,7 +50,7 @@ pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
 }
 
 /// The product of two numbers, if all of its digits fit: a rounded price is none.
-fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
+pub(crate) fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
     let (one, other) = (one.0.normalize(), other.0.normalize());
     let digits = one.mantissa().checked_mul(other.mantissa())?;
     let exact = rust_decimal::Decimal::try_from_i128_with_scale(digits, one.scale() + other.scale()).ok()?;

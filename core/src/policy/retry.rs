@@ -1,6 +1,6 @@
 //! How often, how soon, and when to stop: the numbers, and the arithmetic on them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::client::Millis;
 
@@ -9,6 +9,7 @@ use crate::client::Millis;
 #[serde(deny_unknown_fields, default)]
 pub struct RetryPolicy {
     /// Sends of one call, the first included. 1 means that nothing is ever sent again.
+    #[serde(deserialize_with = "clamped")]
     pub attempts: u32,
     /// Milliseconds from the first send within which another may be made.
     pub window_ms: Millis,
@@ -21,6 +22,7 @@ pub struct RetryPolicy {
     /// Milliseconds to wait, in all, for an earlier request with the same key to end.
     pub conflict_ms: Millis,
     /// Milliseconds that one attempt may take.
+    #[serde(deserialize_with = "clamped")]
     pub timeout_ms: u32,
     /// Whether a paid operation that the service failed may be bought again with a new key. A timed-out supplier may have
     /// sold all the same.
@@ -42,7 +44,27 @@ impl Default for RetryPolicy {
     }
 }
 
+/// A number below 0 is read as 0, which is then refused by the name of its field.
+pub(crate) fn clamped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    u32::try_from(number.max(0)).map_err(serde::de::Error::custom)
+}
+
 impl RetryPolicy {
+    /// The first number that can't be, and its range.
+    pub(crate) fn refusal(&self) -> Option<(&'static str, &'static str)> {
+        let at_least_1 = [("attempts", i64::from(self.attempts)), ("timeout_ms", self.timeout_ms.into()), ("window_ms", self.window_ms)];
+        let at_least_0 = [
+            ("backoff_ms", self.backoff_ms),
+            ("throttled_backoff_ms", self.throttled_backoff_ms),
+            ("max_backoff_ms", self.max_backoff_ms),
+            ("conflict_ms", self.conflict_ms),
+        ];
+        let below_1 = at_least_1.into_iter().find(|(_, number)| *number < 1).map(|(field, _)| (field, "must be at least 1"));
+        let below_0 = at_least_0.into_iter().find(|(_, number)| *number < 0).map(|(field, _)| (field, "must be at least 0"));
+        below_1.or(below_0)
+    }
+
     /// The longest wait before repeat number `repeat`, counted from 0.
     pub(crate) fn ceiling(&self, repeat: u32, throttled: bool) -> Millis {
         let first = if throttled { self.throttled_backoff_ms } else { self.backoff_ms };

@@ -6,10 +6,13 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, value_of};
-use crate::contract::{Endpoint, Method, Place};
+use crate::contract::{AnyRequest, Endpoint, Method, Place};
 
 /// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// More than any request of the contract needs; a record of it must stay small enough to be read back.
+const MAX_PARAMS: usize = 64 << 10;
 
 /// A request whose parameters are checked: the part that is the same in every send. Its `Debug` shows only where it goes.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,8 +43,10 @@ impl Built {
         Built { target: path.to_owned(), body: None, headers: Vec::new(), secret: false, session_id: None, credentials: false }
     }
 }
+
 /// Checks parameters, a JSON object, and lays them out as the table says.
 pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal> {
+    not_too_long(params)?;
     let given = members(params).map_err(|_| Refusal::new("parameters", "must be a JSON object without repeated members"))?;
     no_strangers(endpoint.request, &given, "")?;
     let mut built = Built::at(endpoint.path);
@@ -94,11 +99,42 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
+fn not_too_long(params: &str) -> Result<(), Refusal> {
+    if params.len() <= MAX_PARAMS { Ok(()) } else { Err(Refusal::new("parameters", "must be at most 64 KiB of JSON")) }
+}
+
+/// Lays out a request that the table does not have: below the base URL, whatever its path says.
+pub(crate) fn build_any(params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
+    not_too_long(params)?;
+    let request: AnyRequest = serde_json::from_str(params).map_err(|_| {
+        Refusal::new(
+            "parameters",
+            "must be an object with a method such as `GET` and a path, and may have a query of texts, a JSON body and a safety",
+        )
+    })?;
+    let segment = |segment: &str| {
+        let plain = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+        let visible = segment.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte));
+        visible && !segment.is_empty() && plain != "." && plain != ".."
+    };
+    let path = request.path.strip_prefix('/').is_some_and(|path| path.trim_end_matches('/').split('/').all(segment));
+    if !path {
+        return Err(Refusal::new("path", "must begin with `/` and be made of percent-encoded segments, none of them empty, `.` or `..`"));
+    }
+    let mut built = Built::at(&request.path);
+    for (n, (name, value)) in request.query.iter().enumerate() {
+        let separator = if n == 0 { '?' } else { '&' };
+        built.target.push_str(&format!("{separator}{}={}", utf8_percent_encode(name, ENCODED), utf8_percent_encode(value, ENCODED)));
+    }
+    built.body = request.body.as_ref().map(|body| body.text().to_owned());
+    Ok((request.endpoint(), built))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::check::quote;
     use super::*;
-    use crate::contract::endpoint;
+    use crate::contract::{Safety, endpoint};
 
     fn built(name: &str, params: &str) -> Result<Built, Refusal> {
         build(endpoint(name).expect(name), params)
@@ -206,6 +242,21 @@ mod tests {
             let params = format!("{{\"email\":\"a@b.example\",\"client_installation_id\":\"{odd}\"}}");
             assert_eq!(refusal("request_api_key", &params).0, "client_installation_id", "{odd}");
         }
+    }
+
+    #[test]
+    fn a_request_of_the_callers_own_stays_below_the_base_url() {
+        let target = |path: &str| build_any(&format!("{{\"method\":\"GET\",\"path\":{}}}", quote(path))).map(|(_, built)| built.target);
+        assert_eq!(target("/billing/invoices/a%2Fb").as_deref(), Ok("/billing/invoices/a%2Fb"));
+        for odd in ["", "x", "//host/x", "/a/../b", "/a/%2e%2E/b", "/a?b", "/a#b", "/a b", "/\u{e9}", "/a\\b", "https://host/x", "/a//b"] {
+            assert_eq!(target(odd).map_err(|refusal| refusal.field), Err("path".to_owned()), "{odd}");
+        }
+        let (endpoint, built) =
+            build_any(r#"{"method":"POST","path":"/x","query":{"a b":"c&d"},"body":[1.10],"safety":"keyed"}"#).expect("is sound");
+        assert_eq!((endpoint.safety, built.target.as_str()), (Safety::Keyed, "/x?a%20b=c%26d"));
+        assert_eq!(built.body.as_deref(), Some("[1.10]"));
+        assert_eq!(build_any(r#"{"method":"DELETE","path":"/x"}"#).expect("is sound").0.safety, Safety::AtMostOnce);
+        assert!(build_any(r#"{"method":"TRACE","path":"/x"}"#).is_err() && build_any("{}").is_err());
     }
 
     #[test]

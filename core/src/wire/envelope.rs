@@ -97,9 +97,15 @@ pub struct Facts {
     /// `meta.request_id`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub request_id: Option<String>,
+    /// Whether the account can buy, where an answer about the account says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub backend_ready: Option<bool>,
     /// `next_cursor` of a list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_cursor: Option<String>,
+    /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub settled: bool,
 }
 
 impl Facts {
@@ -118,6 +124,8 @@ impl Facts {
             #[serde(borrow)]
             estimated_charge_usd: Option<&'a RawValue>,
             #[serde(borrow)]
+            backend_ready: Option<&'a RawValue>,
+            #[serde(borrow)]
             next_cursor: Option<&'a RawValue>,
         }
         let Ok(found) = serde_json::from_str::<Members<'_>>(data) else {
@@ -131,7 +139,9 @@ impl Facts {
             session_type: found.session_type.and_then(word),
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
             request_id: request_id.map(str::to_owned),
+            backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
             next_cursor: found.next_cursor.and_then(word),
+            settled: false,
         }
     }
 }

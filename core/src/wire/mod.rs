@@ -9,7 +9,7 @@ mod request;
 pub(crate) mod time;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
-pub(crate) use build::{Built, build, is_key};
+pub(crate) use build::{Built, build, build_any, is_key};
 pub use envelope::Facts;
 pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify};
 pub use request::Request;

@@ -2,7 +2,9 @@
 //!
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
+pub mod kotlin;
 pub mod model;
 pub mod openapi;
 pub mod python;
+pub mod swift;
 pub mod typescript;

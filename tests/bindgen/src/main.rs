@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{openapi, python, typescript};
+use hopline_bindgen::{kotlin, openapi, python, swift, typescript};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (files, folder) = match words.as_slice() {
+        ["kotlin", folder] => (kotlin::files(), folder),
         ["python", folder] => (python::files(), folder),
+        ["swift", folder] => (swift::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
         ["openapi", folder] => (openapi::files(), folder),
         #[cfg(feature = "wasm")]
@@ -17,7 +19,9 @@ fn main() -> ExitCode {
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen python|typescript|openapi FOLDER");
+            eprintln!(
+                "hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|openapi|python|swift|typescript FOLDER"
+            );
             return ExitCode::FAILURE;
         }
     };

@@ -35,10 +35,13 @@ fn declarations() -> String {
     out
 }
 
-/// The names that the code needs: of every operation, and of every member that is never shown.
+/// What the code needs: every operation with its address, and the names of the members that are never shown.
 fn table() -> String {
-    let mut out = String::from("/** The operation of each method. */\nexport const operations = {\n");
-    endpoints().for_each(|endpoint| out.push_str(&format!("  {}: \"{}\",\n", camel(endpoint.name), endpoint.name)));
+    let mut out = String::from("/** What each method sends. */\nexport const operations = {\n");
+    for endpoint in endpoints() {
+        let (method, name, verb, path) = (camel(endpoint.name), endpoint.name, endpoint.method.as_str(), endpoint.path);
+        out.push_str(&format!("  {method}: {{ operation: \"{name}\", method: \"{verb}\", path: \"{path}\" }},\n"));
+    }
     out.push_str("};\n\n/** The members of answers that are secrets. */\nexport const secrets = new Set([");
     let names: Vec<String> = secrets().into_iter().map(|name| format!("\"{name}\"")).collect();
     out.push_str(&format!("{}]);\n", names.join(", ")));
@@ -147,7 +150,7 @@ mod tests {
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
-            assert!(table.contains(&format!("  {}: \"{}\",\n", camel(endpoint.name), endpoint.name)));
+            assert!(table.contains(&format!("  {}: {{ operation: \"{}\", ", camel(endpoint.name), endpoint.name)));
         }
     }
 

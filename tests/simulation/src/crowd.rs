@@ -96,6 +96,10 @@ impl Crowd {
                 }
             }
             6 => self.world.pass(30_000),
+            7 => {
+                // What is alive in the client is refused, and nothing comes of it.
+                self.client.restore(self.world.records());
+            }
             _ => {
                 self.answer_one()?;
             }
@@ -111,13 +115,27 @@ impl Crowd {
     fn start(&mut self) {
         let sessions = self.world.service.sessions(self.world.now.unix);
         let any = if sessions.is_empty() { None } else { Some(sessions[self.below(sessions.len() as u64) as usize].session_id.clone()) };
-        let command = match (self.below(6), any) {
+        let command = match (self.below(9), any) {
+            (7, _) => {
+                // Two intents may be given one key: then they are one purchase.
+                let operation = if self.below(2) == 0 { "open_session" } else { "create_session" };
+                let name = format!("{operation}-{}", self.below(4));
+                let key = Some(format!("mine-{}", self.below(2)));
+                self.names.entry(name.clone()).or_default();
+                let options = CallOptions { idempotency_key: key, attempts: Some(2), ..CallOptions::intent(name) };
+                self.client.start_json(operation, BUY, options)
+            }
+            (8, Some(id)) => {
+                let options = CallOptions::intent(format!("turn-{}", self.below(3)));
+                self.client.start_json("rotate_session", &format!("{{\"session_id\":\"{id}\"}}"), options)
+            }
             (0..=2, _) | (_, None) => {
                 let name = format!("job-{}", self.below(6));
                 self.names.entry(name.clone()).or_default();
                 self.client.start_json("open_session", BUY, CallOptions::intent(name))
             }
             (3, Some(id)) => self.client.start_json("rotate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
+            (5, Some(id)) => self.client.start_json("terminate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
             (4, Some(id)) => self.client.start_json("get_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
             (_, Some(id)) => self.client.start_json("wait_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
         };

@@ -116,10 +116,14 @@ impl World {
         let mut client = Client::new(options, [self.clients; 16]).expect("the options are sound");
         // Time is known before anything else, as in a host that polls first.
         client.poll(self.now);
-        let records = self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() });
-        let restored = client.restore(records);
+        let restored = client.restore(self.records());
         assert!(restored.refused.is_empty(), "a record of ours was refused: {:?}", restored.refused);
         client
+    }
+
+    /// What the store holds.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() })
     }
 
     /// Lets time pass. A message is under way for an hour at most.

@@ -1,9 +1,12 @@
 //! `cargo xtask`: the one door for people. It says what it does, and needs nothing but Rust to begin with.
 
+mod browser;
 mod cargo;
 mod examples;
+mod kotlin;
 mod node;
 mod python;
+mod swift;
 mod test;
 mod wasm;
 
@@ -14,10 +17,10 @@ type Fail = Box<dyn std::error::Error>;
 
 const HELP: &str = "\
 cargo xtask demo [--crash] [--seed N]   a session's whole life on this machine; --crash kills the buyer in mid-purchase
-cargo xtask demo --host HOST            the same story through a package: python, node
-cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, python, node
-cargo xtask gen                         prints the types and clients of python and node from the table, to look at
-cargo xtask package HOST                makes the wheel (python) or the npm tarball (node), and says where it is
+cargo xtask demo --host HOST            the same story through a package: python, node, browser, kotlin, swift
+cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, python, node, browser, kotlin, swift
+cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
+cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
@@ -56,13 +59,21 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         "rust" => cargo::run_program("hopline-demo", &rest),
         "python" => python::demo(&rest),
         "node" => node::demo(&rest),
+        "kotlin" => kotlin::demo(&rest),
+        "swift" => swift::demo(&rest),
+        "browser" => browser::demo(&rest),
         _ => Err(no_host(&host)),
     }
 }
 
 /// What `package` prints before it packs, into the same places, which git ignores.
 fn generate() -> Result<ExitCode, Fail> {
-    for (host, folder) in [("python", "bindings-python/python/hopline"), ("typescript", "bindings-wasm/js/gen")] {
+    for (host, folder) in [
+        ("python", "bindings-python/python/hopline"),
+        ("typescript", "bindings-wasm/js/gen"),
+        ("kotlin", "bindings-uniffi/kotlin/gen/printed"),
+        ("swift", "target/swift/made/printed"),
+    ] {
         let folder = cargo::root().join(folder);
         std::fs::create_dir_all(&folder)?;
         cargo::run(cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", host]).arg(&folder))?;
@@ -75,6 +86,8 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
     let made = match host {
         "python" => python::package()?,
         "node" => node::package()?,
+        "kotlin" => kotlin::package()?,
+        "swift" => swift::package()?,
         _ => return Err(no_host(host)),
     };
     println!("{}", made.display());
@@ -82,12 +95,12 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 fn sizes() -> Result<ExitCode, Fail> {
-    let weighed = [node::sizes()?, python::sizes()?].concat();
+    let weighed = [node::sizes()?, python::sizes()?, kotlin::sizes()?, swift::sizes()?].concat();
     println!();
     weighed.iter().for_each(|(what, bytes)| println!("{what:<14}{:>8.1} KB", *bytes as f64 / 1000.0));
     Ok(ExitCode::SUCCESS)
 }
 
 fn no_host(host: &str) -> Fail {
-    format!("there is no package for `{host}`; the hosts with one are: python, node").into()
+    format!("there is no package for `{host}`; the hosts with one are: python, node, kotlin, swift").into()
 }

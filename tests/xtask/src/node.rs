@@ -22,7 +22,7 @@ pub(crate) fn test(report: &mut Report) {
             run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/tsconfig.json")))?;
             run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/bundler.json")))
         });
-        report.check("node: vectors, real HTTP, crashes, input", node_tests);
+        report.check("node: vectors, real HTTP, crashes, input", || tests_in(&clean()?.join("test"), &[]));
     }
 }
 
@@ -66,16 +66,19 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
     let tarball = package()?;
-    let wasm = place()?.join("pack/package/core.wasm");
-    let squeezed = |how: &str| -> Result<u64, Fail> {
+    let file = |name: &str| Ok::<_, Fail>(place()?.join("pack/package").join(name));
+    let squeezed = |how: &str, name: &str| -> Result<u64, Fail> {
         let script = format!("console.log(require('zlib').{how}Sync(require('fs').readFileSync(process.argv[1])).length)");
-        let told = Command::new("node").args(["-e", &script]).arg(&wasm).stderr(Stdio::inherit()).output()?;
+        let told = Command::new("node").args(["-e", &script]).arg(file(name)?).stderr(Stdio::inherit()).output()?;
         Ok(String::from_utf8(told.stdout)?.trim().parse()?)
     };
     Ok(vec![
-        ("wasm", std::fs::metadata(&wasm)?.len()),
-        ("wasm, gzip", squeezed("gzip")?),
-        ("wasm, brotli", squeezed("brotliCompress")?),
+        ("wasm", std::fs::metadata(file("core.wasm")?)?.len()),
+        ("wasm, gzip", squeezed("gzip", "core.wasm")?),
+        ("wasm, brotli", squeezed("brotliCompress", "core.wasm")?),
+        ("web.mjs", std::fs::metadata(file("web.mjs")?)?.len()),
+        ("its gzip", squeezed("gzip", "web.mjs")?),
+        ("its brotli", squeezed("brotliCompress", "web.mjs")?),
         ("npm tarball", std::fs::metadata(tarball)?.len()),
     ])
 }
@@ -94,19 +97,17 @@ fn install() -> Result<(), Fail> {
     copy(&host().join("test"), &clean.join("test"))
 }
 
-/// `node --test` over all tests, which it counts.
-fn node_tests() -> Result<Outcome, Fail> {
+/// `node --test` over all tests of a folder, which it counts.
+pub(crate) fn tests_in(folder: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
     let vectors = std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from);
     let mut tests = Command::new("node");
-    tests.args(["--test", "--test-reporter=spec"]).current_dir(clean()?).stdout(Stdio::piped());
+    tests.args(["--test", "--test-reporter=spec"]).current_dir(folder).stdout(Stdio::piped()).envs(environment.iter().copied());
     tests.env("HOPLINE_VECTORS", std::path::absolute(vectors)?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     // Node 20 takes files and folders, but no patterns.
-    for entry in std::fs::read_dir(clean()?.join("test"))? {
-        let path = entry?.path();
-        if path.to_string_lossy().ends_with(".test.mjs") {
-            tests.arg(path);
-        }
-    }
+    let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
+    files.sort();
+    tests.args(files);
     let told = tests.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&told.stdout);
     print!("{text}");
@@ -121,7 +122,7 @@ fn node_tests() -> Result<Outcome, Fail> {
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.
-fn missing() -> Result<Option<String>, Fail> {
+pub(crate) fn missing() -> Result<Option<String>, Fail> {
     let version = Command::new("node").arg("--version").output().ok().and_then(|told| String::from_utf8(told.stdout).ok());
     let major = version.as_deref().and_then(|told| told.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok());
     let why = match major {
@@ -133,7 +134,7 @@ fn missing() -> Result<Option<String>, Fail> {
     if is_ci() { Err(why.into()) } else { Ok(Some(why)) }
 }
 
-fn npm(arguments: &[&str]) -> Command {
+pub(crate) fn npm(arguments: &[&str]) -> Command {
     let mut command = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
     command.args(arguments);
     if arguments.len() > 1 || arguments == ["ci"] {
@@ -175,7 +176,7 @@ fn stale(source: &Path, made: &Path) -> bool {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Fail> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Fail> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

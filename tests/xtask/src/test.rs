@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::cargo;
-use crate::{Fail, examples, node, python, wasm};
+use crate::{Fail, browser, examples, kotlin, node, python, swift, wasm};
 
 /// The checks of one host.
 type Checks = fn(&mut Report);
 
 /// The languages that Hopline is tested in.
-const HOSTS: &[(&str, Checks)] = &[("rust", rust), ("python", python::test), ("node", node::test)];
+const HOSTS: &[(&str, Checks)] =
+    &[("rust", rust), ("python", python::test), ("node", node::test), ("browser", browser::test), ("kotlin", kotlin::test), ("swift", swift::test)];
 
 /// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
 const NOT_IN_CORE: &[&str] = &[
@@ -183,7 +184,7 @@ fn say(command: &Command) {
 }
 
 /// The number before a word of a line such as `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
-fn counted(line: &str, word: &str) -> u32 {
+pub(crate) fn counted(line: &str, word: &str) -> u32 {
     let Some(result) = line.strip_prefix("test result: ") else { return 0 };
     let counts = result.split(['.', ';']).filter_map(|part| part.trim().split_once(' '));
     counts.filter(|(_, counted)| *counted == word).filter_map(|(number, _)| number.parse::<u32>().ok()).sum()

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { program, sandbox } from "./lib/sandbox.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
-const programs = [...text.matchAll(/^```js\n\/\/ (\S+)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]);
+const programs = [...text.matchAll(/^```js\n\/\/ (\S+\.[cm]js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]);
 const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,

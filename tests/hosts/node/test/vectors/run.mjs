@@ -3,7 +3,7 @@ import { StepKind } from "hopline";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";
-import { World, noSecret } from "./world.mjs";
+import { World, bytes, noSecret } from "./world.mjs";
 
 /** Runs a case. The error says at which step it failed, what was expected and what came. */
 export function run(found) {
@@ -196,7 +196,7 @@ function answer(world, id, given) {
   if (status === undefined) throw new Error("an answer other than `ok` needs a `status`");
   const envelope = { ok: { success: true, data: given.ok }, error: { success: false, data: null, error: given.error } }[kind];
   const text = envelope ? JSON.stringify({ ...envelope, ...(meta === undefined ? {} : { meta }) }) : (given.text ?? "").repeat(given.repeat ?? 1);
-  const body = kind === "hex" ? Uint8Array.from(Buffer.from(given.hex, "hex")) : new TextEncoder().encode(text);
+  const body = kind === "hex" ? bytes(given.hex) : new TextEncoder().encode(text);
   const flat = Object.entries(envelope ? { "content-type": "application/json", ...headers } : headers).flat();
   world.resolve(id, () => world.client.respond(id, status, flat, body, truncated, ...world.at));
 }

@@ -206,6 +206,11 @@ function overlay(base, over) {
 }
 
 /** 16 bytes: as given, or the number of the crash in every byte. */
-function entropy(hex, crash) {
-  return hex === undefined ? new Uint8Array(16).fill(crash) : Uint8Array.from(Buffer.from(hex, "hex"));
+function entropy(digits, crash) {
+  return digits === undefined ? new Uint8Array(16).fill(crash) : bytes(digits);
+}
+
+/** The bytes of hexadecimal digits. */
+export function bytes(digits) {
+  return Uint8Array.from(digits.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
 }

@@ -148,7 +148,7 @@ impl World {
             (None, None) => "{}".to_owned(),
             _ => return Err("`params` and `params_text` are one too many".to_owned()),
         };
-        let options = serde_json::from_value(start.options.into()).map_err(|error| format!("`options`: {error}"))?;
+        let options = serde_json::from_str(&Value::from(start.options).to_string()).map_err(|error| format!("`options`: {error}"))?;
         let command = self.client.start_json(&start.operation, &params, options);
         self.name_command(start.start, command)
     }

@@ -1,0 +1,59 @@
+package hopline
+
+import hopline.core.Client
+import hopline.core.Taken
+import hopline.core.misfit
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+
+/** Reads the `data` of an answer as a type. */
+internal typealias Reader<T> = (JsonElement, Raw, String?) -> T
+
+internal fun rawReply(@Suppress("UNUSED_PARAMETER") data: JsonElement, raw: Raw, requestId: String?): RawReply = RawReply(raw, requestId)
+
+/** What the printed operations do with a call. */
+public abstract class Caller internal constructor() {
+    internal abstract val engine: Engine
+    internal abstract val self: AgentClient
+
+    internal suspend fun <T> call(operation: String, params: String, call: Call, read: Reader<T>): T =
+        typed(operation, engine.run(operation, call.intent(), begin(operation, params, call)), read)
+
+    internal suspend fun open(params: String, call: Call): OpenSession =
+        session("create_session", engine.run("open_session", call.intent(), begin("open_session", params, call)))
+
+    internal suspend fun waitFor(params: String, call: Call): OpenSession =
+        session("get_session", engine.run("wait_session", null, begin("wait_session", params, call)))
+
+    /** A session where waiting was what was resumed; otherwise the answer alone. */
+    internal fun any(operation: String, ended: Engine.Ended): Reply =
+        if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else session("create_session", ended)
+
+    private fun session(operation: String, ended: Engine.Ended): OpenSession {
+        val session = typed(operation, ended) { data, raw, requestId -> readSession(data, "data", raw, requestId) }
+        val phase = phase((ended.taken as? Taken.Answered)?.answer?.phase)
+        return OpenSession(self, phase, session)
+    }
+
+    private fun begin(operation: String, params: String, call: Call): (Client) -> UInt {
+        val (given, chosen) = sound(operation, "parameters", params) to sound(operation, "options", call.told())
+        return { core -> core.start(operation, given, chosen) }
+    }
+
+    private fun <T> typed(operation: String, ended: Engine.Ended, read: Reader<T>): T {
+        val answer =
+            when (val taken = ended.taken) {
+                is Taken.Failed -> throw exception(taken.error).also { it.notes = ended.notes }
+                is Taken.Answered -> taken.answer
+            }
+        val raw = Raw(answer.raw)
+        try {
+            return read(raw.json, raw, (parse(answer.facts) as? JsonObject)?.text("request_id"))
+        } catch (misfit: Misfit) {
+            throw exception(misfit(operation, answer.facts, answer.raw, misfit.place))
+        }
+    }
+}
+
+/** An intent that could be one; what could not is for the core to refuse. */
+private fun Call.intent(): String? = intent?.takeIf { it.isNotEmpty() && Charsets.UTF_8.newEncoder().canEncode(it) }

@@ -1,0 +1,45 @@
+package hopline
+
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.channels.Channel
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.MutableSharedFlow
+import kotlinx.coroutines.flow.onSubscription
+import kotlinx.coroutines.flow.transformWhile
+import kotlinx.coroutines.launch
+
+/** Hands events to whoever listens. Who listens too slowly misses some; nothing waits for them. */
+internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
+    private val told = Channel<String>(Channel.UNLIMITED)
+
+    /** Null is the end. */
+    private val shared = MutableSharedFlow<Event?>(extraBufferCapacity = 4096, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+
+    @Volatile
+    private var closed = false
+
+    val flow: Flow<Event> =
+        shared.onSubscription { if (closed) emit(null) }.transformWhile { event ->
+            event?.let { emit(it) }
+            event != null
+        }
+
+    init {
+        scope.launch(dispatcher) {
+            for (text in told) shared.tryEmit(event(text))
+        }
+    }
+
+    /** Called under the engine's lock: who listens goes on elsewhere. */
+    fun tell(text: String) {
+        if (shared.subscriptionCount.value > 0) told.trySend(text)
+    }
+
+    fun close() {
+        closed = true
+        told.close()
+        shared.tryEmit(null)
+    }
+}

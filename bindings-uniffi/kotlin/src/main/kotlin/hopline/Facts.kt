@@ -1,0 +1,164 @@
+package hopline
+
+import java.math.BigDecimal
+import java.time.Instant
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonObject
+
+/** Where a session is. */
+public enum class Phase {
+    /** Not usable yet. */
+    PENDING,
+
+    /** Usable. */
+    READY,
+
+    /** Over. */
+    ENDED,
+
+    /** In a status that the contract does not name. */
+    UNKNOWN,
+}
+
+internal fun phase(word: String?): Phase = Phase.entries.firstOrNull { it.name.lowercase() == word } ?: Phase.UNKNOWN
+
+/** Progress of a command, for people and metrics. Nothing depends on it. */
+public data class Event(
+    /**
+     * What happened: `repeating` (it will be sent again), `asking_time` (the service is asked for its time), `accepted` (a
+     * purchase), `status` (of a session, when it was read), `in_doubt`, or `store_failed` (of a record that nothing waits for).
+     */
+    val event: String,
+    /** Which operation. */
+    val operation: String,
+    /** Your own name for it. */
+    val intent: String?,
+    /** Of `repeating`: sends so far. */
+    val attempts: Int?,
+    /** Of `repeating`: the time until the next. */
+    val delay: Duration?,
+    /** Of `repeating`: what came of the last send. */
+    val because: HoplineException?,
+    /** Of `accepted` and `status`: the session. */
+    val sessionId: String?,
+    /** Of `accepted`: USD. */
+    val estimatedChargeUsd: BigDecimal?,
+    /** Of `status`: as it came. */
+    val status: String?,
+    /** Of `status`: what it means for waiting. */
+    val phase: Phase?,
+    /** Of `in_doubt` and `store_failed`: the record. */
+    val record: String?,
+)
+
+internal fun event(text: String): Event {
+    val told = parse(text) as JsonObject
+    return Event(
+        event = told.text("event").orEmpty(),
+        operation = told.text("operation").orEmpty(),
+        intent = told.text("intent"),
+        attempts = told.number("attempts")?.toInt(),
+        delay = told.number("delay_ms")?.milliseconds,
+        because = (told["because"] as? JsonObject)?.let(::exception),
+        sessionId = told.text("session_id"),
+        estimatedChargeUsd = told.text("estimated_charge_usd")?.toBigDecimalOrNull(),
+        status = told.text("status"),
+        phase = told.text("phase")?.let(::phase),
+        record = told.text("record"),
+    )
+}
+
+/** Something that the store holds: a purchase in doubt, a session, an intent that was accepted. */
+public data class Saved(
+    /** Its record, to resume, settle or forget it by. */
+    val record: String,
+    /** The operation that made it. */
+    val operation: String,
+    /**
+     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session` or `accepted`. What is `in_doubt_for_good`
+     * can't be sent again: it can only be settled.
+     */
+    val holds: String,
+    /** Your own name for it. */
+    val intent: String?,
+    /** Its session. */
+    val sessionId: String?,
+    /** The session's status, when it was last read. */
+    val status: String?,
+    /** Since when it is in doubt. */
+    val inDoubtSince: Instant?,
+)
+
+internal fun savedList(text: String): List<Saved> =
+    (parse(text) as JsonArray).map { it as JsonObject }.map { told ->
+        Saved(
+            record = told.text("record").orEmpty(),
+            operation = told.text("operation").orEmpty(),
+            holds = told.text("holds").orEmpty(),
+            intent = told.text("intent"),
+            sessionId = told.text("session_id"),
+            status = told.text("status"),
+            inDoubtSince = told.number("in_doubt_since")?.let(Instant::ofEpochMilli),
+        )
+    }
+
+/** A record of the store that this client left alone. */
+public data class Rejected(
+    /** Its name. */
+    val record: String,
+    /** Why: `damaged`, `newer`, `other_api`, `other_account` or `in_use`. */
+    val reason: String,
+    /** The same for a person. */
+    val message: String,
+)
+
+internal fun rejected(text: String): List<Rejected> =
+    ((parse(text) as JsonObject)["refused"] as JsonArray).map { it as JsonObject }.map {
+        Rejected(it.text("record").orEmpty(), it.text("reason").orEmpty(), it.text("message").orEmpty())
+    }
+
+/** What a request through a session met. */
+public sealed interface Seen {
+    /** An answer with this HTTP status. */
+    public data class Status(val status: Int) : Seen
+
+    /** A page that asks for a captcha. */
+    public data object Captcha : Seen
+
+    /** No answer. */
+    public data object Timeout : Seen
+
+    /** Another block. */
+    public data object Block : Seen
+}
+
+internal fun told(seen: Seen): String =
+    when (seen) {
+        is Seen.Status -> encode("status" to seen.status)
+        Seen.Captcha -> "\"captcha\""
+        Seen.Timeout -> "\"timeout\""
+        Seen.Block -> "\"block\""
+    }
+
+/** Advice on a session. Nothing was sent: to rotate is your decision. */
+public sealed interface Verdict {
+    /** Go on with it. */
+    public data object Keep : Verdict
+
+    /** Rotate it, and give this reason. */
+    public data class Rotate(val reason: RotateReason) : Verdict
+
+    /** Wait and see. */
+    public data class Unsure(val why: String) : Verdict
+}
+
+internal fun verdict(text: String): Verdict {
+    val told = parse(text) as JsonObject
+    return when (told.text("verdict")) {
+        "keep" -> Verdict.Keep
+        "rotate" -> Verdict.Rotate(RotateReason(told.text("reason").orEmpty()))
+        else -> Verdict.Unsure(told.text("why").orEmpty())
+    }
+}

@@ -1,0 +1,121 @@
+package hopline
+
+import java.io.IOException
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.file.Files
+import java.nio.file.NoSuchFileException
+import java.nio.file.Path
+import java.nio.file.StandardCopyOption.ATOMIC_MOVE
+import java.nio.file.StandardOpenOption.CREATE
+import java.nio.file.StandardOpenOption.READ
+import java.nio.file.StandardOpenOption.TRUNCATE_EXISTING
+import java.nio.file.StandardOpenOption.WRITE
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
+import kotlin.io.path.deleteIfExists
+import kotlin.io.path.listDirectoryEntries
+import kotlin.io.path.nameWithoutExtension
+import kotlin.io.path.readBytes
+
+/**
+ * Records as files in a folder that any number of clients and processes of one machine may share.
+ *
+ * A record belongs to the client that made it for as long as its process lives; the operating system's locks say so. After a
+ * crash it is free, and the next client takes it up: by its intent, its name, or with `resumeAll`. An intent that one living
+ * client has is refused to every other, so that it buys once among all of them.
+ *
+ * Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+ */
+public class FolderStore(
+    /** The folder. It is made when the first client opens it. */
+    public val path: Path,
+) : Store {
+    override fun open(): Shelf {
+        Files.createDirectories(path)
+        return Folder(path).also { it.check() }
+    }
+}
+
+private class Folder(private val path: Path) : Shelf {
+    private val locks = Locks.of(path.resolve(".locks"))
+    private val own: MutableSet<String> = ConcurrentHashMap.newKeySet()
+
+    /** Whether records could be kept, found out before anything is bought. Half-written ones of the dead are swept out. */
+    fun check() {
+        scanning {
+            for (draft in path.listDirectoryEntries("*.draft")) {
+                if (!locks.isTaken("record ${draft.nameWithoutExtension}")) draft.deleteIfExists()
+            }
+        }
+        val probe = path.resolve(".probe-${UUID.randomUUID()}")
+        try {
+            write(probe, ByteArray(1))
+        } finally {
+            probe.deleteIfExists()
+        }
+    }
+
+    override fun keep(record: String, data: ByteArray?) {
+        val file = file(record)
+        if (data == null) {
+            file.deleteIfExists()
+            sync()
+            return release(record)
+        }
+        // Before the file is there, so that nobody ever finds it free.
+        if (!take("record $record")) throw IOException("the record $record belongs to another client")
+        val draft = path.resolve("$record.draft")
+        write(draft, data)
+        Files.move(draft, file, ATOMIC_MOVE)
+        sync()
+    }
+
+    override fun scanning(look: () -> Unit): Unit = locks.scanning(look)
+
+    override fun free(): Map<String, ByteArray> =
+        path.listDirectoryEntries("*.json").sorted().filter { !locks.isTaken("record ${it.nameWithoutExtension}") }
+            .mapNotNull { file -> read(file)?.let { file.nameWithoutExtension to it } }.toMap()
+
+    override fun claim(record: String): ByteArray? =
+        if (take("record $record")) read(file(record)) ?: null.also { release(record) } else null
+
+    override fun release(record: String): Unit = give("record $record")
+
+    override fun claimIntent(intent: String): Boolean = take("intent $intent")
+
+    override fun releaseIntent(intent: String): Unit = give("intent $intent")
+
+    override fun close(): Unit = own.toList().forEach(::give)
+
+    private fun file(record: String): Path = path.resolve("$record.json")
+
+    private fun take(name: String): Boolean = synchronized(own) { name in own || locks.take(name).also { if (it) own += name } }
+
+    private fun give(name: String): Unit = synchronized(own) { if (own.remove(name)) locks.give(name) }
+
+    /** Null if its client has just deleted it. */
+    private fun read(file: Path): ByteArray? =
+        try {
+            file.readBytes()
+        } catch (_: NoSuchFileException) {
+            null
+        }
+
+    private fun write(file: Path, data: ByteArray) {
+        FileChannel.open(file, WRITE, CREATE, TRUNCATE_EXISTING).use { channel ->
+            val bytes = ByteBuffer.wrap(data)
+            while (bytes.hasRemaining()) channel.write(bytes)
+            channel.force(true)
+        }
+    }
+
+    /** On Unix the names in a folder are kept by the folder itself; Windows can't open one as a file. */
+    private fun sync() {
+        if (!windows) FileChannel.open(path, READ).use { it.force(true) }
+    }
+
+    private companion object {
+        val windows = System.getProperty("os.name").orEmpty().startsWith("Windows")
+    }
+}

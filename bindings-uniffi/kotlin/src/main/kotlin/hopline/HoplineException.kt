@@ -1,0 +1,154 @@
+package hopline
+
+import java.time.Instant
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonNull
+import kotlinx.serialization.json.JsonObject
+
+/** Whether an operation had its effect. */
+public enum class Effect {
+    /** It had none and will have none. */
+    NONE,
+
+    /** Nobody knows yet. */
+    UNKNOWN,
+
+    /** It was done. */
+    DONE,
+}
+
+/**
+ * What an operation ended with other than its answer, with all that is needed to decide what to do next. It holds no
+ * secret, unless [raw] does.
+ *
+ * It prints as one sentence: what happened to which operation, whether money may have moved, what to do next.
+ */
+public sealed class HoplineException(private val told: JsonObject) :
+    Exception(told.text("message"), (told["cause"] as? JsonObject)?.let(::exception)) {
+    /** Whether the operation had its effect. */
+    public val effect: Effect
+        get() = told.text("effect").let { word -> Effect.entries.firstOrNull { it.name.lowercase() == word } } ?: Effect.UNKNOWN
+
+    /** Which operation. */
+    public val operation: String get() = told.text("operation").orEmpty()
+
+    /** What happened, as the middle of a sentence. */
+    public val what: String get() = told.text("what").orEmpty()
+
+    /** What to do next, as a word such as `resume` or `recharge`. */
+    public val advice: String get() = told.text("advice") ?: "nothing"
+
+    /** The field that was refused. */
+    public val field: String? get() = told.text("field")
+
+    /** The service's code, as it came. */
+    public val code: String? get() = told.text("code")
+
+    /** The HTTP status. */
+    public val status: Int? get() = told.number("status")?.toInt()
+
+    /** The service's own text, or the beginning of a body that is none of the API's. */
+    public val text: String? get() = told.text("text")
+
+    /** The content type of such a body. */
+    public val contentType: String? get() = told.text("content_type")
+
+    /** The service's details, as they came. */
+    public val details: JsonElement? get() = told["details"]?.takeUnless { it is JsonNull }
+
+    /** To quote when reporting a problem. */
+    public val requestId: String? get() = told.text("request_id")
+
+    /** The idempotency key of the last send. */
+    public val idempotencyKey: String? get() = told.text("idempotency_key")
+
+    /** Your own name for the operation. */
+    public val intent: String? get() = told.text("intent")
+
+    /** The session it was about, where that is known. */
+    public val sessionId: String? get() = told.text("session_id")
+
+    /** The record to resume or settle it by. */
+    public val record: String? get() = told.text("record")
+
+    /** Not before this time. */
+    public val retryAt: Instant? get() = told.number("retry_at")?.let(Instant::ofEpochMilli)
+
+    /** How often it was sent. */
+    public val attempts: Int get() = told.number("attempts")?.toInt() ?: 0
+
+    /** `data` of a success that does not fit its type. */
+    public val raw: Raw? get() = told["raw"]?.takeUnless { it is JsonNull }?.let { Raw(it.toString()) }
+
+    /** What the store or the transport said about it. */
+    public var notes: List<String> = emptyList()
+        internal set
+
+    override fun toString(): String = (listOf("${javaClass.simpleName}: $message") + notes).joinToString("; ")
+
+    /** Refused here, before anything was sent. */
+    public class Invalid internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** Refused by the service. */
+    public class Refused internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** The service could not be reached or could not do it; it was not done. */
+    public class Unavailable internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** It may have been done: nobody knows yet. Start the same intent again or resume its [record]. */
+    public class InDoubt internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** The answer was none of the API's. */
+    public class Protocol internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** It was done, but the answer does not fit its type; [raw] keeps it. */
+    public class Decode internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** Another change of the same session or intent is under way or in doubt. */
+    public class Busy internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** It was given up, as the client was closed. A coroutine that is cancelled gets its `CancellationException`. */
+    public class Cancelled internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** The store could not keep the record that must be kept. */
+    public class Store internal constructor(told: JsonObject) : HoplineException(told)
+
+    /** The library was called in a way that has no meaning. */
+    public class Misuse internal constructor(told: JsonObject) : HoplineException(told)
+}
+
+/** The exception of an error that the core gave. */
+internal fun exception(told: JsonObject): HoplineException =
+    when (told.text("kind")) {
+        "invalid" -> HoplineException.Invalid(told)
+        "refused" -> HoplineException.Refused(told)
+        "unavailable" -> HoplineException.Unavailable(told)
+        "in_doubt" -> HoplineException.InDoubt(told)
+        "protocol" -> HoplineException.Protocol(told)
+        "decode" -> HoplineException.Decode(told)
+        "busy" -> HoplineException.Busy(told)
+        "cancelled" -> HoplineException.Cancelled(told)
+        "store" -> HoplineException.Store(told)
+        else -> HoplineException.Misuse(told)
+    }
+
+internal fun exception(text: String): HoplineException = exception(parse(text) as JsonObject)
+
+/** An error that only this host can tell: nothing was sent. */
+internal fun refusal(
+    kind: String,
+    operation: String,
+    what: String,
+    then: String = "",
+    field: String? = null,
+    intent: String? = null,
+    advice: String = "nothing",
+): HoplineException {
+    val subject = if (intent == null) operation else "$operation `$intent`"
+    val told =
+        encode(
+            "kind" to kind, "effect" to "none", "operation" to operation, "what" to what, "advice" to advice, "field" to field,
+            "intent" to intent, "message" to "$subject: $what; nothing was changed$then",
+        )
+    return exception(told)
+}

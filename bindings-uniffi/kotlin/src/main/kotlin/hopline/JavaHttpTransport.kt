@@ -1,0 +1,138 @@
+package hopline
+
+import hopline.TransportException.Kind
+import java.io.IOException
+import java.net.ConnectException
+import java.net.URI
+import java.net.UnknownHostException
+import java.net.http.HttpClient
+import java.net.http.HttpRequest
+import java.net.http.HttpRequest.BodyPublishers
+import java.net.http.HttpResponse
+import java.net.http.HttpTimeoutException
+import java.nio.ByteBuffer
+import java.nio.channels.UnresolvedAddressException
+import java.time.Duration
+import java.util.concurrent.CompletableFuture
+import java.util.concurrent.CompletionException
+import java.util.concurrent.CompletionStage
+import java.util.concurrent.Flow
+import javax.net.ssl.SSLException
+import kotlin.coroutines.resumeWithException
+import kotlinx.coroutines.suspendCancellableCoroutine
+
+/**
+ * HTTP by `java.net.http`, which is part of Java 11 and later, and not of Android. It speaks HTTP/1.1.
+ *
+ * A client that follows redirects or answers 401 by itself is refused, and so is one in a program that sets
+ * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused
+ * connection was closed; nothing is changed by that.
+ */
+public class JavaHttpTransport(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
+    init {
+        val wrong =
+            when {
+                client.followRedirects() != HttpClient.Redirect.NEVER -> "the HTTP client follows redirects; build it without them"
+                client.authenticator().isPresent -> "the HTTP client answers 401 by itself; build it without an authenticator"
+                System.getProperty(REPEATS).let { it != null && it != "false" } ->
+                    "the property $REPEATS lets Java send a request twice; take it away"
+                else -> null
+            }
+        if (wrong != null) throw refusal("invalid", "client", wrong, field = "transport", advice = "change_request")
+    }
+
+    override suspend fun send(request: Request): Response {
+        val built =
+            try {
+                request.forJava()
+            } catch (error: IllegalArgumentException) {
+                throw TransportException(Kind.OTHER, mayHaveBeenSent = false, error)
+            }
+        return suspendCancellableCoroutine { waiting ->
+            val exchange = client.sendAsync(built) { Limited(request.maxBody) }
+            waiting.invokeOnCancellation { exchange.cancel(true) }
+            exchange.whenComplete { answer, error ->
+                if (error == null) {
+                    waiting.resumeWith(Result.success(answer.read()))
+                } else {
+                    waiting.resumeWithException(failure(error))
+                }
+            }
+        }
+    }
+}
+
+private const val REPEATS = "jdk.httpclient.enableAllMethodRetry"
+
+private fun Request.forJava(): HttpRequest {
+    val built = HttpRequest.newBuilder(URI.create(url)).version(HttpClient.Version.HTTP_1_1)
+    headers.forEach { (name, value) -> built.header(name, value) }
+    built.timeout(Duration.ofMillis(timeout.inWholeMilliseconds))
+    return built.method(method, body?.let(BodyPublishers::ofByteArray) ?: BodyPublishers.noBody()).build()
+}
+
+private fun HttpResponse<Body>.read(): Response {
+    val headers = headers().map().flatMap { (name, values) -> values.map { name to it } }
+    return Response(statusCode(), headers, body().bytes, body().truncated)
+}
+
+/** Java's `ConnectException` comes of connecting alone, and names without an address come as one. */
+private fun failure(error: Throwable): TransportException {
+    val cause = if (error is CompletionException) error.cause ?: error else error
+    val all = generateSequence(cause) { it.cause }.take(8).toList()
+    return when {
+        all.any { it is UnresolvedAddressException || it is UnknownHostException } -> TransportException(Kind.DNS, false, cause)
+        cause is ConnectException -> TransportException(Kind.CONNECT, false, cause)
+        cause is HttpTimeoutException -> TransportException(Kind.TIMEOUT, true, cause)
+        all.any { it is SSLException } -> TransportException(Kind.TLS, true, cause)
+        cause is IOException -> TransportException(Kind.CLOSED, true, cause)
+        else -> TransportException(Kind.OTHER, true, cause)
+    }
+}
+
+private class Body(val bytes: ByteArray, val truncated: Boolean)
+
+/** Reads no more of a body than was asked for. */
+private class Limited(private val most: Int) : HttpResponse.BodySubscriber<Body> {
+    private val read = CompletableFuture<Body>()
+    private val parts = ArrayList<ByteArray>()
+    private var size = 0
+    private var flow: Flow.Subscription? = null
+
+    override fun getBody(): CompletionStage<Body> = read
+
+    override fun onSubscribe(subscription: Flow.Subscription) {
+        flow = subscription
+        subscription.request(Long.MAX_VALUE)
+    }
+
+    override fun onNext(item: List<ByteBuffer>) {
+        if (read.isDone) return
+        for (buffer in item) {
+            val part = ByteArray(minOf(buffer.remaining(), most - size))
+            val more = buffer.remaining() > part.size
+            buffer.get(part)
+            parts += part
+            size += part.size
+            if (more) {
+                flow?.cancel()
+                read.complete(whole(truncated = true))
+                return
+            }
+        }
+    }
+
+    override fun onError(throwable: Throwable) {
+        read.completeExceptionally(throwable)
+    }
+
+    override fun onComplete() {
+        read.complete(whole(truncated = false))
+    }
+
+    private fun whole(truncated: Boolean): Body {
+        val bytes = ByteArray(size)
+        parts.fold(0) { at, part -> at + part.size.also { part.copyInto(bytes, at) } }
+        return Body(bytes, truncated)
+    }
+}

@@ -1,0 +1,37 @@
+package hopline
+
+import kotlin.time.Duration
+
+/** A session as waiting for it ended: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. */
+public class OpenSession internal constructor(
+    private val client: AgentClient,
+    /** Where it is. */
+    public val phase: Phase,
+    /** The last read of it. */
+    public val session: Session,
+) : Reply {
+    /** Its id: the handle for everything that comes after. */
+    public val sessionId: String get() = session.sessionId
+
+    /** How to reach it; empty as long as it is not usable. */
+    public val proxy: Proxy get() = session.proxy ?: Proxy()
+
+    override val raw: Raw get() = session.raw
+
+    override val requestId: String? get() = session.requestId
+
+    /** Gives it another exit address. `includeCredentials` asks for its new username and password. */
+    public suspend fun rotate(reason: RotateReason? = null, includeCredentials: Boolean? = null, intent: String? = null): Session =
+        client.rotateSession(sessionId, reason = reason, includeCredentials = includeCredentials, intent = intent)
+
+    /** Lengthens it, if it is static. It can charge money. */
+    public suspend fun renew(duration: Long, intent: String? = null): RawReply = client.renewSession(sessionId, duration, intent = intent)
+
+    /** Ends it. */
+    public suspend fun terminate(timeout: Duration? = null): RawReply = client.terminateSession(sessionId, timeout = timeout)
+
+    /** Advice on what was seen through it. Nothing is sent. Null if it has ended. */
+    public fun observe(seen: Seen): Verdict? = client.observe(sessionId, seen)
+
+    override fun toString(): String = "OpenSession(sessionId=$sessionId, phase=$phase)"
+}

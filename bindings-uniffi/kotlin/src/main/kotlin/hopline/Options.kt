@@ -1,0 +1,78 @@
+package hopline
+
+import java.math.BigDecimal
+import kotlin.time.Duration
+
+/** How a client repeats, waits and reads. What is left out is as the core has it. */
+public data class Options(
+    /** Names the account in records when there is no key to know it by. */
+    val account: String? = null,
+    /** Allows plain http to a host that is not loopback. */
+    val allowHttp: Boolean? = null,
+    /** The most, in USD, that this client buys in a UTC day. The account's own limit, across clients, is that of `updateBudget`. */
+    val dailyCapUsd: BigDecimal? = null,
+    /** `backendReady` as an account was registered with; known to be false, nothing is bought. */
+    val backendReady: Boolean? = null,
+    /** The longest body that is read, in bytes. */
+    val maxBody: Int? = null,
+    /** How often a request is sent at most, the first time included. */
+    val attempts: Int? = null,
+    /** From the first send, the time within which another may be made. */
+    val window: Duration? = null,
+    /** How long one attempt may take. */
+    val timeout: Duration? = null,
+    /** How long the first repeat waits at most; each further one up to twice as long. */
+    val backoff: Duration? = null,
+    /** The same after the service asked to slow down. */
+    val throttledBackoff: Duration? = null,
+    /** No wait before a repeat is longer than this. */
+    val maxBackoff: Duration? = null,
+    /** How long to wait, in all, for an earlier request with the same key to end. */
+    val conflict: Duration? = null,
+    /** Whether a paid operation that the service failed may be bought again with a new key. */
+    val retryPaid: Boolean? = null,
+)
+
+internal fun Options.told(baseUrl: String, apiKey: Secret?): Secret {
+    val retry =
+        mapOf(
+            "attempts" to attempts, "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "backoff_ms" to backoff?.ms(),
+            "throttled_backoff_ms" to throttledBackoff?.ms(), "max_backoff_ms" to maxBackoff?.ms(), "conflict_ms" to conflict?.ms(),
+            "retry_paid" to retryPaid,
+        )
+    // What holds the key is a secret from here on.
+    return Secret(
+        encode(
+            "base_url" to baseUrl, "api_key" to apiKey, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody,
+            "daily_cap_usd" to dailyCapUsd, "backend_ready" to backendReady,
+            "retry" to retry.filterValues { it != null },
+        ),
+    )
+}
+
+/** The options of one call, as a printed method collects them. */
+internal class Call(
+    val intent: String? = null,
+    private val idempotencyKey: String? = null,
+    private val retryPaid: Boolean? = null,
+    private val maxUnitPrice: BigDecimal? = null,
+    private val expectedChargeUsd: BigDecimal? = null,
+    private val attempts: Int? = null,
+    private val window: Duration? = null,
+    private val timeout: Duration? = null,
+    private val headers: Map<String, Secret>? = null,
+    private val credentials: Boolean? = null,
+    private val deadline: Duration? = null,
+    private val ends: List<String>? = null,
+) {
+    fun told(): String =
+        encode(
+            "intent" to intent, "idempotency_key" to idempotencyKey, "retry_paid" to retryPaid,
+            "max_unit_price" to maxUnitPrice, "expected_charge_usd" to expectedChargeUsd, "attempts" to attempts,
+            "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials,
+            "deadline_ms" to deadline?.ms(), "ends" to ends,
+        )
+}
+
+/** Milliseconds as the core has them. Longer than 24 days is as good as 24 days. */
+private fun Duration.ms(): Long = inWholeMilliseconds.coerceAtMost(Int.MAX_VALUE.toLong())

@@ -1,0 +1,145 @@
+package hopline
+
+import hopline.core.Client
+import hopline.core.ClientException
+import hopline.core.Record
+import java.io.IOException
+import java.nio.file.FileSystemException
+import java.security.SecureRandom
+
+/** A client core, with entropy of its own. */
+internal fun newCore(options: Secret): Client {
+    val entropy = ByteArray(16).also { SecureRandom().nextBytes(it) }
+    return asked { Client(sound("client", "options", options.reveal()), entropy) }
+}
+
+/** What the core refused, as an exception that people can read. */
+internal inline fun <T> asked(ask: () -> T): T =
+    try {
+        ask()
+    } catch (refused: ClientException.Refused) {
+        throw exception(refused.error)
+    }
+
+/** A text that can be written as UTF-8, as all that crosses into the core must be. */
+internal fun sound(operation: String, field: String, text: String): String {
+    if (Charsets.UTF_8.newEncoder().canEncode(text)) return text
+    throw refusal("invalid", operation, "`$field` holds half of a surrogate pair, which is no text", field = field, advice = "change_request")
+}
+
+/** The records of one client: what its store keeps, what it holds, what it may take up. */
+internal class Records(private val options: Secret, store: Store, private val sameAccount: Boolean) {
+    private val shelf: Shelf = usable { store.open() }
+
+    /** By intent that this client has claimed: how many calls of it are under way. */
+    private val intents = HashMap<String, Int>()
+    private var closed = false
+
+    /** Gives a record to the store, and says what is wrong if that is not certain. */
+    fun keep(record: String, data: ByteArray?): String? =
+        try {
+            shelf.keep(record, data)
+            null
+        } catch (error: IOException) {
+            said(error)
+        } catch (error: RuntimeException) {
+            // A store of the caller's own.
+            error.javaClass.simpleName
+        }
+
+    /** Makes an intent this client's, with the record of an earlier client that is no more. */
+    @Synchronized
+    fun claim(core: Client, operation: String, intent: String) {
+        check(operation)
+        if (!usable { shelf.claimIntent(intent) }) {
+            val what = "another living client of this store has this intent"
+            throw refusal("busy", operation, what, "; wait for the other change to end", intent = intent, advice = "wait_for_other")
+        }
+        intents.putIfAbsent(intent, 0)
+        adopt(core) { it.intent == intent }
+        intents.computeIfPresent(intent) { _, calls -> calls + 1 }
+    }
+
+    /** A call of an intent is over. */
+    @Synchronized
+    fun leave(intent: String) {
+        intents.computeIfPresent(intent) { _, calls -> calls - 1 }
+    }
+
+    /** Gives back the intents that are neither under way nor remembered. */
+    @Synchronized
+    fun letGo(core: Client) {
+        if (closed) return
+        val idle = intents.filterValues { it <= 0 }.keys.toSet()
+        if (idle.isEmpty()) return
+        val remembered = savedList(core.savedList()).mapNotNull { it.intent }
+        for (intent in idle - remembered.toSet()) {
+            try {
+                shelf.releaseIntent(intent)
+                intents.remove(intent)
+            } catch (_: IOException) {
+                // It stays this client's, and nothing is lost by that: what the call was answered with is worth more.
+                continue
+            }
+        }
+    }
+
+    /** Takes up the free records that are wanted, unless another client was quicker. */
+    @Synchronized
+    fun adopt(core: Client, wanted: (Saved) -> Boolean) {
+        check("resume")
+        usable {
+            val taken = ArrayList<Record>()
+            shelf.scanning {
+                for (saved in read().first.filter(wanted)) {
+                    if (saved.intent != null && !shelf.claimIntent(saved.intent)) continue
+                    saved.intent?.let { intents.putIfAbsent(it, 0) }
+                    // Read anew, now that nobody else can change it.
+                    shelf.claim(saved.record)?.let { taken += Record(saved.record, it) }
+                }
+            }
+            if (taken.isNotEmpty()) rejected(core.restore(taken, sameAccount)).forEach { shelf.release(it.record) }
+        }
+    }
+
+    /** The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses. */
+    @Synchronized
+    fun free(): Pair<List<Saved>, List<Rejected>> =
+        usable {
+            var found = emptyList<Saved>() to emptyList<Rejected>()
+            shelf.scanning { found = read() }
+            found
+        }
+
+    @Synchronized
+    fun close() {
+        closed = true
+        usable { shelf.close() }
+    }
+
+    private fun check(operation: String) {
+        if (closed) throw refusal("misuse", operation, "this client is closed; make another one")
+    }
+
+    private fun read(): Pair<List<Saved>, List<Rejected>> {
+        val records = shelf.free().map { (record, data) -> Record(record, data) }
+        if (records.isEmpty()) return emptyList<Saved>() to emptyList()
+        return newCore(options).use { reader ->
+            val refused = rejected(reader.restore(records, sameAccount))
+            savedList(reader.savedList()) to refused
+        }
+    }
+
+    private inline fun <T> usable(ask: () -> T): T =
+        try {
+            ask()
+        } catch (error: IOException) {
+            throw refusal("store", "client", "the store can't be used: ${said(error)}", "; mend the store", advice = "mend_store")
+        }
+}
+
+/** What a store said, without more of its paths than it must. */
+private fun said(error: IOException): String {
+    val reason = (error as? FileSystemException)?.reason ?: error.message?.takeUnless { error is FileSystemException }
+    return if (reason == null) error.javaClass.simpleName else "$reason (${error.javaClass.simpleName})"
+}

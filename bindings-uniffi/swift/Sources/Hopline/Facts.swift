@@ -1,0 +1,210 @@
+import Foundation
+
+/// Where a session is, as far as waiting for it goes.
+public enum Phase: String, Sendable, Decodable {
+    /// Not usable yet.
+    case pending
+    /// Usable.
+    case ready
+    /// Over.
+    case ended
+    /// The contract does not say what its status means.
+    case unknown
+}
+
+/// What an answer holds that the contract does not show: read it from `raw`.
+public struct Unshown: Sendable, Decodable {
+    /// Whatever was answered.
+    public init(from decoder: any Decoder) {}
+}
+
+/// Progress of a command, for people and metrics. Nothing depends on it.
+public struct Event: Sendable {
+    /// What happened.
+    public enum What: Sendable {
+        /// It will be sent again.
+        case repeating(attempts: Int, delay: Duration, because: HoplineError)
+        /// The service is asked for its time, to know how old a restored key is.
+        case askingTime
+        /// The purchase was accepted.
+        case accepted(sessionId: String, estimatedChargeUsd: Decimal?)
+        /// The session's status was read.
+        case status(sessionId: String, status: SessionStatus, phase: Phase)
+        /// It ended in doubt; its record is kept.
+        case inDoubt(record: String?)
+        /// A record that nothing waits for could not be saved or deleted.
+        case storeFailed(record: String)
+        /// Something that this version does not know.
+        case other(String)
+    }
+
+    /// Which operation.
+    public let operation: String
+    /// Your own name for it.
+    public let intent: String?
+    /// What happened.
+    public let what: What
+}
+
+extension Event: Decodable {
+    private enum Keys: String, CodingKey {
+        case operation, intent, event, attempts, because, status, phase, record
+        case delay = "delay_ms"
+        case sessionId = "session_id"
+        case charge = "estimated_charge_usd"
+    }
+
+    /// Reads what the core wrote.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Keys.self)
+        operation = try members.decode(String.self, forKey: .operation)
+        intent = try members.decodeIfPresent(String.self, forKey: .intent)
+        let event = try members.decode(String.self, forKey: .event)
+        switch event {
+        case "repeating":
+            let delay = try Duration.milliseconds(members.decode(Int64.self, forKey: .delay))
+            what = try .repeating(
+                attempts: members.decode(Int.self, forKey: .attempts), delay: delay, because: members.decode(HoplineError.self, forKey: .because))
+        case "asking_time":
+            what = .askingTime
+        case "accepted":
+            let charge = try members.decodeIfPresent(String.self, forKey: .charge).flatMap { Decimal(string: $0, locale: posix) }
+            what = try .accepted(sessionId: members.decode(String.self, forKey: .sessionId), estimatedChargeUsd: charge)
+        case "status":
+            what = try .status(
+                sessionId: members.decode(String.self, forKey: .sessionId), status: members.decode(SessionStatus.self, forKey: .status),
+                phase: members.decode(Phase.self, forKey: .phase))
+        case "in_doubt":
+            what = try .inDoubt(record: members.decodeIfPresent(String.self, forKey: .record))
+        case "store_failed":
+            what = try .storeFailed(record: members.decode(String.self, forKey: .record))
+        default:
+            what = .other(event)
+        }
+    }
+}
+
+/// A point is a point in every country.
+private let posix = Locale(identifier: "en_US_POSIX")
+
+/// Something that the store holds.
+public struct Saved: Sendable, Hashable {
+    /// What a record stands for.
+    public enum Holds: String, Sendable, Decodable {
+        /// A purchase or a change that is under way.
+        case underWay = "under_way"
+        /// One that may have been done: resume it.
+        case inDoubt = "in_doubt"
+        /// One that may have been done and can't be sent again: settle it.
+        case inDoubtForGood = "in_doubt_for_good"
+        /// A session.
+        case session
+        /// An intent that was accepted.
+        case accepted
+    }
+
+    /// Its record: what `resume`, `settle` and `forget` take.
+    public let record: String
+    /// The operation that made it.
+    public let operation: String
+    /// What it stands for.
+    public let holds: Holds
+    /// Your own name for it.
+    public let intent: String?
+    /// Its session.
+    public let sessionId: String?
+    /// The session's status, when it was last read.
+    public let status: SessionStatus?
+    /// Since when it is in doubt.
+    public let inDoubtSince: Date?
+}
+
+extension Saved: Decodable {
+    private enum Keys: String, CodingKey {
+        case record, operation, holds, intent, status
+        case sessionId = "session_id"
+        case inDoubtSince = "in_doubt_since"
+    }
+
+    /// Reads what the core wrote.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Keys.self)
+        record = try members.decode(String.self, forKey: .record)
+        operation = try members.decode(String.self, forKey: .operation)
+        holds = try members.decode(Holds.self, forKey: .holds)
+        intent = try members.decodeIfPresent(String.self, forKey: .intent)
+        sessionId = try members.decodeIfPresent(String.self, forKey: .sessionId)
+        status = try members.decodeIfPresent(SessionStatus.self, forKey: .status)
+        inDoubtSince = try members.decodeIfPresent(Int64.self, forKey: .inDoubtSince).map(moment)
+    }
+}
+
+/// A record of the store that this client leaves alone.
+public struct Rejected: Sendable, Hashable, Decodable {
+    /// Its name.
+    public let record: String
+    /// Why, as a word: `damaged`, `newer`, `other_api`, `other_account` or `in_use`.
+    public let reason: String
+    /// The same for a person.
+    public let message: String
+}
+
+/// What a request through a session met.
+public enum Seen: Sendable, Hashable {
+    /// A response with this HTTP status.
+    case status(Int)
+    /// A page that asks for a captcha.
+    case captcha
+    /// No answer in time.
+    case timeout
+    /// A block that shows in another way.
+    case block
+
+    var json: JSON {
+        switch self {
+        case .status(let status): ["status": JSON.number(Decimal(status))]
+        case .captcha: "captcha"
+        case .timeout: "timeout"
+        case .block: "block"
+        }
+    }
+}
+
+/// Advice on a session. Nothing was sent: to rotate is your decision.
+public enum Verdict: Sendable, Hashable {
+    /// It works.
+    case keep
+    /// Rotate it, with this reason.
+    case rotate(RotateReason)
+    /// Not enough is known, or to rotate would not help; this says why.
+    case unsure(String)
+}
+
+extension Verdict: Decodable {
+    private enum Keys: String, CodingKey {
+        case verdict, reason, why
+    }
+
+    /// Reads what the core wrote.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Keys.self)
+        switch try members.decode(String.self, forKey: .verdict) {
+        case "keep": self = .keep
+        case "rotate": self = try .rotate(members.decode(RotateReason.self, forKey: .reason))
+        default: self = try .unsure(members.decodeIfPresent(String.self, forKey: .why) ?? "")
+        }
+    }
+}
+
+/// What the core knows of an answer.
+struct Facts: Decodable, Sendable {
+    var sessionId: String?
+    var requestId: String?
+    var sessionType: String?
+
+    enum CodingKeys: String, CodingKey {
+        case sessionId = "session_id"
+        case requestId = "request_id"
+        case sessionType = "session_type"
+    }
+}

@@ -1,0 +1,222 @@
+import Foundation
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// Records as files in a folder that any number of clients and processes of one machine may share.
+///
+/// A record belongs to the client that made it for as long as its process lives; the operating system's locks say so. After a
+/// crash it is free, and the next client takes it up: by its intent, its name, or with `resumeAll`. An intent that one living
+/// client has is refused to every other, so that it buys once among all of them.
+///
+/// Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since. Each
+/// language keeps its own kind of records: give clients in another language a folder of their own.
+public struct FolderStore: Store {
+    private let path: String
+
+    /// A store in the folder of that name, which is made when the first client opens it.
+    public init(_ path: String) {
+        self.path = path
+    }
+
+    /// The store for one more client.
+    public func open() throws -> any Shelf {
+        if path.isEmpty { throw Trouble(ENOENT) }
+        try makeFolder(path)
+        let shelf = FolderShelf(path, try Locks.of("\(path)/.hopline-locks"))
+        try shelf.sweep()
+        return shelf
+    }
+}
+
+private final class FolderShelf: Shelf, @unchecked Sendable {
+    private static let record = ".record", draft = ".draft"
+
+    private let path: String
+    private let locks: Locks
+    private let lock = NSLock()
+    /// The names that are this client's; the lock guards them.
+    private var own: Set<String> = []
+
+    init(_ path: String, _ locks: Locks) {
+        self.path = path
+        self.locks = locks
+    }
+
+    /// Finds out whether records could be kept, before anything is bought, and sweeps out what the dead have half written.
+    func sweep() throws {
+        try scanning {
+            for record in try names(Self.draft) where try !locks.isTaken("record \(record)") {
+                unlink("\(path)/\(record)\(Self.draft)")
+            }
+        }
+        let probe = "\(path)/.probe-\(UInt64.random(in: 0 ... .max))"
+        Glue.close(try check(Glue.open(probe, O_WRONLY | O_CREAT | O_EXCL)))
+        unlink(probe)
+    }
+
+    func keep(_ record: String, _ data: Data?) throws {
+        let file = "\(path)/\(record)\(Self.record)"
+        guard let data else {
+            if unlink(file) != 0 && errno != ENOENT { throw Trouble(errno) }
+            try flush(path)
+            return release(record)
+        }
+        // Before the file is there, so that nobody ever finds it free.
+        guard try take("record \(record)") else { throw Trouble(EBUSY) }
+        let draft = "\(path)/\(record)\(Self.draft)"
+        try write(data, to: draft)
+        _ = try check(rename(draft, file))
+        try flush(path)
+    }
+
+    func scanning<Found>(_ body: () throws -> Found) throws -> Found {
+        try locks.scanning(body)
+    }
+
+    func free() throws -> [(record: String, data: Data)] {
+        var found: [(record: String, data: Data)] = []
+        for record in try names(Self.record).sorted() where try !locks.isTaken("record \(record)") {
+            // Its client may just have deleted it.
+            if let data = try read(record) { found.append((record, data)) }
+        }
+        return found
+    }
+
+    func claim(_ record: String) throws -> Data? {
+        guard try take("record \(record)") else { return nil }
+        if let data = try read(record) { return data }
+        release(record)
+        return nil
+    }
+
+    func release(_ record: String) {
+        give("record \(record)")
+    }
+
+    func claimIntent(_ intent: String) throws -> Bool {
+        try take("intent \(intent)")
+    }
+
+    func releaseIntent(_ intent: String) {
+        give("intent \(intent)")
+    }
+
+    func close() {
+        lock.withLock {
+            own.forEach(locks.give)
+            own = []
+        }
+    }
+
+    private func take(_ name: String) throws -> Bool {
+        try lock.withLock {
+            if own.contains(name) { return true }
+            guard try locks.take(name) else { return false }
+            own.insert(name)
+            return true
+        }
+    }
+
+    private func give(_ name: String) {
+        lock.withLock { if own.remove(name) != nil { locks.give(name) } }
+    }
+
+    /// What files of that ending are called.
+    private func names(_ ending: String) throws -> [String] {
+        guard let folder = opendir(path) else { throw Trouble(errno) }
+        defer { closedir(folder) }
+        var found: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+            }
+            if name.hasSuffix(ending) { found.append(String(name.dropLast(ending.count))) }
+        }
+        return found
+    }
+
+    private func read(_ record: String) throws -> Data? {
+        let file = Glue.open("\(path)/\(record)\(Self.record)", O_RDONLY)
+        if file < 0 && errno == ENOENT { return nil }
+        let handle = FileHandle(fileDescriptor: try check(file), closeOnDealloc: true)
+        return try handle.readToEnd() ?? Data()
+    }
+}
+
+/// Calls of the system under names that no method of a shelf has.
+private enum Glue {
+    static func open(_ path: String, _ flags: Int32) -> Int32 {
+        #if canImport(Darwin)
+            Darwin.open(path, flags | O_CLOEXEC, 0o600)
+        #elseif canImport(Musl)
+            Musl.open(path, flags | O_CLOEXEC, 0o600)
+        #else
+            Glibc.open(path, flags | O_CLOEXEC, 0o600)
+        #endif
+    }
+
+    static func close(_ file: Int32) {
+        #if canImport(Darwin)
+            _ = Darwin.close(file)
+        #elseif canImport(Musl)
+            _ = Musl.close(file)
+        #else
+            _ = Glibc.close(file)
+        #endif
+    }
+}
+
+/// Makes a folder and those above it.
+private func makeFolder(_ path: String) throws {
+    if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    guard errno == ENOENT, let above = path.range(of: "/", options: .backwards), above.lowerBound > path.startIndex else { throw Trouble(errno) }
+    try makeFolder(String(path[..<above.lowerBound]))
+    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw Trouble(errno) }
+}
+
+/// Writes a file so that a power cut finds all of it.
+private func write(_ data: Data, to path: String) throws {
+    let file = try check(Glue.open(path, O_WRONLY | O_CREAT | O_TRUNC))
+    defer { Glue.close(file) }
+    try data.withUnsafeBytes { bytes in
+        var done = 0
+        while done < bytes.count {
+            let written = systemWrite(file, bytes.baseAddress! + done, bytes.count - done)
+            if written < 0 && errno == EINTR { continue }
+            if written < 0 { throw Trouble(errno) }
+            done += written
+        }
+    }
+    try sync(file)
+}
+
+/// The names in a folder are kept by the folder itself.
+private func flush(_ path: String) throws {
+    let folder = try check(Glue.open(path, O_RDONLY))
+    defer { Glue.close(folder) }
+    try sync(folder)
+}
+
+private func sync(_ file: Int32) throws {
+    #if canImport(Darwin)
+        // There, only this waits for the disk itself; a file system that does not know it has fsync.
+        if fcntl(file, F_FULLFSYNC) == 0 { return }
+    #endif
+    _ = try check(fsync(file))
+}
+
+private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+    #if canImport(Darwin)
+        Darwin.write(file, bytes, count)
+    #elseif canImport(Musl)
+        Musl.write(file, bytes, count)
+    #else
+        Glibc.write(file, bytes, count)
+    #endif
+}

@@ -1,0 +1,132 @@
+import Foundation
+
+/// Any JSON. Numbers are exact, up to the 38 digits of a `Decimal`.
+public enum JSON: Sendable, Hashable {
+    /// `null`
+    case null
+    /// `true` or `false`
+    case bool(Bool)
+    /// A number
+    case number(Decimal)
+    /// A text
+    case string(String)
+    /// A list
+    case array([JSON])
+    /// An object
+    case object([String: JSON])
+
+    /// The member of that name, where this is an object that has one.
+    public subscript(name: String) -> JSON? {
+        if case .object(let members) = self { members[name] } else { nil }
+    }
+
+    /// The item at that place, where this is a list that is long enough.
+    public subscript(place: Int) -> JSON? {
+        if case .array(let items) = self, items.indices.contains(place) { items[place] } else { nil }
+    }
+
+    /// The text, where this is one.
+    public var string: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The number, where this is one.
+    public var decimal: Decimal? {
+        if case .number(let number) = self { number } else { nil }
+    }
+
+    /// Whether it is true, where this is `true` or `false`.
+    public var bool: Bool? {
+        if case .bool(let flag) = self { flag } else { nil }
+    }
+
+    /// The items, where this is a list.
+    public var array: [JSON]? {
+        if case .array(let items) = self { items } else { nil }
+    }
+
+    /// The members, where this is an object.
+    public var object: [String: JSON]? {
+        if case .object(let members) = self { members } else { nil }
+    }
+}
+
+extension JSON: Codable {
+    /// Reads any JSON.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let text = try? container.decode(String.self) {
+            self = .string(text)
+        } else if let flag = try? container.decode(Bool.self) {
+            self = .bool(flag)
+        } else if let members = try? container.decode([String: JSON].self) {
+            self = .object(members)
+        } else if let items = try? container.decode([JSON].self) {
+            self = .array(items)
+        } else {
+            self = .number(try container.decode(Decimal.self))
+        }
+    }
+
+    /// Writes it, numbers digit for digit.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let flag): try container.encode(flag)
+        case .number(let number): try container.encode(number)
+        case .string(let text): try container.encode(text)
+        case .array(let items): try container.encode(items)
+        case .object(let members): try container.encode(members)
+        }
+    }
+
+    /// Reads a text.
+    init(text: String) throws {
+        self = try JSONDecoder().decode(JSON.self, from: Data(text.utf8))
+    }
+
+    /// As text, members in the order of their names.
+    var text: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Only a number that is none can't be written, and null is what the core refuses by name.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    }
+}
+
+extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// `nil` is `null`.
+    public init(nilLiteral: ()) {
+        self = .null
+    }
+
+    /// A truth value.
+    public init(booleanLiteral flag: Bool) {
+        self = .bool(flag)
+    }
+
+    /// A text.
+    public init(stringLiteral text: String) {
+        self = .string(text)
+    }
+
+    /// A whole number.
+    public init(integerLiteral number: Int) {
+        self = .number(Decimal(number))
+    }
+
+    /// A list.
+    public init(arrayLiteral items: JSON...) {
+        self = .array(items)
+    }
+
+    /// An object; of two members of one name the last counts.
+    public init(dictionaryLiteral members: (String, JSON)...) {
+        self = .object(Dictionary(members) { $1 })
+    }
+}

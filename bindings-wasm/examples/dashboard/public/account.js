@@ -1,0 +1,298 @@
+import { AgentClient, IndexedDBStore } from "./hopline/web.mjs";
+
+import { usd } from "./amount.js";
+import { Notes } from "./notes.js";
+import { what } from "./order.js";
+
+/** How often what may change by itself is read again, while somebody looks. */
+const FRESH_MS = 60_000;
+const LOGGED = 100;
+/** A page that was just left holds its records for a moment: they are looked for again this long after the beginning. */
+const LEFT_MS = [1000, 5000];
+
+/** What the page shows, and what can be done about it. It tells of each change by the event `change`. */
+export class Account extends EventTarget {
+  /** By id: the sessions that are remembered. */
+  sessions = new Map();
+  /** What may have happened. */
+  doubts = [];
+  /** By record: what asking again came to. */
+  said = new Map();
+  products = { items: [], loading: true };
+  balance = {};
+  activity = [];
+  #agent;
+
+  constructor(account) {
+    super();
+    this.notes = new Notes(account);
+    // No key: the page's own server has it. The account is named, so that records of another one are left alone.
+    this.#agent = new AgentClient({ baseUrl: "/api", account, store: new IndexedDBStore("hopline-dashboard") });
+    this.#listen();
+  }
+
+  /** Reads everything. What was under way when the page was closed is shown, and not sent: that is for a person to say. */
+  async start() {
+    for (const { message } of (await this.#agent.restored()).refused) this.log("bad", message);
+    await this.remembered();
+    this.restored = true;
+    for (const wait of LEFT_MS) setTimeout(() => this.remembered(), wait);
+    await this.refresh();
+    setInterval(() => document.visibilityState === "visible" && this.refresh(), FRESH_MS);
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.refresh());
+  }
+
+  async refresh() {
+    if (!navigator.onLine) return;
+    await Promise.all([this.loadProducts(), this.loadBalance(), this.remembered()]);
+    for (const { session_id, phase } of this.sessions.values()) if (phase !== "ended") this.follow(session_id);
+  }
+
+  /** What the client's store holds; what a closed tab left is taken over with it. */
+  async remembered() {
+    let saved;
+    try {
+      saved = await this.#agent.saved();
+    } catch (error) {
+      return this.log("bad", error.message);
+    }
+    this.doubts = saved.filter(({ holds }) => holds === "in_doubt" || holds === "in_doubt_for_good");
+    // A session that was terminated here is no session any more, but its purchase is remembered.
+    const bought = ({ holds, operation }) => holds === "accepted" && operation === "create_session";
+    const held = saved.filter((one) => one.session_id && (one.holds === "session" || bought(one)));
+    for (const id of this.sessions.keys()) if (!held.some(({ session_id }) => session_id === id)) this.sessions.delete(id);
+    for (const { session_id, record, status, intent, holds } of held) {
+      this.#session(session_id, { record, intent, status });
+      if (holds === "accepted") this.#session(session_id, { phase: "ended" });
+      else if (!this.sessions.get(session_id).data) this.follow(session_id);
+    }
+    this.#changed();
+  }
+
+  async loadProducts() {
+    this.products.loading = true;
+    this.#changed();
+    try {
+      const items = [];
+      let cursor;
+      do {
+        const page = await this.#agent.listProducts({ in_stock: false, limit: 100, cursor });
+        items.push(...page.items);
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor);
+      this.products = { items, at: Date.now() };
+    } catch (error) {
+      this.products = { ...this.products, loading: false, error };
+    }
+    this.#changed();
+  }
+
+  async loadBalance() {
+    try {
+      const { balance, currency } = await this.#agent.getBalance();
+      this.balance = { balance, currency, at: Date.now() };
+      // What the balance looks like is not in the contract.
+      if (balance !== undefined) this.notes.balance(String(balance));
+    } catch (error) {
+      this.balance = { ...this.balance, error };
+    }
+    this.#changed();
+  }
+
+  /** What a quantity of a product costs: the core computes it, and nothing is sent. */
+  quote(product, quantity) {
+    return this.#agent.quote(product, quantity);
+  }
+
+  /** Buys what was quoted. Called again with the same order, it joins the purchase that is under way. */
+  async buy({ intent, product, quantity, quote, protocol }) {
+    const { product_no, type: session_type, name } = product;
+    this.notes.note(intent, {
+      product_no,
+      product: name,
+      quantity: `${quantity} ${what(product, quantity)}`,
+      quoted: String(quote.total),
+      currency: quote.currency,
+    });
+    try {
+      this.#read(await this.#agent.openSession({ session_type, product_no, quantity, protocol }, { intent }));
+    } finally {
+      this.#waited(intent);
+      await Promise.all([this.remembered(), this.loadBalance()]);
+    }
+  }
+
+  /** Asks about what is in doubt, with the key that it was sent with: it is done at most once, whatever the answer. */
+  async askAgain({ record, operation, intent }) {
+    this.said.set(record, { asking: true });
+    this.#changed();
+    try {
+      const answer = await this.#agent.resume(record);
+      if (operation === "renew_session" && intent) this.#renewed(intent, answer);
+      this.said.delete(record);
+    } catch (error) {
+      this.said.set(record, { error });
+      this.log("bad", error.message);
+    }
+    this.#waited(intent);
+    await Promise.all([this.remembered(), this.loadBalance()]);
+  }
+
+  /** Closes a doubt by hand. */
+  async settle({ record, intent }, happened) {
+    const name = this.nameOf(intent);
+    await this.#agent.settle(record, happened ? "happened" : "not_happened");
+    if (intent && this.notes.of(intent)) this.notes.note(intent, { settled: happened });
+    this.log("quiet", `${name}: you said that it ${happened ? "happened" : "did not happen"}`);
+    await this.remembered();
+  }
+
+  /** Reads a session, and waits for it if it is on its way. */
+  async follow(session_id) {
+    const known = this.sessions.get(session_id);
+    if (!known || known.following) return;
+    known.following = true;
+    try {
+      this.#read(await this.#agent.waitSession(session_id));
+    } catch (error) {
+      this.#learn(session_id, { error });
+    }
+    known.following = false;
+    this.#changed();
+  }
+
+  /** Does something to a session, and reads it again. What went wrong is shown with it. */
+  async change(session_id, doing, done, work) {
+    if (this.sessions.get(session_id)?.doing) return;
+    this.#learn(session_id, { doing, error: undefined });
+    this.#changed();
+    let error;
+    try {
+      await work(this.#agent);
+      this.log("good", `${this.nameOfSession(session_id)}: ${done}`);
+    } catch (caught) {
+      error = caught;
+      this.log("bad", caught.message);
+    }
+    await Promise.all([this.remembered(), this.loadBalance()]);
+    this.#learn(session_id, { doing: undefined });
+    if (this.sessions.get(session_id)?.phase !== "ended") await this.follow(session_id);
+    if (error) this.#learn(session_id, { error });
+    this.#changed();
+  }
+
+  rotate(session_id) {
+    return this.change(session_id, "rotating", "rotated", (agent) => agent.rotateSession({ session_id, reason: "manual" }));
+  }
+
+  terminate(session_id) {
+    return this.change(session_id, "terminating", "terminated", (agent) => agent.terminateSession({ session_id }));
+  }
+
+  renew(session_id, duration, intent) {
+    return this.change(session_id, "renewing", "renewed", async (agent) => {
+      this.notes.note(intent, {
+        product: `Renewal of ${this.nameOfSession(session_id)}`,
+        quantity: `${duration} ${duration === 1 ? "term" : "terms"}`,
+        session_id,
+      });
+      this.#renewed(intent, await agent.renewSession({ session_id, duration }, { intent }));
+    });
+  }
+
+  /** What a renewal costs is told by its answer, where it is. */
+  #renewed(intent, answer) {
+    const charge = answer?.estimated_charge_usd;
+    this.notes.note(intent, { accepted: true, ...(charge != null && { charged: String(charge) }) });
+  }
+
+  /** The login of a session: read when it is asked for, and kept nowhere. */
+  async credentials(session_id) {
+    const { proxy } = await this.#agent.getSession({ session_id, include_credentials: true });
+    return proxy;
+  }
+
+  async forget({ record, session_id }) {
+    await this.#agent.forget(record);
+    this.sessions.delete(session_id);
+    this.#changed();
+  }
+
+  nameOf(intent) {
+    const known = this.notes.of(intent);
+    return known ? `${known.product}, ${known.quantity}` : intent;
+  }
+
+  nameOfSession(session_id) {
+    return this.notes.ofSession(session_id)?.product ?? session_id;
+  }
+
+  log(tone, text) {
+    this.activity = [{ n: (this.activity[0]?.n ?? 0) + 1, at: Date.now(), tone, text }, ...this.activity].slice(0, LOGGED);
+    this.#changed();
+  }
+
+  async #listen() {
+    for await (const event of this.#agent.events()) this.#tell(event);
+  }
+
+  #tell(event) {
+    const { session_id, intent, status, phase } = event;
+    const name = this.nameOf(intent) ?? (session_id && this.nameOfSession(session_id)) ?? event.operation;
+    switch (event.event) {
+      case "accepted": {
+        const charged = event.estimated_charge_usd;
+        if (intent) this.notes.note(intent, { session_id, accepted: true, ...(charged && { charged }) });
+        // Whoever bought it waits for it too.
+        this.#session(session_id, { intent, phase: "pending", following: true });
+        this.remembered();
+        this.loadBalance();
+        this.log("good", `${name}: accepted${charged ? `, about ${usd(charged)}` : ""}`);
+        break;
+      }
+      case "status":
+        this.#learn(session_id, { status, phase });
+        this.log(phase === "ready" ? "good" : "quiet", `${this.nameOfSession(session_id)}: ${status}`);
+        break;
+      case "repeating": {
+        const seconds = Math.round(event.delay_ms / 1000);
+        this.log("warn", `${name}: ${event.because.what}; asking again ${seconds > 0 ? `in ${seconds} s` : "at once"}`);
+        break;
+      }
+      case "in_doubt":
+        this.log("warn", `${name}: in doubt`);
+        break;
+      case "asking_time":
+        this.log("quiet", `${name}: asking the service for its time first`);
+        break;
+      case "store_failed":
+        this.log("bad", "this browser could not keep a record");
+        break;
+    }
+    this.dispatchEvent(new CustomEvent("told", { detail: event }));
+  }
+
+  #read({ session_id, phase, session }) {
+    this.#learn(session_id, { phase, status: session.status, data: session, error: undefined });
+  }
+
+  /** More of a session that is shown. */
+  #learn(session_id, more) {
+    const known = this.sessions.get(session_id);
+    if (known) Object.assign(known, more);
+  }
+
+  /** Shows a session. */
+  #session(session_id, more) {
+    this.sessions.set(session_id, Object.assign(this.sessions.get(session_id) ?? { session_id }, more));
+  }
+
+  /** Nobody waits any more for what was bought under an intent. */
+  #waited(intent) {
+    for (const session of this.sessions.values()) if (intent && session.intent === intent) session.following = false;
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

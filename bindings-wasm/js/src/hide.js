@@ -1,0 +1,10 @@
+/**
+ * A member that is there for whoever asks for it by its name. It is not enumerable, so it is in no copy and no JSON, and it
+ * is a getter, since the consoles of browsers show the values of members that are not enumerable.
+ */
+export function hide(object, name, value) {
+  const set = (other) => {
+    value = other;
+  };
+  Object.defineProperty(object, name, { get: () => value, set, enumerable: false, configurable: true });
+}

@@ -1,0 +1,184 @@
+//! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
+
+use super::Client;
+use super::job::{Age, Follow, Job, State, Tally, headers};
+use super::options::CallOptions;
+use super::session::phase_of;
+use super::store::JobId;
+use super::types::{Answered, CommandId, Millis, RecordId};
+use crate::contract::agent::CreateSession;
+use crate::contract::{Endpoint, Json, Operation};
+use crate::policy::{Effect, Error, Report, RetryPolicy};
+use crate::wire::Facts;
+
+/// An accepted intent is remembered for this long.
+const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
+
+/// What is known of an intent.
+#[derive(Debug)]
+pub(super) enum Intent {
+    /// A job is at it, or holds it.
+    Active(JobId),
+    /// It was accepted.
+    Accepted(Box<Accepted>),
+}
+
+/// An accepted intent.
+#[derive(Debug, Clone)]
+pub(super) struct Accepted {
+    pub(super) fingerprint: String,
+    pub(super) operation: &'static str,
+    pub(super) facts: Facts,
+    pub(super) raw: Option<Json>,
+    pub(super) record: Option<RecordId>,
+    /// Of `open_session`: the session lives on under this id.
+    pub(super) opened: bool,
+    pub(super) at: Millis,
+}
+
+impl Job {
+    /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
+    /// that start, all of them count, since those of the first start are not kept in records.
+    pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
+        self.watch.credentials |= options.credentials;
+        let more = options.ends.iter().filter(|end| !self.watch.ends.contains(end));
+        let more: Vec<String> = more.cloned().collect();
+        self.watch.ends.extend(more);
+        if self.state == State::Held || self.cancelled {
+            self.headers = headers(options);
+            self.policy = policy;
+            self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
+        }
+    }
+
+    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer.
+    pub(super) fn begin_again(&mut self, new_key: impl FnOnce() -> String) {
+        self.tally = Tally::default();
+        self.last = None;
+        self.cause = None;
+        if self.ledger.key.is_some() && self.ledger.sends > 0 && !self.ledger.given {
+            self.ledger.replace(new_key());
+            self.age = Age::Fresh;
+        }
+    }
+}
+
+impl Client {
+    /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
+    pub(super) fn join_intent(
+        &mut self,
+        name: &str,
+        endpoint: &'static Endpoint,
+        fingerprint: &str,
+        options: &CallOptions,
+    ) -> Option<CommandId> {
+        self.forget_old_intents();
+        let known = match self.intents.get(name)? {
+            Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
+            Intent::Accepted(accepted) => accepted.fingerprint.clone(),
+        };
+        let intent = Some(name.to_owned());
+        if known != fingerprint {
+            let error = Error::from(Report {
+                effect: Effect::None,
+                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own").into_report()
+            });
+            return Some(self.reject(error, intent));
+        }
+        let command = self.command(endpoint);
+        match self.intents.get(name)? {
+            Intent::Active(id) => {
+                let id = *id;
+                self.join_with(id, options);
+                self.attach(id, command);
+            }
+            Intent::Accepted(accepted) => {
+                let accepted = accepted.clone();
+                self.recall(command, *accepted, options);
+            }
+        }
+        Some(command)
+    }
+
+    /// Remembers what an intent was accepted as.
+    pub(super) fn accept(&mut self, name: String, accepted: Accepted) {
+        // A time of 0 is that of a client which had not been told the time: unknown, not long ago.
+        if accepted.at > 0 {
+            self.accepted_at.insert((accepted.at, name.clone()));
+        }
+        self.intents.insert(name, Intent::Accepted(Box::new(accepted)));
+    }
+
+    /// Forgets the intents that were accepted too long ago. A session that one of them opened stays.
+    fn forget_old_intents(&mut self) {
+        let limit = self.clock.unix().saturating_sub(REMEMBERED);
+        while let Some((at, name)) = self.accepted_at.first().filter(|(at, _)| *at < limit).cloned() {
+            self.accepted_at.pop_first();
+            let record = match self.intents.get(&name) {
+                Some(Intent::Accepted(accepted)) if accepted.at == at => {
+                    let session = accepted.facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id));
+                    session.map(|tracked| tracked.intent.take_if(|(known, _)| *known == name));
+                    accepted.record.clone()
+                }
+                // The name belongs to a later purchase by now.
+                _ => continue,
+            };
+            self.intents.remove(&name);
+            record.iter().for_each(|record| self.delete(record));
+        }
+    }
+
+    /// Frees the name of an accepted intent.
+    pub(super) fn forget_intent(&mut self, name: String) {
+        if let Some(Intent::Accepted(accepted)) = self.intents.remove(&name) {
+            self.accepted_at.remove(&(accepted.at, name));
+        }
+    }
+
+    /// What a start that joins a job wants of it.
+    fn join_with(&mut self, id: JobId, options: &CallOptions) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.join(options, options.policy(&self.retry));
+        let Some(session) = job.session.clone().filter(|_| job.watch.follow == Follow::UntilReady) else { return };
+        let (credentials, ends) = (job.watch.credentials, job.watch.ends.clone());
+        let known = self.sessions.get_mut(&session).filter(|tracked| tracked.changing.contains(&id));
+        let Some(tracked) = known.filter(|tracked| tracked.credentials != credentials || tracked.ends != ends) else { return };
+        (tracked.credentials, tracked.ends) = (credentials, ends);
+        self.save_session(&session);
+    }
+
+    /// Lets a command wait for a job. A job that is held is resumed, and one that was given up is carried on.
+    pub(super) fn attach(&mut self, id: JobId, command: CommandId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let let_go = if std::mem::take(&mut job.cancelled) { std::mem::take(&mut job.waiting) } else { Vec::new() };
+        let error = job.let_go();
+        if !let_go.is_empty() && job.state == State::Deleting {
+            job.begin_again(|| self.entropy.key());
+        }
+        job.waiting.push(command);
+        let held = job.state == State::Held;
+        if let Some(entry) = self.commands.get_mut(&command) {
+            entry.job = Some(id);
+        }
+        for command in let_go {
+            self.complete(command, Err(error.clone()), Vec::new());
+        }
+        if held {
+            self.revive(id);
+        }
+    }
+
+    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered.
+    pub(super) fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
+        if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
+            return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
+        }
+        let facts = accepted.facts;
+        let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
+        // The body is not kept over a crash; the facts are, and they have its members' names. What was settled by hand had no
+        // answer at all.
+        let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
+        let raw = accepted.raw.or_else(of_facts).unwrap_or_default();
+        self.complete(command, Ok(Answered { raw, phase, ..Answered::of(facts) }), Vec::new());
+    }
+}

@@ -1,0 +1,32 @@
+//! The numbers that name steps, commands and jobs.
+
+/// Counts on, and begins again when it has come to the end.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    last: u32,
+}
+
+impl Numbers {
+    /// The next number that names nothing alive. 0 stands for none and is left out.
+    pub(super) fn next(&mut self, is_alive: impl Fn(u32) -> bool) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !is_alive(self.last) {
+                return self.last;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_names_something_alive_is_not_given_again() {
+        let alive = [u32::MAX, 1, 2, 4];
+        let mut numbers = Numbers { last: u32::MAX - 2 };
+        let given: Vec<u32> = (0..4).map(|_| numbers.next(|id| alive.contains(&id))).collect();
+        assert_eq!(given, [u32::MAX - 1, 3, 5, 6]);
+    }
+}

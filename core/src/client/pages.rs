@@ -1,0 +1,170 @@
+//! Walking a list page by page: which request comes next, and why there is none.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::entropy::digest;
+use crate::contract::{Endpoint, Shape, endpoint};
+use crate::policy::Error;
+use crate::wire::Facts;
+
+/// No list is walked further than this many pages, unless the caller says otherwise.
+const CAP: u32 = 1000;
+
+/// Where a walk is: small enough to be saved, and to be gone on from in another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Position {
+    /// The operation, one whose answer has a `next_cursor`.
+    pub operation: String,
+    /// The `cursor` of the page that comes next; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// How many pages were read.
+    #[serde(default)]
+    pub pages: u32,
+    /// How many may be read; 1000 where it is left out.
+    #[serde(default = "cap")]
+    pub max_pages: u32,
+    /// What the cursors so far are known by again.
+    #[serde(default)]
+    seen: Vec<String>,
+}
+
+fn cap() -> u32 {
+    CAP
+}
+
+/// What comes after a page: a position to go on from, a reason to stop, or both at the cap.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Turn {
+    /// Where to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+    /// Why to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<PagesEnd>,
+}
+
+/// Why a walk is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PagesEnd {
+    /// The page named no next one.
+    LastPage,
+    /// The page named one that was read before: the list would never end.
+    RepeatedCursor,
+    /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
+    PageCap,
+}
+
+impl Position {
+    /// The beginning of a walk.
+    pub fn start(operation: &str) -> Result<Position, Error> {
+        let position = Position { operation: operation.to_owned(), cursor: None, pages: 0, max_pages: CAP, seen: Vec::new() };
+        position.list().map(|_| position)
+    }
+
+    /// The parameters of the page that comes next: those of the caller, with the cursor laid over them.
+    pub fn params(&self, params: &str) -> Result<String, Error> {
+        let list = self.list()?;
+        let refuse = |rule| Error::invalid(list.name, "parameters", rule);
+        let mut given: std::collections::BTreeMap<String, &RawValue> =
+            serde_json::from_str(params).map_err(|_| refuse("must be a JSON object"))?;
+        let cursor = self.cursor.as_ref().and_then(|cursor| serde_json::value::to_raw_value(cursor).ok());
+        if let Some(cursor) = &cursor {
+            given.insert("cursor".to_owned(), cursor);
+        }
+        serde_json::to_string(&given).map_err(|_| refuse("must be a JSON object"))
+    }
+
+    /// What comes after a page whose facts these are. An empty page that names a next one goes on.
+    pub fn turn(mut self, facts: &Facts) -> Turn {
+        self.pages = self.pages.saturating_add(1);
+        let Some(cursor) = facts.next_cursor.clone().filter(|cursor| !cursor.is_empty()) else {
+            return Turn { position: None, end: Some(PagesEnd::LastPage) };
+        };
+        let known = digest("cursor", &[&cursor]).chars().take(16).collect();
+        if self.seen.contains(&known) {
+            return Turn { position: None, end: Some(PagesEnd::RepeatedCursor) };
+        }
+        self.seen.push(known);
+        self.cursor = Some(cursor);
+        let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
+        Turn { position: Some(self), end }
+    }
+
+    fn list(&self) -> Result<&'static Endpoint, Error> {
+        let pages = |endpoint: &&Endpoint| match endpoint.response {
+            Shape::Record(record) => record.field("next_cursor").is_some() && endpoint.request.field("cursor").is_some(),
+            _ => false,
+        };
+        endpoint(&self.operation).filter(pages).ok_or_else(|| Error::invalid("pages", "operation", "is none that comes in pages"))
+    }
+}
+
+/// The parameters of the page that comes next, all as JSON text.
+pub fn page_params_text(position: &str, params: &str) -> Result<String, String> {
+    read(position).and_then(|position| position.params(params)).map_err(|error| super::error_text(&error))
+}
+
+/// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+pub fn page_turn_text(position: &str, facts: &str) -> Result<String, String> {
+    let facts: Facts = serde_json::from_str(facts).unwrap_or_default();
+    let turn = read(position).map(|position| position.turn(&facts)).map_err(|error| super::error_text(&error))?;
+    Ok(serde_json::to_string(&turn).unwrap_or_default())
+}
+
+fn read(position: &str) -> Result<Position, Error> {
+    let read = serde_json::from_str::<Position>(position);
+    let position = read.map_err(|_| Error::invalid("pages", "position", "is not one that was saved; begin again without it"))?;
+    position.list().map(|_| position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(cursor: Option<&str>) -> Facts {
+        Facts { next_cursor: cursor.map(str::to_owned), ..Facts::default() }
+    }
+
+    fn start() -> Position {
+        Position::start("list_products").expect("is a list")
+    }
+
+    #[test]
+    fn a_walk_goes_on_for_as_long_as_a_page_names_a_next_one() {
+        let position = start();
+        assert_eq!(position.params(r#"{"limit":2}"#).as_deref(), Ok(r#"{"limit":2}"#));
+        let position = position.turn(&facts(Some("c1"))).position.expect("goes on");
+        assert_eq!(position.params(r#"{"limit":2,"cursor":"mine"}"#).as_deref(), Ok(r#"{"cursor":"c1","limit":2}"#));
+        let saved = serde_json::to_string(&position).expect("is JSON");
+        let resumed: Position = serde_json::from_str(&saved).expect("is its own");
+        assert_eq!(resumed.turn(&facts(None)), Turn { position: None, end: Some(PagesEnd::LastPage) });
+    }
+
+    #[test]
+    fn a_cursor_that_comes_again_ends_the_walk() {
+        let position = start().turn(&facts(Some("a"))).position.and_then(|p| p.turn(&facts(Some("b"))).position).expect("goes on");
+        assert_eq!(position.turn(&facts(Some("a"))).end, Some(PagesEnd::RepeatedCursor));
+    }
+
+    #[test]
+    fn a_walk_has_a_cap_and_can_be_gone_on_from_there() {
+        let capped = Position { max_pages: 1, ..start() }.turn(&facts(Some("c1")));
+        assert_eq!(capped.end, Some(PagesEnd::PageCap));
+        let further = Position { max_pages: 2, ..capped.position.expect("goes on") };
+        assert_eq!(further.turn(&facts(None)).end, Some(PagesEnd::LastPage));
+    }
+
+    #[test]
+    fn what_is_no_list_and_no_position_is_refused() {
+        assert!(Position::start("get_balance").is_err() && Position::start("nothing").is_err());
+        for odd in ["", "{}", "[]", r#"{"operation":"list_products","cursor":1}"#, r#"{"operation":"get_session"}"#] {
+            assert!(page_turn_text(odd, "{}").is_err_and(|error| error.contains("\"kind\":\"invalid\"")), "{odd}");
+        }
+        assert!(page_params_text(r#"{"operation":"list_products"}"#, "[]").is_err());
+        assert_eq!(page_turn_text(r#"{"operation":"list_products"}"#, "{}").as_deref(), Ok(r#"{"end":"last_page"}"#));
+    }
+}

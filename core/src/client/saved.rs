@@ -1,0 +1,93 @@
+//! What the store holds, for people: doubts, sessions, accepted intents.
+
+use serde::Serialize;
+
+use super::Client;
+use super::intent::Intent;
+use super::job::State;
+use super::types::{Millis, RecordId};
+
+/// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Saved {
+    /// Its record.
+    pub record: RecordId,
+    /// The operation that made it.
+    pub operation: String,
+    /// The caller's own name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
+    /// Its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The session's status, when it was last read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// What there is to do about it.
+    pub holds: Holds,
+    /// Since when it is in doubt, Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_doubt_since: Option<Millis>,
+}
+
+/// What a record stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Holds {
+    /// An operation under way in this client.
+    UnderWay,
+    /// An operation in doubt, which can be resumed or settled.
+    InDoubt,
+    /// An operation in doubt that can't be sent again: it can only be settled.
+    InDoubtForGood,
+    /// A session.
+    Session,
+    /// An intent that was accepted.
+    Accepted,
+}
+
+impl Client {
+    /// What the store holds, as far as this client knows. Nothing is sent.
+    pub fn saved(&self) -> Vec<Saved> {
+        let jobs = self.jobs.values().filter_map(|job| {
+            let holds = match job.state {
+                State::Held if job.can_resume() => Holds::InDoubt,
+                State::Held => Holds::InDoubtForGood,
+                _ => Holds::UnderWay,
+            };
+            Some(Saved {
+                record: job.record.clone()?,
+                operation: job.endpoint.name.to_owned(),
+                intent: job.intent.clone(),
+                session_id: job.session.clone(),
+                status: None,
+                holds,
+                in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held),
+            })
+        });
+        let sessions = self.sessions.iter().filter_map(|(id, tracked)| {
+            Some(Saved {
+                record: tracked.record.clone()?,
+                operation: "create_session".to_owned(),
+                intent: tracked.intent.clone().map(|(name, _)| name),
+                session_id: Some(id.clone()),
+                status: tracked.status.clone(),
+                holds: Holds::Session,
+                in_doubt_since: None,
+            })
+        });
+        let intents = self.intents.iter().filter_map(|(name, intent)| match intent {
+            Intent::Accepted(accepted) => Some(Saved {
+                record: accepted.record.clone()?,
+                operation: accepted.operation.to_owned(),
+                intent: Some(name.clone()),
+                session_id: accepted.facts.session_id.clone(),
+                status: accepted.facts.status.clone(),
+                holds: Holds::Accepted,
+                in_doubt_since: None,
+            }),
+            Intent::Active(_) => None,
+        });
+        jobs.chain(sessions).chain(intents).collect()
+    }
+}

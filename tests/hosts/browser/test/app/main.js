@@ -1,0 +1,5 @@
+// What a program has in its own source, for any bundler.
+import * as hopline from "hopline";
+
+globalThis.hopline = hopline;
+globalThis.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });

@@ -1,0 +1,174 @@
+// IndexedDBStore and what can go wrong with it: one clear error each, nothing sent, nothing lost.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { WANTED, sandbox } from "../../node/test/lib/sandbox.mjs";
+import { LAUNCH, account, open, stage } from "./lib/chromium.mjs";
+import { policy, site } from "./lib/site.mjs";
+
+/** What a purchase over a store ends with, and that reads go on. */
+const refused = (page, name = "records") =>
+  page.evaluate(async ([wanted, name]) => {
+    const agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore(name) });
+    const error = await agent.openSession(wanted, { intent: "job-17" }).then(() => ({}), (error) => error);
+    const { balance } = await agent.getBalance();
+    await agent.close();
+    return { kind: error.kind, effect: error.effect, advice: error.advice, cause: error.cause?.message, inner: error.cause?.cause?.name, balance };
+  }, [WANTED, name]);
+
+function clear(told, what) {
+  assert.deepEqual([told.kind, told.effect, told.advice, told.balance], ["store", "none", "mend_store", 100], told.cause);
+  assert.match(told.cause, what);
+  assert.match(told.cause, /^store: the database `\w+`: [a-z']/);
+}
+
+test("a store is named by a text, serves one client, and is the browser's", async (t) => {
+  const service = await sandbox(t);
+  const { page } = await stage(t, service);
+  const told = await page.evaluate(async () => {
+    const { AgentClient, FolderStore, IndexedDBStore } = hopline;
+    const of = ({ name, kind, message }) => [name, kind, message];
+    const made = (...all) => {
+      try {
+        return new IndexedDBStore(...all);
+      } catch (error) {
+        return of(error);
+      }
+    };
+    const wrong = [made(), made(""), made(7)];
+    let folder;
+    try {
+      new FolderStore("records");
+    } catch (error) {
+      folder = of(error);
+    }
+    const store = new IndexedDBStore("records");
+    const [first, second] = [1, 2].map(() => new AgentClient({ ...service, store }));
+    await first.saved();
+    const shared = await second.createSession({ session_type: "dynamic", product_no: "dynamic-world" }).catch((error) => [error.kind, error.cause.message]);
+    await Promise.all([first.close(), second.close()]);
+    const third = new AgentClient({ ...service, store });
+    const again = await third.saved();
+    await third.close();
+    return { wrong, folder, shared, again };
+  });
+  for (const error of told.wrong) assert.deepEqual(error, ["HoplineError", "invalid", "store: `name` must be the name of a database"]);
+  assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "misuse"]);
+  assert.match(told.folder[2], /IndexedDBStore/);
+  assert.equal(told.shared[0], "store");
+  assert.match(told.shared[1], /another client/);
+  assert.deepEqual(told.again, []);
+});
+
+test("without a secure context the store says that it needs one", async (t) => {
+  const service = await sandbox(t);
+  const url = await site(t, { csp: policy(new URL(service.agent_url).origin) });
+  const browser = await chromium.launch({ ...LAUNCH, args: [...LAUNCH.args, "--host-resolver-rules=MAP plain.example 127.0.0.1"] });
+  t.after(() => browser.close());
+  const page = await open(await browser.newContext(), url.replace("127.0.0.1", "plain.example") + "/page.html");
+  await page.evaluate((client) => (globalThis.service = client), account(service));
+  clear(await refused(page), /secure context.*https or from localhost/);
+  // What keeps nothing works there, too.
+  const bought = await page.evaluate((wanted) => new hopline.AgentClient(service).openSession(wanted, { intent: "job-18" }), WANTED);
+  assert.equal(bought.phase, "ready");
+});
+
+test("a full disk, a foreign or newer database are store errors", async (t) => {
+  const service = await sandbox(t);
+  const { page, context, url } = await stage(t, service);
+  await page.evaluate(async () => {
+    const made = (name, version) => new Promise((resolve) => (indexedDB.open(name, version).onsuccess = ({ target }) => (target.result.close(), resolve())));
+    await made("foreign", 1);
+    await made("newer", 2);
+  });
+  clear(await refused(page, "foreign"), /choose another name/);
+  clear(await refused(page, "newer"), /newer version/);
+  const devtools = await context.newCDPSession(page);
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin: url, quotaSize: 1 });
+  clear(await refused(page), /no more space/);
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin: url });
+  assert.equal((await service.state()).charges.length, 0);
+  const bought = await page.evaluate((wanted) => new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") }).openSession(wanted), WANTED);
+  assert.equal(bought.phase, "ready");
+});
+
+test("a database that is deleted under a client is a store error, and nothing is sent", async (t) => {
+  const service = await sandbox(t);
+  const { page } = await stage(t, service);
+  const told = await page.evaluate(async (wanted) => {
+    const agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+    await agent.saved();
+    await new Promise((resolve, reject) => Object.assign(indexedDB.deleteDatabase("records"), { onsuccess: resolve, onerror: reject, onblocked: reject }));
+    const error = await agent.openSession(wanted).catch((error) => error);
+    await agent.close();
+    return [error.kind, error.effect, error.cause.message];
+  }, WANTED);
+  // Its deletion is not certain either.
+  assert.deepEqual(told.slice(0, 2), ["store", "unknown"]);
+  assert.match(told[2], /reload the page/);
+  assert.equal((await service.state()).charges.length, 0);
+});
+
+test("a page that lost its part while it slept writes nothing into it any more", async (t) => {
+  const service = await sandbox(t);
+  const { page, fresh } = await stage(t, service);
+  const bought = await page.evaluate(async (wanted) => {
+    globalThis.agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+    return (await agent.openSession(wanted, { intent: "job-17" })).session_id;
+  }, WANTED);
+  const other = await fresh();
+  // What a browser does to a page that it froze: its locks are given to others.
+  const taken = await other.evaluate(async (wanted) => {
+    const { held } = await navigator.locks.query();
+    for (const { name } of held) await navigator.locks.request(name, { steal: true }, () => {});
+    globalThis.agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+    return (await agent.openSession(wanted, { intent: "job-17" })).session_id;
+  }, WANTED);
+  assert.equal(taken, bought);
+  const told = await page.evaluate(async (wanted) => {
+    const errors = [];
+    for (const intent of ["job-18", undefined]) errors.push(await agent.openSession(wanted, { intent }).then(() => ({}), ({ kind, effect, cause }) => [kind, effect, cause.message]));
+    await agent.close();
+    return errors;
+  }, WANTED);
+  // Of an intent it is known before anything is saved.
+  assert.deepEqual(told.map(([kind, effect]) => [kind, effect]), [["store", "none"], ["store", "unknown"]]);
+  for (const [, , cause] of told) {
+    assert.match(cause, /taken over by another one.*while this page slept; reload it/);
+  }
+  assert.equal((await service.state()).charges.length, 1);
+  assert.equal((await other.evaluate(() => agent.saved())).length, 1);
+});
+
+test("a page that goes back in the history finds its purchase, whoever went on with it", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "300");
+  const browser = await chromium.launch({ ...LAUNCH, ignoreDefaultArgs: ["--disable-back-forward-cache"] });
+  t.after(() => browser.close());
+  const context = await browser.newContext();
+  const url = await site(t, { csp: policy(new URL(service.agent_url).origin) });
+  const page = await open(context, `${url}/page.html`);
+  const buy = ([client, wanted]) => {
+    globalThis.slept = true;
+    globalThis.agent = new hopline.AgentClient({ ...client, store: new hopline.IndexedDBStore("records") });
+    // The browser needs a moment to see that a page in the history is in the way.
+    const open = (tries) =>
+      agent.openSession(wanted, { intent: "job-17" }).then(({ session_id }) => session_id, ({ kind }) => (kind === "busy" && tries > 0 ? open(tries - 1) : kind));
+    globalThis.opening = open(100);
+    return undefined;
+  };
+  await page.evaluate(buy, [account(service), WANTED]);
+  while ((await service.state()).charges.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await page.goto(`${url}/elsewhere.html`);
+  const other = await open(context, `${url}/page.html`);
+  await other.evaluate(buy, [account(service), WANTED]);
+  const elsewhere = await other.evaluate(() => opening);
+  assert.match(elsewhere, /^ses_/, "a page in the history holds no lock");
+  await page.goBack();
+  await page.waitForFunction(() => "hopline" in globalThis);
+  const awake = await page.evaluate(() => globalThis.slept === true);
+  const reasons = await page.evaluate(() => JSON.stringify(performance.getEntriesByType("navigation")[0].notRestoredReasons?.reasons));
+  console.log(`history: the page ${awake ? "was kept" : "was made again"}${awake ? "" : `, because of ${reasons}`}`);
+  assert.equal((await service.state()).charges.length, 1);
+});

@@ -1,0 +1,194 @@
+package hopline.host
+
+import hopline.AgentClient
+import hopline.Effect
+import hopline.FolderStore
+import hopline.HoplineException
+import hopline.JavaHttpTransport
+import hopline.MemoryStore
+import hopline.Options
+import hopline.Secret
+import hopline.Seen
+import hopline.SessionStatus
+import hopline.SessionType
+import hopline.Shelf
+import hopline.Store
+import java.io.IOException
+import java.math.BigDecimal
+import java.nio.file.Files
+import java.nio.file.Path
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
+
+/** Bad input, misuse, failing stores, and answers that do not fit: a clear error, and nothing is lost. */
+class InputTest {
+    private val nobody = Scripted { error("nothing was to be sent") }
+
+    private fun client(transport: hopline.Transport = nobody, store: Store = MemoryStore(), options: Options = Options()) =
+        AgentClient(Secret("canary-key"), "https://api.example/v1", transport, store, options)
+
+    private inline fun <reified T : HoplineException> fails(part: String, crossinline work: suspend () -> Unit): T {
+        val failure = assertThrows(T::class.java) { runBlocking { work() } }
+        assertTrue(part in failure.message!!, "expected `$part` in: ${failure.message}")
+        return failure
+    }
+
+    @Test
+    fun `a client that can't be is refused by the name of what is wrong`() {
+        fails<HoplineException.Invalid>("base_url") { AgentClient(null, null) }
+        fails<HoplineException.Invalid>("must be https") { AgentClient(null, "http://api.example", nobody) }
+        fails<HoplineException.Invalid>("options") { client(options = Options(attempts = -1)) }
+        fails<HoplineException.Invalid>("options") { client(options = Options(timeout = (-1).milliseconds)) }
+        fails<HoplineException.Invalid>("surrogate") { AgentClient(Secret("\ud800"), "https://api.example/v1", nobody) }
+    }
+
+    @Test
+    fun `a call that can't be is refused before anything is sent`() {
+        client().use { agent ->
+            fails<HoplineException.Invalid>("quantity") { agent.createSession(SessionType.Dynamic, "p", quantity = BigDecimal("-1")) }
+            fails<HoplineException.Invalid>("session_type") { agent.createSession(SessionType("yearly"), "p") }
+            fails<HoplineException.Invalid>("idempotency_key") { agent.createSession(SessionType.Dynamic, "p", idempotencyKey = "a b") }
+            fails<HoplineException.Invalid>("headers") { agent.getBalance(headers = mapOf("X-API-Key" to Secret("canary"))) }
+            fails<HoplineException.Invalid>("intent") { agent.createSession(SessionType.Dynamic, "p", intent = "") }
+            fails<HoplineException.Invalid>("surrogate") { agent.getSession("\udc00") }
+            fails<HoplineException.Invalid>("surrogate") { agent.createSession(SessionType.Dynamic, "p", intent = "\ud800") }
+            fails<HoplineException.Invalid>("session_id") { agent.getSession("") }
+            fails<HoplineException.Invalid>("options") { agent.getBalance(timeout = (-1).seconds) }
+            assertThrows(HoplineException::class.java) { runBlocking { agent.resume("nothing") } }
+            assertNull(agent.observe("s-1", Seen.Captcha))
+            assertTrue(nobody.sent.isEmpty())
+        }
+    }
+
+    @Test
+    fun `a client that is closed says so`() {
+        val agent = client()
+        agent.close()
+        agent.close()
+        fails<HoplineException.Misuse>("closed") { agent.getBalance() }
+        fails<HoplineException.Misuse>("closed") { agent.saved() }
+        fails<HoplineException.Misuse>("closed") { agent.observe("s-1", Seen.Block) }
+        fails<HoplineException.Misuse>("closed") { agent.resumeAll() }
+    }
+
+    @Test
+    fun `a store that can't be opened is said before anything is bought`(@TempDir folder: Path) {
+        val file = Files.writeString(folder.resolve("file"), "x")
+        val failure = fails<HoplineException.Store>("store can't be used") { client(store = FolderStore(file.resolve("below"))) }
+        assertEquals("mend_store", failure.advice)
+        if (Files.isDirectory(Path.of("/proc/self"))) fails<HoplineException.Store>("store can't be used") { client(store = FolderStore(Path.of("/proc/self"))) }
+    }
+
+    @Test
+    fun `a store that is full keeps a purchase from being sent`() {
+        val full = failing { throw IOException("No space left on device") }
+        client(store = full).use { agent ->
+            val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            assertEquals(listOf("the store said: No space left on device (IOException)"), failure.notes)
+            assertTrue("No space left" in failure.toString())
+            assertTrue(nobody.sent.isEmpty())
+        }
+        client(store = failing { error("canary") }).use { agent ->
+            val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            assertTrue("IllegalStateException" in failure.notes.single() && "canary" !in failure.notes.single())
+        }
+    }
+
+    private fun failing(keep: () -> Unit): Store = Store {
+        val shelf = MemoryStore().open()
+        object : Shelf by shelf {
+            override fun keep(record: String, data: ByteArray?) = keep()
+        }
+    }
+
+    @Test
+    fun `records that are none are left alone and told`(@TempDir folder: Path): Unit = runBlocking {
+        Files.writeString(folder.resolve("broken.json"), "{")
+        client(store = FolderStore(folder)).use { agent ->
+            assertEquals(listOf("broken" to "damaged"), agent.rejected().map { it.record to it.reason })
+            assertTrue(agent.saved().isEmpty() && agent.resumeAll().isEmpty())
+        }
+        assertEquals("{", Files.readString(folder.resolve("broken.json")))
+    }
+
+    @Test
+    fun `an answer that does not fit its type is done, and its data is kept`(): Unit = runBlocking {
+        val data = """{"session_id":"s-1","status":"active","proxy":{"port":"high"},"later":[1]}"""
+        client(Scripted { answered(data, 202) }).use { agent ->
+            val failure = fails<HoplineException.Decode>("data.proxy.port") { agent.createSession(SessionType.Dynamic, "p") }
+            assertEquals(Effect.DONE to "s-1", failure.effect to failure.sessionId)
+            assertEquals(data, failure.raw?.text)
+        }
+    }
+
+    @Test
+    fun `numbers keep their digits, and words that nobody knows are kept`(): Unit = runBlocking {
+        val price = "12345678901234567890.12345678901234567890"
+        val item = """{"product_no":"p","name":"n","type":"hourly","sharing":"shared","available":true,"price":$price,"currency":"USD","unit":"GB"}"""
+        client(Scripted { answered("""{"items":[$item],"total":1,"later":{"a":1.10}}""") }).use { agent ->
+            val list = agent.listProducts()
+            assertEquals(BigDecimal(price), list.items.single().price)
+            assertEquals("hourly", list.items.single().type.word)
+            assertTrue(""""a":1.10""" in list.raw.text)
+        }
+        val huge = "9".repeat(1_000_000)
+        for (number in listOf(huge, "1e999999999", "\"4.1\"", "true")) {
+            client(Scripted { answered("""{"items":[${item.replace(price, number)}]}""") }).use { agent ->
+                fails<HoplineException.Decode>("data.items[0].price") { agent.listProducts() }
+            }
+        }
+        client(Scripted { answered("""{"session_id":"s","status":"active","status":"expired"}""") }).use { agent ->
+            assertTrue(runCatching { agent.getSession("s").status in SessionStatus.entries }.getOrDefault(true))
+        }
+    }
+
+    @Test
+    fun `an answer that is nested too deep is no answer`(): Unit = runBlocking {
+        val deep = "[".repeat(100_000) + "]".repeat(100_000)
+        client(Scripted { answered(deep) }).use { agent -> fails<HoplineException.Protocol>("get_balance") { agent.getBalance() } }
+        val allowed = "[".repeat(90) + "]".repeat(90)
+        client(Scripted { answered(allowed) }).use { agent -> assertEquals(allowed, agent.getBalance().raw.json.toString()) }
+    }
+
+    @Test
+    fun `a transport that breaks its word is an error like any other`(): Unit = runBlocking {
+        client(Scripted { throw OutOfMemoryError("canary") }, options = Options(attempts = 1)).use { agent ->
+            val failure = fails<HoplineException.InDoubt>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+            assertTrue("OutOfMemoryError" in failure.notes.single() && "canary" !in failure.toString())
+        }
+        client(Scripted { hopline.Response(99_999, emptyList(), ByteArray(0)) }, options = Options(attempts = 1)).use { agent ->
+            fails<HoplineException>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+        }
+    }
+
+    @Test
+    fun `an intent is bought anew once it was forgotten, and a doubt can be settled`(): Unit = runBlocking {
+        var number = 0
+        val service = Scripted { if (it.method == "POST") answered("""{"session_id":"s-${number++}","status":"creating"}""", 202) else error("gone") }
+        client(service, options = Options(attempts = 1)).use { agent ->
+            suspend fun buy() = agent.createSession(SessionType.Dynamic, "p", intent = "job-17").sessionId
+            assertEquals(listOf("s-0", "s-0"), listOf(buy(), buy()))
+            assertTrue(agent.forget(agent.saved().single().record))
+            assertEquals("s-1", buy())
+        }
+        client(Scripted { error("lost") }, options = Options(attempts = 1)).use { agent ->
+            val failure = fails<HoplineException.InDoubt>("job-18") { agent.createSession(SessionType.Dynamic, "p", intent = "job-18") }
+            assertTrue(agent.settle(failure.record!!, happened = false))
+            assertTrue(agent.saved().isEmpty())
+            assertTrue(!agent.settle(failure.record!!, happened = false))
+        }
+    }
+
+    @Test
+    fun `java net http is what a client has by itself`() {
+        AgentClient(null, "https://api.example/v1").close()
+        JavaHttpTransport()
+    }
+}

@@ -1,0 +1,111 @@
+package hopline.host
+
+import hopline.AgentClient
+import hopline.HoplineException
+import hopline.JavaHttpTransport
+import hopline.OkHttpTransport
+import hopline.Phase
+import hopline.ProductFilter
+import hopline.Protocol
+import hopline.Proxy
+import hopline.RotateReason
+import hopline.Seen
+import hopline.SessionStatus
+import hopline.SessionType
+import hopline.Transport
+import hopline.Verdict
+import java.math.BigDecimal
+import java.net.InetSocketAddress
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.async
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+import okhttp3.Credentials
+import okhttp3.OkHttpClient
+import okhttp3.Request
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.MethodSource
+
+/** Fetches a site through a session's HTTP proxy, as any program with OkHttp would. */
+fun visit(site: String, proxy: Proxy): Pair<Int, String> {
+    val address = InetSocketAddress(proxy.host!!, proxy.port!!.toInt())
+    val client =
+        OkHttpClient.Builder().proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, address)).proxyAuthenticator { _, response ->
+            val told = Credentials.basic(proxy.username!!.reveal(), proxy.password!!.reveal())
+            // One try: the same answer again means that the password is wrong.
+            if (response.request.header("Proxy-Authorization") != null) null
+            else response.request.newBuilder().header("Proxy-Authorization", told).build()
+        }.build()
+    return client.newCall(Request.Builder().url(site).build()).execute().use { it.code to it.body!!.string() }
+}
+
+suspend fun AgentClient.balance(): BigDecimal = getBalance().raw.json.jsonObject.getValue("balance").jsonPrimitive.content.toBigDecimal()
+
+class LifeTest {
+    @ParameterizedTest
+    @MethodSource("transports")
+    fun `a session is bought, used, rotated and ended, for one charge`(transport: Transport): Unit = runBlocking {
+        Sandbox("--seed", "11", "--provisioning-ms", "0-300").use { sandbox ->
+            sandbox.control("target", """{"block_first_exit":true}""")
+            sandbox.client(transport).use { agent ->
+                val events = async { agent.events.toList() }
+                val before = agent.balance()
+                val products = agent.listProducts(type = ProductFilter.Dynamic, limit = 100)
+                val cheapest = products.items.filter { it.available }.minBy { it.price }
+                val open =
+                    agent.openSession(
+                        SessionType.Dynamic, cheapest.productNo, quantity = BigDecimal.ONE, protocol = Protocol.Http, intent = "job-17", credentials = true,
+                    )
+                assertEquals(Phase.READY, open.phase)
+                assertEquals(SessionStatus.Active, open.session.status)
+                val site = sandbox.targetUrl.replace("127.0.0.1", "localhost")
+                val first = visit(site, open.proxy)
+                assertEquals(403, first.first)
+                assertEquals(Verdict.Rotate(RotateReason.Http403), open.observe(Seen.Status(403)))
+                val rotated = open.rotate(RotateReason.Http403, includeCredentials = true)
+                val second = visit(site, rotated.proxy!!)
+                assertEquals(200, second.first)
+                assertNotEquals(first.second, second.second)
+                assertEquals(before - cheapest.price, agent.balance())
+                // The same intent is the same session.
+                val again = agent.openSession(SessionType.Dynamic, cheapest.productNo, quantity = BigDecimal.ONE, protocol = Protocol.Http, intent = "job-17")
+                assertEquals(open.sessionId, again.sessionId)
+                open.terminate()
+                assertEquals(407, visit(site, rotated.proxy!!).first)
+                assertEquals(1 to 1, sandbox.counts())
+                agent.close()
+                val seen = events.await()
+                assertTrue(seen.any { it.event == "accepted" && it.sessionId == open.sessionId && it.estimatedChargeUsd?.compareTo(cheapest.price) == 0 }, "$seen")
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("transports")
+    fun `a static session is renewed, and what its state does not allow is refused`(transport: Transport): Unit = runBlocking {
+        Sandbox("--seed", "12", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(transport).use { agent ->
+                val product = agent.listProducts(type = ProductFilter.Static).items.first { it.available && it.sharing.word == "exclusive" }
+                val open = agent.openSession(SessionType.Static, product.productNo, protocol = Protocol.Socks5)
+                assertNull(open.proxy.password)
+                open.renew(duration = 1)
+                val refused = assertThrows(HoplineException::class.java) { runBlocking { open.rotate() } }
+                assertEquals(hopline.Effect.NONE, refused.effect)
+                assertEquals(2, (sandbox.state().getValue("charges") as JsonArray).size)
+            }
+        }
+    }
+
+    companion object {
+        @JvmStatic
+        fun transports(): List<Transport> = listOf(OkHttpTransport(), JavaHttpTransport())
+    }
+}

@@ -1,0 +1,44 @@
+// All cases of all files, wherever they come from: Node reads them from a folder, a page is given them.
+import { checkFile } from "./format.mjs";
+import { run } from "./run.mjs";
+
+/** Runs files, each its name and its JSON. Says how many cases there were, and which failed. */
+export function runAll(files) {
+  const failures = [];
+  const names = new Set();
+  let cases = 0;
+  for (const [name, file] of files) {
+    checkFile(file);
+    for (const each of file.cases) {
+      cases += 1;
+      if (names.has(each.name)) failures.push(`${name}: \`${each.name}\`: another case has this name`);
+      names.add(each.name);
+      try {
+        run(each);
+      } catch (error) {
+        failures.push(`${name}: \`${each.name}\`: ${error.message}`);
+      }
+    }
+  }
+  return { cases, failures, text: `vectors: ${cases} cases in ${files.length} files, ${failures.length} failed` };
+}
+
+const start = { start: "a", operation: "get_balance" };
+const send = { send: "GET /billing/balance", answer: { ok: { n: 1 } } };
+const WRONG = [
+  [{ starts: "a" }], [{ ...start, hurry: true }], [start], [start, send], [start, { ...send, answer: { ok: 1, colour: 1 } }],
+  [start, send, { complete: "a", ok: { raw: { n: 2 } } }], [start, send, { complete: "a", error: {} }], [], [{ wait: { least: 1 } }],
+];
+
+/** Cases that must not pass, and did: none, if the runner is sound. */
+export function passedWrongly() {
+  run({ name: "n", script: [start, send, { complete: "a", ok: { raw: { n: 1 } } }] });
+  return WRONG.filter((script) => {
+    try {
+      run({ name: "n", script });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

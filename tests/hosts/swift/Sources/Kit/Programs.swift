@@ -1,0 +1,21 @@
+import Foundation
+
+/// A program of this package, which is built beside its tests.
+public func program(_ name: String) -> String {
+    let own = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    let folder = own.path.contains(".xctest/") ? own.deletingLastPathComponent().deletingLastPathComponent() : own.deletingLastPathComponent()
+    return folder.appendingPathComponent(name).path
+}
+
+/// What curl answers through a session's proxy. `URLSession` can't give a proxy a password, and off Apple's systems knows no proxies.
+public func curl(_ url: String, through proxy: String) throws -> (status: Int, text: String) {
+    let scheme = proxy.replacingOccurrences(of: "socks5://", with: "socks5h://")
+    // The password goes through curl's own standard input, where no list of processes shows it.
+    let child = try Child("/usr/bin/curl", ["--silent", "--show-error", "--max-time", "10", "--write-out", "\n%{http_code}", "--config", "-", url])
+    child.write("proxy = \"\(scheme)\"\n")
+    child.finish()
+    let text = child.text()
+    guard child.wait() == 0 else { throw Unmet("curl came through the proxy") }
+    let lines = text.split(separator: "\n")
+    return (lines.last.flatMap { Int($0) } ?? 0, lines.dropLast().joined(separator: "\n"))
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Hopline
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A sandbox of the service, as a process of its own. It ends when this object does, or this process.
+public final class Sandbox: Sendable {
+    /// What it says when it is ready.
+    public struct Ready: Decodable, Sendable {
+        public let agent_url: String
+        public let api_key: String
+        public let control_url: String
+        public let target_url: String
+    }
+
+    public struct Charge: Decodable, Sendable {
+        public let operation: String
+        public let session_id: String
+        public let amount: Decimal
+    }
+
+    public struct Session: Decodable, Sendable {
+        public let session_id: String
+        public let status: String
+        public let rotations: Int
+        public let exit: String
+    }
+
+    /// Its own books.
+    public struct State: Decodable, Sendable {
+        public let balance: Decimal
+        public let charges: [Charge]
+        public let sessions: [Session]
+    }
+
+    public let ready: Ready
+    private let process: Child
+
+    public init(_ options: String...) async throws {
+        let program = ProcessInfo.processInfo.environment["HOPLINE_SANDBOX"] ?? "hopline-sandbox"
+        process = try Child(program, ["--with-parent", "--listen", "127.0.0.1:0"] + options)
+        ready = try JSONDecoder().decode(Ready.self, from: Data(process.line().utf8))
+    }
+
+    public func client(
+        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+    ) throws -> AgentClient {
+        try AgentClient(apiKey: Secret(ready.api_key), baseURL: ready.agent_url, store: store, transport: transport, options: options)
+    }
+
+    /// What a program of its own needs to know.
+    public var environment: [String: String] {
+        ["HOPLINE_BASE_URL": ready.agent_url, "HOPLINE_API_KEY": ready.api_key]
+    }
+
+    public func fault(_ operation: String?, times: Int = 1, _ fault: JSON) async throws {
+        var told: [String: JSON] = ["times": .number(Decimal(times)), "fault": fault]
+        told["operation"] = operation.map { .string($0) }
+        try await control("faults", .object(told))
+    }
+
+    public func control(_ path: String, _ body: JSON) async throws {
+        _ = try await ask(path, JSONEncoder().encode(body))
+    }
+
+    public func state() async throws -> State {
+        try await JSONDecoder().decode(State.self, from: ask("state", nil))
+    }
+
+    public func charges() async throws -> Int {
+        try await state().charges.count
+    }
+
+    private func ask(_ path: String, _ body: Data?) async throws -> Data {
+        guard let url = URL(string: "\(ready.control_url)/\(path)") else { throw Unmet("the sandbox has an address") }
+        var request = URLRequest(url: url)
+        request.httpMethod = body == nil ? "GET" : "POST"
+        request.httpBody = body
+        let (data, response) = try await URLSession.shared.data(for: request)
+        guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw Unmet("the sandbox takes `\(path)`: \(String(decoding: data, as: UTF8.self))") }
+        return data
+    }
+}
+
+/// What was expected, and is not so.
+public struct Unmet: Error, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+/// A task is cancelled in each phase of a purchase; then a new client on the same store goes on with it, to one charge.
+@Suite("a task that is cancelled")
+struct CancelTests {
+    /// A store whose saves wait for leave.
+    final class Gate: Store, @unchecked Sendable {
+        private let folder: FolderStore
+        private let gate = DispatchSemaphore(value: 0)
+        let entered = Counter()
+
+        init(_ folder: FolderStore) {
+            self.folder = folder
+        }
+
+        func open() throws -> any Shelf { Gated(shelf: try folder.open(), gate: self) }
+        func pass() { gate.signal() }
+
+        struct Gated: Shelf {
+            let shelf: any Shelf
+            let gate: Gate
+
+            func keep(_ record: String, _ data: Data?) throws {
+                gate.entered.add(1)
+                if gate.entered.total == 1 { gate.gate.wait() }
+                try shelf.keep(record, data)
+            }
+            func scanning<Found>(_ body: () throws -> Found) throws -> Found { try shelf.scanning(body) }
+            func free() throws -> [(record: String, data: Data)] { try shelf.free() }
+            func claim(_ record: String) throws -> Data? { try shelf.claim(record) }
+            func release(_ record: String) { shelf.release(record) }
+            func claimIntent(_ intent: String) throws -> Bool { try shelf.claimIntent(intent) }
+            func releaseIntent(_ intent: String) { shelf.releaseIntent(intent) }
+            func close() { shelf.close() }
+        }
+    }
+
+    /// Cancels a purchase at a moment, and gives what its task heard.
+    private func cancelled(_ agent: AgentClient, at moment: () async throws -> Void) async throws -> HoplineError {
+        let task = Task { try await agent.open("job-1", credentials: true) }
+        try await moment()
+        task.cancel()
+        return try await failure { try await task.value }
+    }
+
+    /// What is bought in the end, by a new client.
+    private func resumed(_ sandbox: Sandbox, _ folder: Folder) async throws {
+        let agent = try sandbox.client(store: folder.store)
+        for result in try await agent.resumeAll() {
+            guard case .success(.session(let open)) = result else { throw Unmet("a session is resumed: \(result)") }
+            #expect(open.phase == .ready)
+        }
+        let open = try await agent.open("job-1", credentials: true)
+        #expect(open.phase == .ready && open.proxy?.password != nil)
+        let state = try await sandbox.state()
+        #expect(state.charges.count == 1 && state.sessions.count == 1)
+        await agent.close()
+    }
+
+    @Test("before the save: nothing was sent and nothing is kept")
+    func beforeSave() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
+        let agent = try sandbox.client(store: folder.store)
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await agent.open("job-1")
+        }
+        task.cancel()
+        let error = try await failure { try await task.value }
+        #expect(error.kind == .cancelled && error.effect == .none && error.intent == "job-1")
+        #expect(try await sandbox.charges() == 0)
+        #expect(try folder.records.isEmpty)
+        await agent.close()
+        try await resumed(sandbox, folder)
+    }
+
+    @Test("while it is saved: nothing was sent, and the record is gone again")
+    func whileSaving() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
+        let gate = Gate(folder.store)
+        let agent = try sandbox.client(store: gate)
+        let task = Task { try await agent.open("job-1") }
+        try await until("a save is under way") { gate.entered.total == 1 }
+        task.cancel()
+        try await Task.sleep(for: .milliseconds(50))
+        gate.pass()
+        let error = try await failure { try await task.value }
+        #expect(error.kind == .cancelled && error.effect == .none)
+        #expect(try folder.records.isEmpty)
+        #expect(try await sandbox.charges() == 0)
+        await agent.close()
+        try await resumed(sandbox, folder)
+    }
+
+    @Test("while the request is out, before or after its effect: it is in doubt, and kept", arguments: [false, true])
+    func whileSending(_ hasEffect: Bool) async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
+        // A server that answers nothing stands for a request that was lost on its way.
+        let lost = try Wire()
+        let transport = Redirected(to: hasEffect ? nil : lost.url, from: sandbox.ready.agent_url)
+        if hasEffect { try await sandbox.fault("create_session", ["kind": "delay", "ms": 1500]) }
+        let agent = try sandbox.client(store: folder.store, transport: transport)
+        let began = ContinuousClock.now
+        let error = try await cancelled(agent) {
+            try await until("the request is out") { try await hasEffect ? sandbox.charges() == 1 : lost.seen.count == 1 }
+        }
+        #expect(ContinuousClock.now - began < .seconds(15))
+        #expect(error.kind == .cancelled && error.effect == .unknown && error.record != nil, "\(error.debugDescription)")
+        #expect(try folder.records.count == 1)
+        #expect(try await agent.saved().map(\.holds) == [.inDoubt])
+        await agent.close()
+        if hasEffect { try await Task.sleep(for: .milliseconds(1500)) }
+        try await resumed(sandbox, folder)
+    }
+
+    @Test("while the session is waited for, and while its credentials are read: it was bought, and its id is known", arguments: ["poll", "credentials"])
+    func whilePolling(_ phase: String) async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", phase == "poll" ? "60000" : "0"), Folder())
+        if phase == "credentials" { try await sandbox.fault("get_session", ["kind": "delay", "ms": 1500]) }
+        let agent = try sandbox.client(store: folder.store)
+        let error = try await cancelled(agent) {
+            try await until("it is bought") { try await sandbox.charges() == 1 }
+            try await Task.sleep(for: .milliseconds(300))
+        }
+        #expect(error.kind == .cancelled && error.effect == .done || error.sessionId != nil, "\(error.debugDescription)")
+        #expect(try await agent.saved().map(\.holds) == [.session])
+        await agent.close()
+        if phase == "poll" { try await sandbox.control("clock", ["advance_ms": 60_000]) }
+        try await resumed(sandbox, folder)
+    }
+
+    @Test("lets others who wait for the same intent go on, and other purchases too")
+    func others() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        try await sandbox.fault("create_session", ["kind": "delay", "ms": 1500])
+        let first = Task { try await agent.buy("job-1") }
+        let second = Task { try await agent.buy("job-1") }
+        try await until("the request is out") { try await sandbox.charges() == 1 }
+        let other = Task { try await agent.buy("job-2") }
+        first.cancel()
+        let (bought, more) = (try await second.value, try await other.value)
+        #expect(bought.sessionId != more.sessionId)
+        _ = await first.result
+        #expect(try await sandbox.charges() == 2)
+    }
+
+    @Test("a client that is closed gives up what is under way, and says so")
+    func closed() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "60000"), Folder())
+        let agent = try sandbox.client(store: folder.store)
+        let task = Task { try await agent.open("job-1") }
+        try await until("it is bought") { try await sandbox.charges() == 1 }
+        await agent.close()
+        let error = try await failure { try await task.value }
+        #expect(error.kind == .cancelled)
+        for refused in [try await failure { try await agent.open("job-1") }, try await failure { try await agent.saved() }] {
+            #expect(refused.kind == .misuse && refused.effect == .none && refused.message.contains("closed"))
+        }
+        try await sandbox.control("clock", ["advance_ms": 60_000])
+        try await resumed(sandbox, folder)
+    }
+}
+
+/// Sends what goes to one address to another.
+struct Redirected: Transport {
+    let transport = URLSessionTransport()
+    let to: String?
+    let from: String
+
+    func send(_ request: Request) async throws -> Response {
+        guard let to, request.method == "POST" else { return try await transport.send(request) }
+        var other = request
+        other.url = request.url.replacingOccurrences(of: from, with: to)
+        return try await transport.send(other)
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+/// Real processes that are killed in the middle of a purchase: one charge, whatever the moment.
+@Suite("a process that is killed", .serialized)
+struct CrashTests {
+    private func start(_ sandbox: Sandbox, _ folder: Folder, _ arguments: Int...) throws -> Child {
+        try Child(program("buyer"), [folder.path] + arguments.map(String.init), environment: sandbox.environment)
+    }
+
+    @Test("buys once when it is started again, at whatever point it was killed")
+    func everyPoint() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        var point = 0
+        while true {
+            let folder = Folder()
+            let killed = try start(sandbox, folder, point, 1, point)
+            let said = killed.text()
+            let ended = killed.wait()
+            if ended == 0 { break }
+            #expect(ended == -9, "point \(point)")
+            let again = try start(sandbox, folder, point, 1)
+            let bought = again.text()
+            #expect(again.wait() == 0, "point \(point)")
+            #expect(Set((said + bought).split(separator: "\n")).count == 1, "point \(point): \(said)\(bought)")
+            point += 1
+            #expect(try await sandbox.charges() == point, "point \(point)")
+        }
+        #expect(point >= 8, "a purchase has a save, a send, more saves and a read")
+        let state = try await sandbox.state()
+        #expect(state.charges.count == point + 1 && state.sessions.count == point + 1)
+    }
+
+    @Test("shares its folder with three others, each killed and started again, and every job is bought once")
+    func four() async throws {
+        let each = 25
+        let sandbox = try await Sandbox(
+            "--provisioning-ms", "100-600", "--session-limit", "1000", "--rate-limit", "1000000", "--balance", "100000")
+        let folder = Folder()
+        try await sandbox.fault("create_session", times: 10, ["kind": "drop_after"])
+        var processes = try (0..<4).map { try start(sandbox, folder, $0 * each, each) }
+        for place in processes.indices {
+            #expect(processes[place].line() == "begun")
+            try await Task.sleep(for: .milliseconds(300))
+            processes[place].kill()
+            _ = processes[place].wait()
+            processes[place] = try start(sandbox, folder, place * each, each)
+            try await sandbox.fault(nil, times: 5, ["kind": "drop_after"])
+        }
+        var came: Set<String> = []
+        for process in processes {
+            for _ in 0...each { came.insert(process.line()) }
+        }
+        for process in processes {
+            process.finish()
+            #expect(process.wait() == 0)
+        }
+        let state = try await sandbox.state()
+        #expect(state.charges.count == 4 * each && state.sessions.count == 4 * each)
+        #expect(came.subtracting(["begun", "busy"]).isSubset(of: state.sessions.map(\.session_id)))
+        let agent = try sandbox.client(store: folder.store)
+        let saved = try await agent.saved()
+        #expect(saved.count == 4 * each && Set(saved.compactMap(\.intent)).count == 4 * each)
+        #expect(Set(saved.map(\.holds)) == [.session])
+    }
+
+    @Test("leaves a purchase without an intent to whoever resumes all; half-written records are swept out")
+    func withoutIntent() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        try await sandbox.fault("create_session", ["kind": "drop_after"])
+        let first = try sandbox.client(store: folder.store, options: ClientOptions(attempts: 1))
+        let error = try await failure { try await first.open() }
+        #expect(error.kind == .inDoubt && error.record != nil)
+        await first.close()
+        try Data("{".utf8).write(to: URL(fileURLWithPath: "\(folder.path)/00-r1.draft"))
+        let second = try sandbox.client(store: folder.store)
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/00-r1.draft"))
+        #expect(try await second.saved().map(\.record) == [error.record], "it is listed before it is taken up")
+        let results = try await second.resumeAll()
+        guard results.count == 1, case .success(.session(let open)) = results[0] else { throw Unmet("one session: \(results)") }
+        #expect(open.phase == .ready)
+        #expect(try await second.forget(second.saved()[0].record))
+        #expect(try folder.records.isEmpty)
+        #expect(try await sandbox.charges() == 1)
+    }
+}

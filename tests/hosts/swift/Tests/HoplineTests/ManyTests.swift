@@ -1,0 +1,92 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+@Suite("many at once")
+struct ManyTests {
+    @Test("two hundred sessions of one client end as they should, though answers are lost")
+    func many() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100-600", "--session-limit", "1000", "--rate-limit", "1000000", "--balance", "100000"), Folder())
+        // One in twenty of each kind of answer.
+        for (operation, times) in ["create_session": 10, "get_session": 20, "terminate_session": 10] {
+            try await sandbox.fault(operation, times: times, ["kind": "drop_after"])
+        }
+        let agent = try sandbox.client(store: folder.store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for job in 0..<200 {
+                group.addTask {
+                    let open = try await agent.open("job-\(job)", credentials: true)
+                    guard open.phase == .ready, open.proxy?.password != nil else { throw Unmet("job \(job) is usable") }
+                    try await open.terminate()
+                }
+            }
+            try await group.waitForAll()
+        }
+        await agent.close()
+        let state = try await sandbox.state()
+        #expect(state.charges.count == 200 && state.sessions.count == 200)
+        #expect(Set(state.sessions.map(\.status)) == ["terminated"])
+    }
+
+    @Test("two thousand sessions are followed at once by one client")
+    func thousands() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "500", "--session-limit", "5000", "--rate-limit", "1000000", "--balance", "1000000")
+        let agent = try sandbox.client(options: ClientOptions(window: .seconds(300), timeout: .seconds(120)))
+        let ready = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for job in 0..<2000 {
+                group.addTask { if try await agent.open("job-\(job)").phase == .ready { ready.add(1) } }
+            }
+            try await group.waitForAll()
+        }
+        #expect(ready.total == 2000)
+        #expect(try await sandbox.charges() == 2000)
+    }
+
+    @Test("an intent that is started eight times at once buys once, and is the same later")
+    func oneIntent() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        try await sandbox.fault("create_session", ["kind": "delay", "ms": 300])
+        let agent = try sandbox.client()
+        let ids = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<8 { group.addTask { try await agent.open("job-1").sessionId } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(ids.count == 1)
+        #expect(try await ids.contains(agent.open("job-1").sessionId), "and again after that")
+        let error = try await failure { try await agent.openSession(sessionType: .static, productNo: "static-us", intent: "job-1") }
+        #expect(error.kind == .invalid && error.message.contains("another request"))
+        #expect(try await sandbox.charges() == 1)
+    }
+
+    @Test("an intent of another living client of the store is refused, and free after it")
+    func twoClients() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        for (name, store) in [("memory", MemoryStore() as any Store), ("folder", folder.store)] {
+            let (first, second) = (try sandbox.client(store: store), try sandbox.client(store: store))
+            let bought = try await first.open(name)
+            #expect(try await second.saved().isEmpty)
+            let error = try await failure { try await second.open(name) }
+            #expect(error.kind == .busy && error.effect == .none && error.intent == name && error.message.contains("another living client"))
+            await first.close()
+            #expect(try await second.open(name).sessionId == bought.sessionId)
+            await second.close()
+        }
+        #expect(try await sandbox.charges() == 2)
+    }
+
+    @Test("an intent that was refused or forgotten is free for others at once")
+    func released() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let (first, second) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        let refused = try await failure { try await first.openSession(sessionType: .dynamic, productNo: "no-such", intent: "job-1") }
+        #expect(refused.kind == .refused && refused.code == "PRODUCT_NOT_FOUND")
+        try await until("it is free") { (try? await second.open("job-1")) != nil }
+        let open = try await first.open("job-2")
+        let record = try #require(try await first.saved().first { $0.sessionId == open.sessionId }?.record)
+        #expect(try await first.forget(record))
+        try await until("it is free") { (try? await second.open("job-2")) != nil }
+        #expect(try await sandbox.charges() == 3)
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+@Suite("misuse and bad input")
+struct MisuseTests {
+    @Test("what can't be sent is refused by its name, and nothing is sent or kept")
+    func parameters() async throws {
+        let wire = try Wire()
+        let agent = try client(wire.url)
+        let errors: [(String, HoplineError)] = [
+            ("quantity", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", quantity: 0) }),
+            ("quantity", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", quantity: .nan) }),
+            ("duration", try await failure { try await agent.renewSession(sessionId: "s", duration: 0) }),
+            ("session_id", try await failure { try await agent.getSession(sessionId: "") }),
+            ("limit", try await failure { try await agent.listProducts(limit: 101) }),
+            ("intent", try await failure { try await agent.buy("") }),
+            ("intent", try await failure { try await agent.buy(String(repeating: "x", count: 257)) }),
+            ("attempts", try await failure { try await agent.buy(options: CallOptions(attempts: 0)) }),
+            ("idempotency_key", try await failure { try await agent.buy(options: CallOptions(idempotencyKey: "a b")) }),
+            ("headers", try await failure { try await agent.getBalance(options: CallOptions(headers: ["x-api-key": "canary"])) }),
+            ("headers", try await failure { try await agent.getBalance(options: CallOptions(headers: ["x": "a\r\nb: canary"])) }),
+        ]
+        for (field, error) in errors {
+            #expect(error.kind == .invalid && error.effect == .none && error.field == field, "\(field): \(error.debugDescription)")
+            #expect(!error.debugDescription.contains("canary"))
+        }
+        #expect(wire.seen.isEmpty)
+        #expect(try await agent.saved().isEmpty)
+    }
+
+    @Test("a client that can't be is refused, and does not repeat its key", arguments: ["nowhere", "http://api.example/v1", "ftp://api.example", ""])
+    func clients(_ address: String) async throws {
+        let error = try await failure { try AgentClient(apiKey: "canary-key", baseURL: address) }
+        #expect(error.kind == .invalid && error.field == "base_url" && error.effect == .none)
+        #expect(!"\(error) \(error.debugDescription)".contains("canary"))
+        let option = try await failure { try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", options: ClientOptions(maxBody: -1)) }
+        #expect(option.kind == .invalid && !option.debugDescription.contains("canary"))
+    }
+
+    @Test("a path that tries to leave its place is one segment")
+    func paths() async throws {
+        let wire = try Wire(asked: { connection, _ in connection.answer("404 Not Found", ["content-type: text/plain"], "no") })
+        for id in ["../billing", "a/b?c#d", "%2e%2e", "ü\n"] {
+            _ = try await failure { try await client(wire.url).getSession(sessionId: id) }
+        }
+        for head in wire.seen {
+            let target = head.split(separator: " ")[1]
+            #expect(target.hasPrefix("/v1/sessions/") && target.dropFirst("/v1/sessions/".count).allSatisfy { !"/?#".contains($0) }, "\(target)")
+        }
+    }
+
+    @Test("a store that can't be used says so, and nothing is bought")
+    func stores() async throws {
+        let file = Folder()
+        try Data("x".utf8).write(to: URL(fileURLWithPath: file.path))
+        for path in [file.path, "\(file.path)/below", ""] {
+            let error = try await failure { try client("https://api.example/v1", store: FolderStore(path)) }
+            #expect(error.kind == .store && error.effect == .none && error.message.contains("the store can't be used"), "\(error.debugDescription)")
+        }
+    }
+
+    @Test("a store that fails while a purchase is saved: it is not sent, and the error says what the store said")
+    func failingStore() async throws {
+        struct Full: Error {}
+        struct Failing: Store, Shelf {
+            func open() throws -> any Shelf { self }
+            func keep(_ record: String, _ data: Data?) throws { if data != nil { throw Full() } }
+            func scanning<Found>(_ body: () throws -> Found) throws -> Found { try body() }
+            func free() throws -> [(record: String, data: Data)] { [] }
+            func claim(_ record: String) throws -> Data? { nil }
+            func release(_ record: String) {}
+            func claimIntent(_ intent: String) throws -> Bool { true }
+            func releaseIntent(_ intent: String) {}
+            func close() {}
+        }
+        let wire = try Wire()
+        let error = try await failure { try await client(wire.url, store: Failing()).buy("job-1") }
+        #expect(error.kind == .store && error.effect == .none && error.notes == ["the store said: Full"], "\(error.debugDescription)")
+        #expect(wire.seen.isEmpty)
+    }
+
+    @Test("records of another account are left alone, and listed as such")
+    func otherAccount() async throws {
+        let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
+        let first = try client(wire.url, store: folder.store)
+        _ = try await failure { try await first.buy("job-1") }
+        await first.close()
+        let other = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store)
+        #expect(try await other.saved().isEmpty)
+        #expect(try await other.resumeAll().isEmpty)
+        #expect(try await other.rejected().map(\.reason) == ["other_account"])
+        let same = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store, options: ClientOptions(sameAccount: true))
+        #expect(try await same.saved().map(\.intent) == ["job-1"])
+    }
+
+    @Test("a record that is not there can't be resumed, settled or forgotten; a doubt can be settled once")
+    func records() async throws {
+        let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
+        let agent = try client(wire.url, store: folder.store)
+        let error = try await failure { try await agent.resume("none") }
+        #expect(error.effect == .none, "\(error.debugDescription)")
+        let (settled, forgotten) = (try await agent.settle("none", happened: true), try await agent.forget("none"))
+        #expect(!settled && !forgotten)
+        let doubt = try await failure { try await agent.buy("job-1") }
+        let record = try #require(doubt.record)
+        #expect(try await agent.settle(record, happened: false))
+        let again = try await agent.settle(record, happened: false)
+        #expect(!again)
+        #expect(try folder.records.isEmpty)
+        #expect(try agent.observe(sessionId: "s", seen: .captcha) == nil)
+    }
+}

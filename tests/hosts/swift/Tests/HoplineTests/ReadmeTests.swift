@@ -1,0 +1,33 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+/// The programs of the README are those of this package, and they run.
+@Suite("the README")
+struct ReadmeTests {
+    static let sources = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../Sources").standardized
+
+    @Test("its programs are those that are built here, word for word")
+    func same() throws {
+        let readme = try String(contentsOf: Self.sources.appendingPathComponent("../../../../bindings-uniffi/swift/README.md"), encoding: .utf8)
+        let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+        let programs = try ["first", "program"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
+        #expect(blocks.filter { $0.contains("import Hopline") } == programs)
+    }
+
+    @Test("they do what they say")
+    func run() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let first = try Child(program("first"), [], environment: sandbox.environment)
+        let listed = first.text()
+        #expect(first.wait() == 0 && listed.contains("dynamic-world"))
+        let folder = Folder()
+        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+        let whole = try Child(program("program"), [], environment: sandbox.environment, folder: folder.path)
+        let said = whole.text()
+        #expect(whole.wait() == 0 && said.contains("is ready at") && said.contains("[redacted]") && said.contains("the balance is now"), "\(said)")
+        let state = try await sandbox.state()
+        #expect(state.charges.count == 1 && state.sessions.map(\.status) == ["terminated"])
+    }
+}

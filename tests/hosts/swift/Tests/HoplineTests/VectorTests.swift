@@ -1,0 +1,48 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+@Suite("the shared vectors")
+struct VectorTests {
+    static let folder = ProcessInfo.processInfo.environment["HOPLINE_VECTORS"].map { URL(fileURLWithPath: $0) }
+        ?? URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../../vectors").standardized
+
+    @Test("every case goes as it is written")
+    func cases() throws {
+        let cases = try VectorFormat.cases(Self.folder)
+        var failures: [String] = []
+        for (name, each) in cases {
+            do { try Vectors.run(each) } catch { failures.append("\(name): \(error)") }
+        }
+        print("vectors: \(cases.count) cases, \(failures.count) failed")
+        #expect(failures.isEmpty, "\(failures.joined(separator: "\n"))")
+        #expect(Set(cases.map(\.name)).count == cases.count, "two cases have one name")
+        #expect(try cases.count == counted(), "a case was not run")
+    }
+
+    /// How many cases there are, found out in another way: each has one name at its own depth of its file.
+    private func counted() throws -> Int {
+        let files = FileManager.default.enumerator(at: Self.folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
+        return try files.filter { $0.pathExtension == "json" }.reduce(0) { sum, file in
+            let read = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any]
+            return sum + ((read?["cases"] as? [Any])?.count ?? 0)
+        }
+    }
+
+    @Test("what the runner does not understand does not pass")
+    func misunderstood() throws {
+        let start: JSON = ["start": "a", "operation": "get_balance"]
+        let send: JSON = ["send": "GET /billing/balance", "answer": ["ok": ["n": 1]]]
+        func run(_ script: JSON...) throws { try Vectors.run(["name": "n", "script": .array(script)]) }
+        try run(start, send, ["complete": "a", "ok": ["raw": ["n": 1]]])
+        let bad: [[JSON]] = [
+            [["starts": "a"]], [["start": "a", "operation": "get_balance", "hurry": true]], [start], [start, send], [],
+            [start, ["send": "GET /billing/balance", "answer": ["ok": 1, "colour": 1]], ["complete": "a"]],
+            [start, send, ["complete": "a", "ok": ["raw": ["n": 2]]]], [start, send, ["complete": "a", "error": [:]]], [["wait": ["least": 1]]],
+        ]
+        for script in bad {
+            #expect(throws: Unmet.self, "\(script)") { try Vectors.run(["name": "n", "script": .array(script)]) }
+        }
+    }
+}

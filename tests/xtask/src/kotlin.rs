@@ -1,0 +1,237 @@
+//! The jar: built, put into a repository of its own, and tested from there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::Fail;
+use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::test::{Outcome, Report};
+
+/// Everything that is checked of the package.
+pub(crate) fn test(report: &mut Report) {
+    report.check("the jar", || match missing()? {
+        Some(why) => Ok(Outcome::NotRun(why)),
+        None => install().map(|()| Outcome::ONE),
+    });
+    if matches!(missing(), Ok(None)) {
+        report.check("kotlin: vectors, real HTTP, cancellation, crashes, input", kotlin_tests);
+    }
+}
+
+/// The story of the Rust demo through the package.
+pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
+    if let Some(why) = missing()? {
+        return Err(why.into());
+    }
+    install()?;
+    let mut demo = tests(&["test-compile", "exec:exec"])?;
+    demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.Demo {}", arguments.join(" ")));
+    demo.env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes the package and returns its jar.
+pub(crate) fn package() -> Result<PathBuf, Fail> {
+    if let Some(why) = missing()? {
+        return Err(why.into());
+    }
+    generate()?;
+    let repository = place()?.join("repository");
+    if repository.exists() {
+        std::fs::remove_dir_all(&repository)?;
+    }
+    let mut maven = maven(&["deploy"], &root().join("bindings-uniffi/kotlin"));
+    maven.arg(property("hopline.target", place()?.join("module")));
+    run(maven.arg(format!("-DaltDeploymentRepository=hopline::{}", url(&repository))))?;
+    Ok(place()?.join(concat!("module/hopline-", env!("CARGO_PKG_VERSION"), ".jar")))
+}
+
+/// What the package weighs, in bytes.
+pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+    let jar = package()?;
+    let library = generated().join("resources").join(platform()?).join(library());
+    Ok(vec![("jar", std::fs::metadata(jar)?.len()), ("jar's library", std::fs::metadata(library)?.len())])
+}
+
+/// Prints what the jar is made of: the types and operations, the binding's own Kotlin, the native library.
+fn generate() -> Result<(), Fail> {
+    let made = generated();
+    let native = made.join("resources").join(platform()?);
+    for folder in [&made.join("printed"), &made.join("binding"), &native] {
+        std::fs::create_dir_all(folder)?;
+    }
+    // Not stripped, since what crosses is described in its symbols; what is shipped is stripped afterwards.
+    // One crate type at a time, or link-time optimisation is lost.
+    let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "cdylib"]);
+    run(build.env("RUSTFLAGS", without_paths()))?;
+    let whole = target()?.join("release").join(library());
+    // One tool for both, so that it is built once, and the version of uniffi's own half is that of Cargo.lock.
+    let bindgen =
+        |arguments: &[&Path]| run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "uniffi", "--"]).args(arguments));
+    bindgen(&[Path::new("kotlin"), &made.join("printed")])?;
+    bindgen(&[Path::new("uniffi"), Path::new("kotlin"), &whole, &made.join("binding")])?;
+    let shipped = native.join(library());
+    std::fs::copy(&whole, &shipped)?;
+    match cfg!(windows) {
+        true => Ok(()),
+        false => run(Command::new("strip").arg(if cfg!(target_os = "macos") { "-x" } else { "--strip-all" }).arg(shipped)).map(|_| ()),
+    }
+}
+
+/// Makes the package, and takes away what Maven remembers of an earlier one.
+fn install() -> Result<(), Fail> {
+    package()?;
+    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    let remembered = local_repository().join("dev/hopline/hopline");
+    if remembered.exists() {
+        std::fs::remove_dir_all(remembered)?;
+    }
+    Ok(())
+}
+
+/// Surefire over all tests, whose reports are counted.
+fn kotlin_tests() -> Result<Outcome, Fail> {
+    let reports = place()?.join("tests/surefire-reports");
+    if reports.exists() {
+        std::fs::remove_dir_all(&reports)?;
+    }
+    let vectors = std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from);
+    let mut tests = tests(&["test"])?;
+    tests.env("HOPLINE_VECTORS", std::path::absolute(vectors)?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.env("HOPLINE_README", root().join("bindings-uniffi/kotlin/README.md"));
+    let status = tests.status()?;
+    let (mut all, mut failed, mut ignored) = (0, 0, 0);
+    for report in std::fs::read_dir(&reports).into_iter().flatten() {
+        let path = report?.path();
+        if path.extension().is_some_and(|extension| extension == "xml") {
+            let text = std::fs::read_to_string(path)?;
+            let count = |name| counted(&text, name);
+            (all, failed, ignored) = (all + count("tests"), failed + count("failures") + count("errors"), ignored + count("skipped"));
+        }
+    }
+    if !status.success() && failed == 0 || all == 0 {
+        return Err(format!("it ended with {status}").into());
+    }
+    println!("{} passed, {failed} failed", all - failed - ignored);
+    Ok(Outcome::Counted { passed: all - failed - ignored, failed, ignored })
+}
+
+/// A number of a report's first element, such as `<testsuite … tests="12" errors="0" …>`.
+fn counted(report: &str, name: &str) -> u32 {
+    let suite = report.split_once("<testsuite").map_or("", |(_, rest)| rest.split('>').next().unwrap_or_default());
+    let value = suite.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next());
+    value.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// What is missing to do any of this, which is a failure where all was to be checked.
+fn missing() -> Result<Option<String>, Fail> {
+    let why = match java() {
+        None => "Java is not installed; a JDK 17 or later is needed".to_owned(),
+        Some(old @ ..17) => format!("Java {old} is too old; a JDK 17 or later is needed"),
+        Some(_) if !succeeds(mvn(), "--version") => "Maven is not installed".to_owned(),
+        Some(_) if !cfg!(windows) && !succeeds("strip", "--version") => "`strip` of the binutils is not installed".to_owned(),
+        Some(_) => return Ok(None),
+    };
+    if is_ci() { Err(why.into()) } else { Ok(Some(why)) }
+}
+
+/// Which Java there is: 17 of `openjdk version "17.0.15"`, which it says on its standard error.
+fn java() -> Option<u32> {
+    let told = Command::new("java").arg("-version").output().ok()?;
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    text.split('"').nth(1)?.split(['.', '-']).next()?.parse().ok()
+}
+
+fn succeeds(program: &str, argument: &str) -> bool {
+    let status = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Maven in the project of the tests.
+fn tests(goals: &[&str]) -> Result<Command, Fail> {
+    let mut maven = maven(goals, &root().join("tests/hosts/kotlin"));
+    maven
+        .arg(property("hopline.target", place()?.join("tests")))
+        .arg(format!("-Dhopline.repository={}", url(&place()?.join("repository"))));
+    Ok(maven)
+}
+
+/// Maven, as quiet as it can be, and without a compiler that goes on running. What it fetches stays in its own cache.
+fn maven(goals: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(mvn());
+    command
+        .args(["--quiet", "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-Dkotlin.compiler.daemon=false"])
+        .args(goals)
+        .current_dir(folder);
+    command
+}
+
+fn mvn() -> &'static str {
+    if cfg!(windows) { "mvn.cmd" } else { "mvn" }
+}
+
+/// Where Maven keeps what it has fetched.
+fn local_repository() -> PathBuf {
+    let home = std::env::var_os(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+    PathBuf::from(home.unwrap_or_default()).join(".m2/repository")
+}
+
+/// The folder of this platform among JNA's resources.
+fn platform() -> Result<String, Fail> {
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x86-64",
+        "aarch64" => "aarch64",
+        other => return Err(format!("nobody has tried the jar on {other}").into()),
+    };
+    Ok(format!("{system}-{machine}"))
+}
+
+fn library() -> String {
+    format!("{}hopline_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+}
+
+fn property(name: &str, path: PathBuf) -> OsString {
+    let mut argument = OsString::from(format!("-D{name}="));
+    argument.push(path);
+    argument
+}
+
+fn url(path: &Path) -> String {
+    let path = path.to_string_lossy().replace('\\', "/");
+    format!("file://{}{path}", if path.starts_with('/') { "" } else { "/" })
+}
+
+/// What keeps the folders of this machine out of a library's messages.
+fn without_paths() -> String {
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo"))).unwrap_or_default();
+    let cargo = if home.is_empty() { String::new() } else { format!(" --remap-path-prefix={home}=cargo") };
+    format!("--remap-path-prefix={}=hopline{cargo}", root().display())
+}
+
+/// What is printed lies in the tree, where git ignores it and an editor finds it.
+fn generated() -> PathBuf {
+    root().join("bindings-uniffi/kotlin/gen")
+}
+
+/// Where all that is made for Kotlin lies.
+fn place() -> Result<PathBuf, Fail> {
+    Ok(target()?.join("kotlin"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_a_report_are_those_of_its_suite() {
+        let report =
+            r#"<?xml version="1.0"?><testsuite name="a.B" time="1.5" tests="12" errors="1" skipped="2" failures="3"><testcase tests="9">"#;
+        assert_eq!(["tests", "errors", "skipped", "failures", "else"].map(|name| counted(report, name)), [12, 1, 2, 3, 0]);
+    }
+}

@@ -1,0 +1,248 @@
+//! The Swift package: its generated half, the static library, and its tests with a toolchain that is made where there is none.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::Fail;
+use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::test::{Outcome, Report};
+
+/// The oldest compiler that will do, and the Debian release that has one.
+const OLDEST: u32 = 6;
+const RELEASE: &str = "trixie";
+/// What is installed beside Debian's essentials; curl is for the sessions' proxies.
+const PACKAGES: &str = "swiftlang,libc6-dev,libstdc++-14-dev,curl";
+
+/// Everything that is checked of the package.
+pub(crate) fn test(report: &mut Report) {
+    match toolchain() {
+        Ok(Toolchain::None(why)) => report.check("the Swift package", || if is_ci() { Err(why.into()) } else { Ok(Outcome::NotRun(why)) }),
+        Err(error) => report.check("the Swift package", || Err(error)),
+        Ok(swift) => {
+            report.check("the Swift package", || package().map(|_| Outcome::ONE));
+            report.check("swift: vectors, real HTTP, cancellation, crashes, input", || swift_tests(&swift));
+        }
+    }
+}
+
+/// The story of the Rust demo through the package.
+pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let swift = match toolchain()? {
+        Toolchain::None(why) => return Err(why.into()),
+        found => found,
+    };
+    package()?;
+    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    run(swift.command(&["build", "--product", "demo"])?.stdout(Stdio::null()))?;
+    let mut demo = swift.command(&["run", "--skip-build", "demo"])?;
+    Ok(if demo.args(arguments).status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes the package, for which no Swift is needed, and returns its folder.
+pub(crate) fn package() -> Result<PathBuf, Fail> {
+    let (package, made) = (place()?.join("Hopline"), place()?.join("made"));
+    let library = static_library(None)?;
+    // Not stripped, since what crosses is described in its symbols. One crate type at a time, or link-time optimisation is lost.
+    run(&mut cargo(&["build", "--package", "hopline-uniffi"]))?;
+    let whole = target()?.join("debug").join(format!("{}hopline_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
+    std::fs::create_dir_all(made.join("printed"))?;
+    // One tool for both, so that it is built once, and the version of uniffi's own half is that of Cargo.lock.
+    let bindgen =
+        |arguments: &[&Path]| run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "uniffi", "--"]).args(arguments));
+    bindgen(&[Path::new("swift"), &made.join("printed")])?;
+    bindgen(&[Path::new("uniffi"), Path::new("swift"), &whole, &made])?;
+    let mut kept = vec![
+        (library, "lib/libhopline_uniffi.a".into()),
+        (made.join("HoplineFFI.h"), "Sources/HoplineFFI/include/HoplineFFI.h".into()),
+        (made.join("HoplineCore.swift"), "Sources/HoplineCore/HoplineCore.swift".into()),
+        (made.join("printed/Types.swift"), "Sources/Hopline/Types.swift".into()),
+        (made.join("printed/Operations.swift"), "Sources/Hopline/Operations.swift".into()),
+    ];
+    let hand = root().join("bindings-uniffi/swift");
+    kept.extend(files(&hand)?.into_iter().map(|inside| (hand.join(&inside), inside)));
+    // What has not changed is left as it is, so that only what has is built again.
+    for gone in files(&package).unwrap_or_default().into_iter().filter(|old| kept.iter().all(|(_, new)| new != old)) {
+        std::fs::remove_file(package.join(gone))?;
+    }
+    for (from, inside) in kept {
+        let (text, to) = (std::fs::read(from)?, package.join(inside));
+        if std::fs::read(&to).ok().as_ref() != Some(&text) {
+            std::fs::create_dir_all(to.parent().unwrap_or(&package))?;
+            std::fs::write(to, text)?;
+        }
+    }
+    Ok(package)
+}
+
+/// What the package weighs, in bytes.
+pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+    let mut weighed = vec![("swift .a", std::fs::metadata(package()?.join("lib/libhopline_uniffi.a"))?.len())];
+    let ios = "aarch64-apple-ios";
+    // A target that can't be had is said by rustup, and is no reason to weigh nothing.
+    if Command::new("rustup").args(["target", "add", ios]).stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        weighed.push(("iOS .a, whole", std::fs::metadata(static_library(Some(ios))?)?.len()));
+    }
+    Ok(weighed)
+}
+
+/// The core as a static library; of this system without what only a debugger reads.
+fn static_library(system: Option<&str>) -> Result<PathBuf, Fail> {
+    let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "staticlib"]);
+    build.args(system.map(|system| format!("--target={system}")));
+    run(&mut build)?;
+    let made = target()?.join(system.unwrap_or_default()).join("release/libhopline_uniffi.a");
+    if system.is_some() {
+        return Ok(made);
+    }
+    let stripped = place()?.join("made/libhopline_uniffi.a");
+    std::fs::create_dir_all(place()?.join("made"))?;
+    std::fs::copy(made, &stripped)?;
+    run(Command::new("strip").arg(if cfg!(target_os = "macos") { "-S" } else { "--strip-debug" }).arg(&stripped))?;
+    Ok(stripped)
+}
+
+/// `swift test` over all tests, which it counts.
+fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
+    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    // The hand-written half has no warnings, and neither has the generated one.
+    run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
+    let told = swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?.stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&told.stdout);
+    print!("{text}");
+    let count = |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
+    let ended = |word: &str| text.lines().filter(|line| line.contains("Test \"") && line.contains(word)).count() as u32;
+    let (passed, failed, ignored) = (ended("\" passed after"), ended("\" failed after"), count("➜"));
+    match told.status.success() {
+        true if passed > 0 && failed == 0 => Ok(Outcome::Counted { passed, failed, ignored }),
+        false if failed > 0 => Ok(Outcome::Counted { passed, failed, ignored }),
+        _ => Err(format!("it ended with {}", told.status).into()),
+    }
+}
+
+/// Where Swift is to be had.
+enum Toolchain {
+    /// On the PATH.
+    Here,
+    /// In a Debian of its own, in that folder.
+    In(PathBuf),
+    /// Nowhere, and why.
+    None(String),
+}
+
+impl Toolchain {
+    /// `swift` in the folder of the tests, with what they need to know.
+    fn command(&self, arguments: &[&str]) -> Result<Command, Fail> {
+        let (tests, place) = (root().join("tests/hosts/swift"), place()?);
+        let vectors = std::path::absolute(std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from))?;
+        let mut command = match self {
+            Toolchain::In(debian) => {
+                // The mounts are this command's alone, and go with it. Inside, every path is the same as outside.
+                let shown = [root().to_owned(), target()?, vectors.clone()];
+                for folder in &shown {
+                    std::fs::create_dir_all(inside(debian, folder))?;
+                }
+                let mounts: Vec<String> =
+                    shown.iter().map(|folder| format!("mount --bind {} {}", quoted(folder), quoted(&inside(debian, folder)))).collect();
+                let script = format!(
+                    "{} && exec chroot {} /usr/bin/env HOME=/root sh -c 'cd \"$0\" && exec \"$@\"' \"$0\" \"$@\"",
+                    mounts.join(" && "),
+                    quoted(debian)
+                );
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "--pid", "--fork"]).arg(format!("--mount-proc={}", debian.join("proc").display()));
+                command.args(["sh", "-c", &script]).arg(&tests).arg("swift");
+                command
+            }
+            _ => {
+                let mut command = Command::new("swift");
+                command.current_dir(&tests);
+                command
+            }
+        };
+        let (verb, rest) = arguments.split_first().ok_or("swift needs a command")?;
+        command.args([verb, "--scratch-path"]).arg(place.join("build")).args(rest);
+        command.env("HOPLINE_PACKAGE", place.join("Hopline")).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+        command.env("HOPLINE_VECTORS", vectors);
+        Ok(command)
+    }
+}
+
+/// Finds Swift, or makes a Debian that has it.
+fn toolchain() -> Result<Toolchain, Fail> {
+    let told = Command::new("swift").arg("--version").stderr(Stdio::null()).output().ok();
+    let version = told.and_then(|told| String::from_utf8(told.stdout).ok()).and_then(|told| {
+        told.split("Swift version ").nth(1)?.split('.').next()?.parse::<u32>().ok()
+    });
+    match version {
+        Some(OLDEST..) => return Ok(Toolchain::Here),
+        Some(old) => return Ok(Toolchain::None(format!("Swift {old} is too old; Swift {OLDEST} or later is needed"))),
+        None => {}
+    }
+    let sources = Path::new("/etc/apt/sources.list.d/debian.sources");
+    let may = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !may || !sources.exists() {
+        let why = "Swift is not installed, and to make a Debian that has it takes Debian itself and the right to mount";
+        return Ok(Toolchain::None(format!("{why}; put Swift {OLDEST} or later on the PATH")));
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let cache = cache.ok_or("there is no place for a toolchain; set HOME or XDG_CACHE_HOME")?.join("hopline");
+    let debian = cache.join(format!("swift-{RELEASE}"));
+    if !debian.exists() {
+        make(&debian, sources)?;
+    }
+    Ok(Toolchain::In(debian))
+}
+
+/// Makes the Debian under another name, so that one that broke off is not taken for a whole one.
+fn make(debian: &Path, sources: &Path) -> Result<(), Fail> {
+    println!("making a Debian {RELEASE} with Swift in {}, 2.5 GB, once", debian.display());
+    if Command::new("mmdebstrap").arg("--version").stdout(Stdio::null()).status().is_err() {
+        run(Command::new("apt-get").args(["update", "--quiet"]))?;
+        run(Command::new("apt-get").args(["install", "--yes", "--quiet", "mmdebstrap"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    let listed = std::fs::read_to_string(sources)?;
+    let mirror = listed.lines().find_map(|line| line.strip_prefix("URIs:")?.split_whitespace().next()).ok_or("apt names no mirror")?;
+    let part = debian.with_extension("part");
+    if part.exists() {
+        std::fs::remove_dir_all(&part)?;
+    }
+    std::fs::create_dir_all(debian.parent().unwrap_or(debian))?;
+    let mut command = Command::new("mmdebstrap");
+    command.args(["--quiet", "--variant=apt", "--aptopt=Acquire::Languages \"none\""]);
+    for unread in ["doc", "man", "locale"] {
+        command.arg(format!("--dpkgopt=path-exclude=/usr/share/{unread}/*"));
+    }
+    // The mirror is not said, since it is nobody's business.
+    if !command.arg(format!("--include={PACKAGES}")).arg(RELEASE).arg(&part).arg(mirror).status()?.success() {
+        return Err("the Debian with Swift could not be made; what mmdebstrap said is above".into());
+    }
+    Ok(std::fs::rename(part, debian)?)
+}
+
+/// Where a folder of ours is inside the Debian.
+fn inside(debian: &Path, folder: &Path) -> PathBuf {
+    debian.join(folder.strip_prefix("/").unwrap_or(folder))
+}
+
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+/// Where all that is made for Swift lies.
+fn place() -> Result<PathBuf, Fail> {
+    Ok(target()?.join("swift"))
+}
+
+/// The files below a folder, by their paths in it.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Fail> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = PathBuf::from(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => found.extend(files(&entry.path())?.into_iter().map(|inside| name.join(inside))),
+            false => found.push(name),
+        }
+    }
+    Ok(found)
+}

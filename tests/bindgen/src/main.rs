@@ -19,9 +19,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!(
-                "hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|openapi|python|swift|typescript FOLDER"
-            );
+            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|openapi|python|swift|typescript FOLDER");
             return ExitCode::FAILURE;
         }
     };

@@ -29,10 +29,19 @@ const FAILURES: &[(&str, &[u16])] = &[
     ("list_transactions", &[401]),
 ];
 
-/// What follows from an answer beside its ids: the operation, the next one, and members of the next one's body with where
-/// they stand in `data`.
-const LINKS: &[(&str, &str, &[(&str, &str)])] =
-    &[("list_products", "create_session", &[("product_no", "items/0/product_no"), ("session_type", "items/0/type")])];
+/// What follows from an answer beside its ids.
+struct Link {
+    from: &'static str,
+    to: &'static str,
+    /// Members of the next body, each with where it stands in `data`.
+    body: &'static [(&'static str, &'static str)],
+}
+
+const LINKS: &[Link] = &[Link {
+    from: "list_products",
+    to: "create_session",
+    body: &[("product_no", "items/0/product_no"), ("session_type", "items/0/type")],
+}];
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(&'static str, String)> {
@@ -171,9 +180,9 @@ fn links(endpoint: &Endpoint) -> Map<String, Value> {
             out.insert(next.name.to_owned(), json!({ "operationId": next.name, "parameters": ids }));
         }
     }
-    for (_, next, members) in LINKS.iter().filter(|(name, ..)| *name == endpoint.name) {
-        let body: Map<String, Value> = members.iter().map(|(name, place)| ((*name).to_owned(), expression(place))).collect();
-        out.insert((*next).to_owned(), json!({ "operationId": next, "requestBody": body }));
+    for link in LINKS.iter().filter(|link| link.from == endpoint.name) {
+        let body: Map<String, Value> = link.body.iter().map(|(name, place)| ((*name).to_owned(), expression(place))).collect();
+        out.insert(link.to.to_owned(), json!({ "operationId": link.to, "requestBody": body }));
     }
     out
 }
@@ -259,8 +268,8 @@ mod tests {
         assert_eq!(names, expected);
         assert_eq!(links("/sessions/{session_id}", "get", "200"), json!({}));
         assert_eq!(links("/products", "get", "200")["create_session"]["requestBody"]["session_type"], "$response.body#/data/items/0/type");
-        for (name, next, _) in LINKS {
-            assert!([name, next].into_iter().all(|name| endpoints().any(|endpoint| endpoint.name == *name)));
+        for link in LINKS {
+            assert!([link.from, link.to].into_iter().all(|name| endpoints().any(|endpoint| endpoint.name == name)));
         }
     }
 

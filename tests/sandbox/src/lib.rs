@@ -2,7 +2,8 @@
 //!
 //! [`Service`] is the whole contract as one function, `(request, now) -> response`. It does no I/O, reads no clock and
 //! draws no entropy, so a simulation may clone it and walk every branch. It shares no code with the client core: when
-//! the two disagree, one of them has misread the contract.
+//! the two disagree, one of them has misread the contract. Only the OpenAPI document that the server shows is printed
+//! from the client's table, so that a tool can hold the two against each other.
 //!
 //! Where the contract is silent the sandbox chooses plainly; the choices are listed in its README.
 
@@ -10,4 +11,6 @@ mod server;
 mod service;
 
 pub use server::{ConnectionFault, Options, Ready, Running, serve};
-pub use service::{BASE_PATH, CODES, Charge, CompletesAt, Config, ErrorFault, Exit, Fault, FaultRule, OPERATIONS, Service, SessionView};
+pub use service::{
+    BASE_PATH, CODES, Charge, CompletesAt, Config, ErrorFault, Exit, Fault, FaultRule, Mail, OPERATIONS, OrderView, Service, SessionView,
+};

@@ -10,7 +10,7 @@ use crate::test::Outcome;
 
 /// Runs every example of core. They and the sandbox were built with the tests.
 pub(crate) fn run() -> Result<Outcome, Fail> {
-    let sandbox = Sandbox::start()?;
+    let sandbox = Sandbox::start(&[])?;
     let mut passed = 0;
     for entry in std::fs::read_dir(root().join("core/examples"))? {
         let file = entry?.path();
@@ -28,16 +28,16 @@ pub(crate) fn run() -> Result<Outcome, Fail> {
 }
 
 /// A sandbox that ends with this process.
-struct Sandbox {
+pub(crate) struct Sandbox {
     process: Child,
-    agent_url: String,
-    api_key: String,
+    pub(crate) agent_url: String,
+    pub(crate) api_key: String,
 }
 
 impl Sandbox {
-    fn start() -> Result<Self, Fail> {
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self, Fail> {
         let mut command = Command::new(built("hopline-sandbox")?);
-        let mut process = command.arg("--with-parent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut process = command.arg("--with-parent").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;
         let field = |name| text(&line, name).ok_or(format!("the sandbox's ready line has no `{name}`"));

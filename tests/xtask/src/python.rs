@@ -1,6 +1,6 @@
 //! The wheel: built, installed into a clean environment, and tested there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
@@ -38,7 +38,7 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    environment()?;
+    environment(&host().join("requirements.txt"), &place()?.join("venv"))?;
     let sources = root().join("bindings-python/python/hopline");
     run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", "python"]).arg(sources))?;
     let wheels = place()?.join("wheels");
@@ -108,7 +108,7 @@ fn counted(summary: &str, word: &str) -> u32 {
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.
-fn missing() -> Result<Option<String>, Fail> {
+pub(crate) fn missing() -> Result<Option<String>, Fail> {
     let wanted = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
     let why = match Command::new(interpreter()).args(["-c", wanted]).stderr(Stdio::null()).status() {
         Ok(status) if status.success() => return Ok(None),
@@ -123,22 +123,26 @@ fn interpreter() -> std::ffi::OsString {
     std::env::var_os("PYTHON").unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into())
 }
 
-/// The environment of the tests, made anew when what it is to hold has changed.
-fn environment() -> Result<(), Fail> {
-    let (wanted, made) = (host().join("requirements.txt"), place()?.join("venv/requirements.txt"));
-    let text = std::fs::read_to_string(&wanted)?;
+/// An environment, made anew when what it is to hold has changed, and its Python.
+pub(crate) fn environment(wanted: &Path, venv: &Path) -> Result<PathBuf, Fail> {
+    let (made, python) = (venv.join("requirements.txt"), program(venv));
+    let text = std::fs::read_to_string(wanted)?;
     if std::fs::read_to_string(&made).is_ok_and(|there| there == text) {
-        return Ok(());
+        return Ok(python);
     }
-    run(Command::new(interpreter()).args(["-m", "venv", "--clear"]).arg(place()?.join("venv")))?;
-    run(python()?.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(&wanted))?;
-    Ok(std::fs::write(made, text)?)
+    run(Command::new(interpreter()).args(["-m", "venv", "--clear"]).arg(venv))?;
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(wanted))?;
+    std::fs::write(made, text)?;
+    Ok(python)
 }
 
-/// Python of that environment. It leaves nothing in the tree.
+fn program(venv: &Path) -> PathBuf {
+    venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+}
+
+/// Python of the tests' environment. It leaves nothing in the tree.
 fn python() -> Result<Command, Fail> {
-    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-    let mut command = Command::new(place()?.join("venv").join(program));
+    let mut command = Command::new(program(&place()?.join("venv")));
     command.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH");
     Ok(command)
 }

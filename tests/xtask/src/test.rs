@@ -5,14 +5,15 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::cargo;
-use crate::{Fail, browser, examples, kotlin, node, python, swift, wasm};
+use crate::{Fail, browser, examples, kotlin, node, python, schemathesis, swift, wasm};
 
 /// The checks of one host.
 type Checks = fn(&mut Report);
 
-/// The languages that Hopline is tested in.
+/// The languages that Hopline is tested in, and the sandbox by itself.
 const HOSTS: &[(&str, Checks)] = &[
     ("rust", rust),
+    ("sandbox", schemathesis::test),
     ("python", python::test),
     ("node", node::test),
     ("browser", browser::test),

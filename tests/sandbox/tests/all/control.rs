@@ -84,6 +84,16 @@ fn the_target_tells_each_visitor_its_address_and_blocks_who_it_is_told_to() {
 }
 
 #[test]
+fn the_openapi_document_is_served_without_a_key_and_names_this_server() {
+    let live = Live::new();
+    let below = send(&live.api(), "GET", "/v1/openapi.json", "", "");
+    assert_eq!((below.status(), below.json()["openapi"].as_str()), (200, Some("3.1.0")));
+    assert_eq!(below.json()["servers"][0]["url"], live.ready().agent_url);
+    assert_eq!(send(&live.api(), "GET", "/openapi.json", "", "").body(), below.body());
+    assert_eq!(live.state()["executions"], serde_json::json!({}));
+}
+
+#[test]
 fn whatever_is_no_route_is_answered_in_the_envelope() {
     let live = Live::new();
     let answer = send(&live.api(), "GET", "/nowhere", "", "");

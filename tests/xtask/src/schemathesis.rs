@@ -1,0 +1,66 @@
+//! The sandbox against its own OpenAPI document, by a tool that knows nothing of either: what the table says and what the
+//! service does were written apart.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::Fail;
+use crate::cargo::{cargo, root, run, target};
+use crate::examples::Sandbox;
+use crate::python::{environment, missing};
+use crate::test::{Outcome, Report};
+
+/// An account that neither runs dry nor is throttled, and sessions that are ready at once.
+const ACCOUNT: &[&str] =
+    &["--seed", "7", "--balance", "100000000", "--rate-limit", "4000000000", "--session-limit", "4000000", "--provisioning-ms", "0"];
+
+/// The one check of it.
+pub(crate) fn test(report: &mut Report) {
+    report.check("schemathesis: the sandbox against its openapi document", conformance);
+}
+
+/// Runs schemathesis as `tests/sandbox/schemathesis.toml` says, and counts the requests.
+fn conformance() -> Result<Outcome, Fail> {
+    if let Some(why) = missing()? {
+        return Ok(Outcome::NotRun(why));
+    }
+    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    let venv = target()?.join("schemathesis");
+    let python = environment(&folder().join("requirements.txt"), &venv)?;
+    let sandbox = Sandbox::start(ACCOUNT)?;
+    let mut tool = Command::new(python);
+    tool.args(["-m", "schemathesis.cli", "--no-color", "--config-file"]).arg(folder().join("schemathesis.toml"));
+    tool.arg("run").arg(format!("{}/openapi.json", sandbox.agent_url)).args(["--continue-on-failure", "--warnings", "off"]);
+    tool.env("HOPLINE_API_KEY", &sandbox.api_key).env("SCHEMATHESIS_HOOKS", folder().join("schemathesis_hooks.py"));
+    tool.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH").current_dir(&venv);
+    let told = tool.stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&told.stdout);
+    print!("{text}");
+    let passed = generated(&text).ok_or_else(|| format!("it made no request, and ended with {}", told.status))?;
+    if told.status.success() {
+        Ok(Outcome::Counted { passed, failed: 0, ignored: 0 })
+    } else {
+        Err("the service and its document disagree; the cases are above".into())
+    }
+}
+
+/// How many requests were made, of a line such as `1508 generated, 1508 passed, 30 skipped`.
+fn generated(text: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.trim().split_once(" generated")?.0.parse().ok()).filter(|made| *made > 0)
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/sandbox")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_and_none_at_all_is_a_failure() {
+        assert_eq!(generated("Test cases:\n  1508 generated, 1508 passed, 30 skipped\n"), Some(1508));
+        assert_eq!(generated("  0 generated, 0 passed"), None);
+        assert_eq!(generated("Error"), None);
+    }
+}

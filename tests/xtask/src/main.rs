@@ -3,6 +3,7 @@
 mod browser;
 mod cargo;
 mod examples;
+mod fuzz;
 mod kotlin;
 mod node;
 mod python;
@@ -24,6 +25,7 @@ cargo xtask gen                         prints the types and clients of python, 
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
 cargo xtask coverage                    which case or test shows each row of the contract; a row that nothing shows is a failure
+cargo xtask fuzz [SECONDS]              libFuzzer on each property of tests/fuzz, for 60 seconds or as long as you say
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes(),
+        "fuzz" => fuzz::command(&rest),
         "coverage" => coverage(),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),

@@ -145,7 +145,7 @@ impl Toolchain {
                 let mounts: Vec<String> =
                     shown.iter().map(|folder| format!("mount --bind {} {}", quoted(folder), quoted(&inside(debian, folder)))).collect();
                 let script = format!(
-                    "{} && exec chroot {} /usr/bin/env HOME=/root sh -c 'cd \"$0\" && exec \"$@\"' \"$0\" \"$@\"",
+                    "{} && exec chroot {} /usr/bin/env HOME=/ sh -c 'cd \"$0\" && exec \"$@\"' \"$0\" \"$@\"",
                     mounts.join(" && "),
                     quoted(debian)
                 );

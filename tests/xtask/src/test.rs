@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::cargo;
-use crate::{Fail, browser, examples, kotlin, node, python, schemathesis, swift, wasm};
+use crate::{Fail, browser, examples, fuzz, kotlin, node, python, schemathesis, swift, wasm};
 
 /// The checks of one host.
 type Checks = fn(&mut Report);
@@ -94,6 +94,7 @@ fn rust(report: &mut Report) {
     report.tests("tests, vectors, search and demos", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
     // Built with the tests, as the sandbox was.
     report.check("the examples against a sandbox", examples::run);
+    fuzz::test(report);
 }
 
 /// Core's own dependencies, on every platform.

@@ -1,0 +1,141 @@
+//! What must hold for any bytes: each function takes some, does with them what their name says, and panics if it does not
+//! hold. `cargo test` runs them with random bytes, `cargo xtask fuzz` lets libFuzzer look for worse ones.
+
+#![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
+
+mod client;
+mod tape;
+
+use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Record, RecordId, Step, StepId};
+use hopline::contract::Secret;
+use hopline::wire::Request;
+
+pub use client::client;
+pub use tape::Tape;
+
+/// A property: its name, and what runs it.
+pub type Property = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const PROPERTIES: &[Property] =
+    &[("envelope", envelope), ("record", record), ("address", address), ("retry_after", retry_after), ("client", client)];
+
+const BASE: &str = "https://api.example/v1";
+const KEY: &str = "canary-key";
+const NOW: Now = Now { unix: 1_750_000_000_000, monotonic: 1_000_000 };
+
+fn fresh(entropy: u8) -> Client {
+    let options = ClientOptions { base_url: BASE.to_owned(), api_key: Some(Secret::new(KEY)), ..ClientOptions::default() };
+    Client::new(options, [entropy; 16]).expect("the options are sound")
+}
+
+/// The step after all events.
+fn next(client: &mut Client, now: Now) -> Step {
+    loop {
+        match client.poll(now) {
+            Step::Notify(event) => assert!(!hopline::client::event_text(&event).contains("canary"), "an event tells a secret"),
+            step => return step,
+        }
+    }
+}
+
+fn sent(client: &mut Client) -> (StepId, Request) {
+    match next(client, NOW) {
+        Step::Send { id, request, .. } => (id, request),
+        step => panic!("expected a request, came {step:?}"),
+    }
+}
+
+/// One attempt of a read; whatever it is answered with, it ends.
+fn read_with(client: &mut Client, outcome: Outcome<'_>) -> CommandId {
+    let command = client.start_json("get_balance", "{}", CallOptions { attempts: Some(1), ..CallOptions::default() });
+    let (id, _) = sent(client);
+    client.resolve(id, outcome, NOW).expect("the step waits for an answer");
+    command
+}
+
+/// Any body with any status and any headers is an answer or an error, at once; no status is lost, and no secret shows.
+pub fn envelope(bytes: &[u8]) {
+    let mut tape = Tape::new(bytes);
+    let status = tape.number(1000) as u16;
+    let kind = ["", "application/json", "text/html", "application/problem+json; charset=x"][tape.number(4) as usize];
+    let truncated = tape.number(4) == 0;
+    let mut client = fresh(1);
+    let headers = [("content-type", kind)];
+    let outcome = Outcome::Response { status, headers: &headers, body: tape.rest(), truncated };
+    let command = read_with(&mut client, outcome);
+    assert_eq!(next(&mut client, NOW), Step::Completed { command });
+    match client.take_answer(command).expect("it has ended") {
+        Ok(answered) => assert!(!truncated && answered.http_status == Some(status)),
+        Err(error) => {
+            assert_eq!(error.status, Some(status));
+            assert!(error.text.as_ref().is_none_or(|text| text.len() <= 4096), "more was kept of a page than is to be");
+            assert!(!error.to_string().contains('\n'), "an error is one line");
+        }
+    }
+}
+
+/// Any bytes are a record or are refused; what is held can be listed, resumed and settled.
+pub fn record(bytes: &[u8]) {
+    let mut client = fresh(2);
+    let id = RecordId("00-r1".to_owned());
+    let restored = client.restore_same_account([Record { id: id.clone(), data: bytes.to_vec() }]);
+    assert_eq!(restored.held.len() + restored.refused.len(), 1);
+    assert!(client.saved().len() <= 1);
+    let command = client.resume(&id);
+    for _ in 0..20 {
+        match next(&mut client, NOW) {
+            Step::Save { id, .. } => client.resolve(id, Outcome::Saved, NOW).expect("the step waits"),
+            Step::Send { request, .. } => {
+                assert!(request.url.starts_with(&format!("{BASE}/")), "{} leaves the API", request.url);
+                break;
+            }
+            Step::Wait { .. } => break,
+            Step::Completed { .. } | Step::Notify(_) => {}
+        }
+    }
+    _ = client.take_answer(command);
+    _ = client.settle(&id, hopline::client::Settlement::NotHappened);
+}
+
+/// Whatever a session is called, a request for it has that name as one segment of the path, or is refused.
+pub fn address(bytes: &[u8]) {
+    let name = String::from_utf8_lossy(bytes);
+    let params = serde_json::json!({ "session_id": name }).to_string();
+    let mut client = fresh(3);
+    let command = client.start_json("get_session", &params, CallOptions::default());
+    match next(&mut client, NOW) {
+        Step::Send { request, .. } => {
+            let segment = request.url.strip_prefix(&format!("{BASE}/sessions/")).expect("it is below the sessions");
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte);
+            assert!(!segment.is_empty() && segment.bytes().all(plain), "{segment}");
+            assert!(segment != "." && segment != "..");
+        }
+        Step::Completed { command: ended } => assert_eq!(ended, command),
+        step => panic!("came {step:?}"),
+    }
+}
+
+/// Whatever a service asks to wait, nothing is sent before, and no wait is below zero or for ever.
+pub fn retry_after(bytes: &[u8]) {
+    let mut tape = Tape::new(bytes);
+    let dated = tape.number(2) == 0;
+    let text: String = String::from_utf8_lossy(tape.rest()).chars().filter(|c| !c.is_control()).collect();
+    let headers = [("retry-after", text.as_str()), ("date", if dated { "Sun, 15 Jun 2025 15:06:40 GMT" } else { "" })];
+    let body = serde_json::json!({ "success": false, "data": null, "error": { "code": "RATE_LIMIT_EXCEEDED", "message": "", "details": { "retry_after": text } } });
+    let mut client = fresh(4);
+    let command = client.start_json("get_balance", "{}", CallOptions::default());
+    let (id, _) = sent(&mut client);
+    let body = body.to_string();
+    let outcome = Outcome::Response { status: 429, headers: &headers, body: body.as_bytes(), truncated: false };
+    client.resolve(id, outcome, NOW).expect("the step waits for an answer");
+    match next(&mut client, NOW) {
+        Step::Wait { until: Some(until) } => assert!((NOW.monotonic..=NOW.monotonic + 60_000).contains(&until), "{until}"),
+        Step::Send { .. } => panic!("sent at once"),
+        Step::Completed { .. } => {
+            let error = client.take_answer(command).expect("has ended").expect_err("was throttled");
+            assert!(error.retry_at.is_some_and(|at| at > NOW.unix), "it does not say when to come back");
+        }
+        step => panic!("came {step:?}"),
+    }
+}

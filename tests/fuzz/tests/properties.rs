@@ -1,0 +1,57 @@
+//! The properties with random bytes, and with bytes that are close to what is read.
+
+use hopline_fuzz::PROPERTIES;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// As many cases of each property, from the same beginning in each run.
+const CASES: u32 = 3000;
+
+fn run(name: &str, bytes: impl Strategy<Value = Vec<u8>>) {
+    let property = PROPERTIES.iter().find(|(known, _)| *known == name).expect("there is such a property").1;
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let mut runner =
+        TestRunner::new_with_rng(config, proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha));
+    if let Err(error) =
+        runner.run(&bytes, |bytes| std::panic::catch_unwind(|| property(&bytes)).map_err(|_| TestCaseError::fail(name.to_owned())))
+    {
+        panic!("{error}");
+    }
+}
+
+fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..most)
+}
+
+#[test]
+fn any_bytes_are_an_answer_or_an_error() {
+    run("envelope", any_bytes(200));
+    let almost = r#"[0-9a-f]{4}\{"success":(true|false|1),"data":(null|\{"session_id":"[a-z]{0,3}"\}|\[\]),"error":(null|\{"code":"[A-Z_]{1,9}","message":"\w"\})[}]{0,2}"#;
+    run("envelope", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn any_bytes_are_a_record_or_are_refused() {
+    run("record", any_bytes(200));
+    let almost = r#"\{"hopline":[0-2],"base_url":"https://api\.example/v1/?","account":\{"salt":"a","digest":"b"\},"unix":-?[0-9]{1,15}(,"intent":"i","fingerprint":"f")?,"call":\{"operation":"(create_session|get_balance|x|request)","target":"/[a-z./%#?]{0,9}","key":"[a-z]{0,2}","age_ms":-?[0-9]{1,9}\}\}"#;
+    run("record", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn any_name_is_one_segment_of_a_path() {
+    run("address", any_bytes(40));
+    run("address", prop::string::string_regex(r"[./%\\?# e2]{0,8}").expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn no_wait_that_is_asked_for_is_undercut() {
+    run("retry_after", any_bytes(40));
+    let almost =
+        r"[01]-?[0-9]{0,20}(\.[0-9]{1,3})?(e[0-9]{1,3})?|[01](Sun|Mon), [0-9]{2} (Jun|Jul) [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT";
+    run("retry_after", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn a_client_in_any_world_keeps_its_promises() {
+    run("client", any_bytes(400));
+}

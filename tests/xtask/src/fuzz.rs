@@ -1,0 +1,72 @@
+//! libFuzzer on the properties of `tests/fuzz`, with a nightly toolchain.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::Fail;
+use crate::cargo::{root, run, target};
+use crate::test::{Outcome, Report};
+
+/// What there is to fuzz: the names in `hopline_fuzz::PROPERTIES`.
+const PROPERTIES: [&str; 5] = ["envelope", "record", "address", "retry_after", "client"];
+/// How long each is fuzzed, in seconds, unless somebody says otherwise; and in the tests.
+const SECONDS: u32 = 60;
+const SMOKE: u32 = 3;
+
+/// A short run, where there is what it takes; nothing is installed for it.
+pub(crate) fn test(report: &mut Report) {
+    report.check("a smoke of the fuzzer", || match has_nightly() && installed().exists() {
+        true => fuzz(SMOKE).map(|()| Outcome::Counted { passed: PROPERTIES.len() as u32, failed: 0, ignored: 0 }),
+        false => Ok(Outcome::NotRun("there is no nightly toolchain or no cargo-fuzz; `cargo xtask fuzz` installs both".to_owned())),
+    });
+}
+
+/// `cargo xtask fuzz [SECONDS]`: installs what it takes, and fuzzes each property for so long.
+pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let seconds = arguments.first().map_or(Ok(SECONDS), |given| given.parse()).map_err(|_| "say for how many seconds, such as 60")?;
+    if !has_nightly() {
+        run(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
+    }
+    if !installed().exists() {
+        run(Command::new("cargo").args(["install", "--locked", "cargo-fuzz", "--root"]).arg(place()))?;
+    }
+    fuzz(seconds)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fuzz(seconds: u32) -> Result<(), Fail> {
+    let made = target()?.join("fuzz");
+    for property in PROPERTIES {
+        let corpus = made.join("corpus").join(property);
+        std::fs::create_dir_all(&corpus)?;
+        let mut fuzz = Command::new("cargo");
+        fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir"]).arg(root().join("tests/fuzz/targets")).args(["property"]).arg(&corpus);
+        fuzz.args(["--", &format!("-max_total_time={seconds}"), "-max_len=1024", "-verbosity=0"]);
+        fuzz.arg(format!("-artifact_prefix={}/{property}-", made.display())).env("HOPLINE_PROPERTY", property);
+        fuzz.env("PATH", path()?).env("CARGO_TARGET_DIR", made.join("target")).current_dir(root());
+        run(&mut fuzz)?;
+    }
+    Ok(())
+}
+
+fn has_nightly() -> bool {
+    let told = Command::new("cargo").args(["+nightly", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    told.is_ok_and(|status| status.success())
+}
+
+/// Where cargo-fuzz is installed, outside of the tree.
+fn place() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
+    cache.unwrap_or_else(home).join("hopline/cargo-fuzz")
+}
+
+fn installed() -> PathBuf {
+    place().join("bin/cargo-fuzz").with_extension(std::env::consts::EXE_EXTENSION)
+}
+
+/// The search path with cargo-fuzz in it.
+fn path() -> Result<std::ffi::OsString, Fail> {
+    let known = std::env::var_os("PATH").unwrap_or_default();
+    Ok(std::env::join_paths(std::iter::once(place().join("bin")).chain(std::env::split_paths(&known)))?)
+}

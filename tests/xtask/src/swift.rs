@@ -1,5 +1,6 @@
 //! The Swift package: its generated half, the static library, and its tests with a toolchain that is made where there is none.
 
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -51,7 +52,16 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
         |arguments: &[&Path]| run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "uniffi", "--"]).args(arguments));
     bindgen(&[Path::new("swift"), &made.join("printed")])?;
     bindgen(&[Path::new("uniffi"), Path::new("swift"), &whole, &made])?;
+    // Swift's package manager does not see that a library has changed, but that a source has, and links again.
+    let mut digest = std::hash::DefaultHasher::new();
+    std::fs::read(&library)?.hash(&mut digest);
+    let stamp = format!(
+        "/* So that programs are linked again with another library. */\nconst char hopline_library[] = \"{:016x}\";\n",
+        digest.finish()
+    );
+    std::fs::write(made.join("library.c"), stamp)?;
     let mut kept = vec![
+        (made.join("library.c"), "Sources/HoplineFFI/library.c".into()),
         (library, "lib/libhopline_uniffi.a".into()),
         (made.join("HoplineFFI.h"), "Sources/HoplineFFI/include/HoplineFFI.h".into()),
         (made.join("HoplineCore.swift"), "Sources/HoplineCore/HoplineCore.swift".into()),

@@ -16,6 +16,20 @@ public struct Request: Sendable {
     public let maxBody: Int
     /// The headers of the answer that the client asks for, in lower case. Others may be left out.
     public let wanted: [String]
+
+    /// A request, for tests of a transport of your own.
+    public init(
+        method: String, url: String, headers: [(name: String, value: String)] = [], body: Data? = nil, timeout: Duration = .seconds(20),
+        maxBody: Int = 8 << 20, wanted: [String] = []
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.timeout = timeout
+        self.maxBody = maxBody
+        self.wanted = wanted
+    }
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -10,8 +10,8 @@ import Foundation
 /// made of libcurl, every request therefore has a connection of its own. Apple's does so with idempotent requests alone (GET,
 /// PUT, DELETE), of which a repeat changes nothing here.
 ///
-/// Of a body that is too long, `maxBody` bytes are kept and the connection is closed. Outside Apple's systems `URLSession` reads
-/// ahead of those who listen to it, on fast links by many megabytes, until it comes to that.
+/// Of a body that is too long, `maxBody` bytes are kept. The rest is thrown away until the connection is closed, to which
+/// `URLSession` outside Apple's systems comes late where the link is fast.
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let exchanges = Exchanges()
@@ -106,7 +106,10 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             under[dataTask.taskIdentifier] = exchange
             return exchange.truncated
         }
-        if full { dataTask.cancel() }
+        guard full else { return }
+        end(dataTask, nil)
+        // Elsewhere, since it waits for a queue that reads on meanwhile, and what that brings is to be thrown away.
+        DispatchQueue.global().async { dataTask.cancel() }
     }
 
     #if canImport(FoundationNetworking)

@@ -164,6 +164,10 @@ fn maven(goals: &[&str], folder: &Path) -> Command {
         .args(["--quiet", "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-Dkotlin.compiler.daemon=false"])
         .args(goals)
         .current_dir(folder);
+    // Cargo names its own folders there, whose library JNA would take before that of the jar.
+    for path in ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"] {
+        command.env_remove(path);
+    }
     command
 }
 

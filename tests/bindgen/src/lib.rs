@@ -5,6 +5,7 @@
 pub mod coverage;
 pub mod kotlin;
 pub mod model;
+pub mod openapi;
 pub mod python;
 pub mod swift;
 pub mod typescript;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{coverage, kotlin, python, swift, typescript};
+use hopline_bindgen::{coverage, kotlin, openapi, python, swift, typescript};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,13 +13,16 @@ fn main() -> ExitCode {
         ["python", folder] => (python::files(), folder),
         ["swift", folder] => (swift::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
+        ["openapi", folder] => (openapi::files(), folder),
         ["coverage", root] => return cover(root),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|python|swift|typescript FOLDER");
+            eprintln!(
+                "hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|openapi|python|swift|typescript FOLDER"
+            );
             return ExitCode::FAILURE;
         }
     };

@@ -10,4 +10,6 @@ mod server;
 mod service;
 
 pub use server::{ConnectionFault, Options, Ready, Running, serve};
-pub use service::{BASE_PATH, CODES, Charge, CompletesAt, Config, ErrorFault, Exit, Fault, FaultRule, OPERATIONS, Service, SessionView};
+pub use service::{
+    BASE_PATH, CODES, Charge, CompletesAt, Config, ErrorFault, Exit, Fault, FaultRule, Mail, OPERATIONS, OrderView, Service, SessionView,
+};

@@ -1,4 +1,4 @@
-//! The control API: faults, the clock, the balance, prices, the target site, and a look inside.
+//! The control API: faults, the clock, the target site, and a look inside; [`operator`] has the rest.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,29 +10,28 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::faults::ConnectionFault;
+use super::operator;
 use super::shared::Shared;
 use super::target::Target;
-use crate::service::{CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, SessionView, timestamp};
+use crate::service::{CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, OrderView, SessionView, timestamp};
 
 /// What is wrong with a control request, in one sentence.
-struct Wrong(String);
+pub(super) struct Wrong(String);
 
-type Answer = Result<Response, Wrong>;
+pub(super) type Answer = Result<Response, Wrong>;
 
 pub(super) fn router() -> Router<Arc<Shared>> {
     Router::new()
         .route("/faults", post(add_fault).delete(clear_faults))
         .route("/clock", post(clock))
-        .route("/balance", post(balance))
-        .route("/price", post(price))
         .route("/target", post(target))
         .route("/state", get(state))
+        .merge(operator::router())
 }
 
 #[derive(Deserialize)]
@@ -56,19 +55,6 @@ struct Clock {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Balance {
-    amount: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Price {
-    product_no: String,
-    price: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Site {
     #[serde(default)]
     clear: bool,
@@ -83,6 +69,7 @@ struct View<'a> {
     balance: Number,
     charges: Vec<ChargeView<'a>>,
     sessions: Vec<SessionView>,
+    orders: Vec<OrderView>,
     executions: &'a BTreeMap<&'static str, u32>,
     traffic_bytes: u64,
     target: &'a Target,
@@ -90,6 +77,7 @@ struct View<'a> {
 
 #[derive(Serialize)]
 struct ChargeView<'a> {
+    agent_id: u32,
     key: Option<&'a str>,
     operation: &'a str,
     session_id: &'a str,
@@ -148,22 +136,6 @@ async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     Ok(done())
 }
 
-async fn balance(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
-    let Balance { amount } = read(&body)?;
-    let amount = money("amount", &amount)?;
-    shared.lock().service.set_balance(amount);
-    Ok(done())
-}
-
-async fn price(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
-    let Price { product_no, price } = read(&body)?;
-    let price = money("price", &price)?;
-    if !shared.lock().service.set_price(&product_no, price) {
-        return Err(wrong(format!("there is no product {product_no}")));
-    }
-    Ok(done())
-}
-
 async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     let Site { clear, block, block_first_exit } = read(&body)?;
     let site = &mut shared.lock().target;
@@ -188,6 +160,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Response {
         charges: state.service.charges().iter().map(ChargeView::from).collect(),
         traffic_bytes: sessions.iter().map(|session| session.traffic_bytes).sum(),
         sessions,
+        orders: state.service.orders(),
         executions: state.service.executions(),
         target: &state.target,
     })
@@ -197,6 +170,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Response {
 impl<'a> From<&'a Charge> for ChargeView<'a> {
     fn from(charge: &'a Charge) -> Self {
         Self {
+            agent_id: charge.agent_id,
             key: charge.key.as_deref(),
             operation: charge.operation,
             session_id: &charge.session_id,
@@ -206,17 +180,11 @@ impl<'a> From<&'a Charge> for ChargeView<'a> {
     }
 }
 
-/// An amount of money is text in the control API, so that nobody writes it as a float.
-fn money(field: &str, text: &str) -> Result<Decimal, Wrong> {
-    let amount = text.parse::<Decimal>().ok().filter(|amount| *amount >= Decimal::ZERO);
-    amount.ok_or_else(|| wrong(format!("{field} must be decimal text of at least 0")))
-}
-
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Wrong> {
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Wrong> {
     serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))
 }
 
-fn wrong(error: impl Into<String>) -> Wrong {
+pub(super) fn wrong(error: impl Into<String>) -> Wrong {
     Wrong(error.into())
 }
 
@@ -227,6 +195,6 @@ impl IntoResponse for Wrong {
     }
 }
 
-fn done() -> Response {
+pub(super) fn done() -> Response {
     Json(BTreeMap::from([("done", true)])).into_response()
 }

@@ -4,6 +4,7 @@ mod accept;
 mod control;
 mod faults;
 mod http;
+mod operator;
 mod proxy;
 mod proxy_http;
 mod proxy_socks5;
@@ -131,7 +132,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
 
     let shared = Arc::new(Shared::new(Service::new(config)));
     let mut tasks = JoinSet::new();
-    let router = http::router(shared.clone());
+    let router = http::router(shared.clone(), &ready.agent_url);
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));

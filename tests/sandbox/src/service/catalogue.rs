@@ -10,7 +10,7 @@ pub(crate) struct Product {
     pub(crate) kind: &'static str,
     pub(crate) sharing: &'static str,
     pub(crate) price: Decimal,
-    /// Addresses in stock; traffic has none.
+    /// Addresses in stock to begin with; traffic has none.
     pub(crate) stock: Option<u32>,
     /// Country code and city; a worldwide product has none.
     pub(crate) place: Option<(&'static str, &'static str)>,
@@ -22,9 +22,6 @@ pub(crate) struct Product {
 pub(crate) const DYNAMIC: &str = "dynamic";
 pub(crate) const STATIC: &str = "static";
 pub(crate) const PROTOCOLS: &[&str] = &["socks5", "http", "https"];
-
-/// Order numbers of the static resources that the backend account already has, with their product.
-pub(crate) const RESOURCES: &[(&str, &str)] = &[("SO-1001", "static-us"), ("SO-1002", "static-de")];
 
 const PLACES: &[(&str, &str)] = &[
     ("US", "New York"),
@@ -40,10 +37,6 @@ const PLACES: &[(&str, &str)] = &[
 ];
 
 impl Product {
-    pub(crate) fn available(&self) -> bool {
-        self.stock != Some(0)
-    }
-
     pub(crate) fn country(&self) -> Option<&'static str> {
         self.place.map(|(country, _)| country)
     }
@@ -51,15 +44,16 @@ impl Product {
     pub(crate) fn is_in(&self, country: &str) -> bool {
         self.country().is_some_and(|own| own.eq_ignore_ascii_case(country))
     }
+}
 
-    pub(crate) fn unit(&self) -> &'static str {
-        if self.kind == DYNAMIC { "GB" } else { "month" }
-    }
+/// What the price of a type is for.
+pub(crate) fn unit(kind: &str) -> &'static str {
+    if kind == DYNAMIC { "GB" } else { "month" }
+}
 
-    /// The lowest price of a product of this type.
-    pub(crate) fn starting_price(&self) -> Decimal {
-        Decimal::from(if self.kind == DYNAMIC { 4 } else { 10 })
-    }
+/// The lowest price of a product of a type.
+pub(crate) fn starting_price(kind: &str) -> Decimal {
+    Decimal::from(if kind == DYNAMIC { 4 } else { 10 })
 }
 
 /// Twenty-three products: more than one page of the default size, with every special case among them.
@@ -115,13 +109,13 @@ mod tests {
         for kind in [DYNAMIC, STATIC] {
             let of_kind = products().into_iter().filter(|product| product.kind == kind);
             let cheapest = of_kind.min_by_key(|product| product.price).unwrap();
-            assert_eq!(cheapest.price, cheapest.starting_price());
+            assert_eq!(cheapest.price, starting_price(kind));
         }
     }
 
     #[test]
     fn every_existing_resource_is_of_a_static_product() {
-        for (_, number) in RESOURCES {
+        for (_, number) in crate::service::account::RESOURCES {
             assert!(products().iter().any(|product| product.number == *number && product.kind == STATIC));
         }
     }

@@ -11,7 +11,7 @@ use super::ids;
 pub struct Config {
     /// What every id, credential and provisioning time is drawn from.
     pub seed: u64,
-    /// The one API key that is accepted.
+    /// The API key of the account that is there from the beginning.
     pub api_key: String,
     /// The balance in USD to begin with.
     pub balance: Decimal,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::Service;
-use super::catalogue::{DYNAMIC, PROTOCOLS, Product, RESOURCES, STATIC};
+use super::account::Resource;
+use super::catalogue::{DYNAMIC, PROTOCOLS, Product, STATIC};
 use super::envelope::{Code, Refusal, Reply};
+use super::health::Telemetry;
 use super::ids;
 use super::input::{Body, required};
 use super::routes::Call;
@@ -69,8 +71,8 @@ impl Order {
         }
     }
 
-    fn check_stock(&self, product: &Product) -> Result<(), Refusal> {
-        match product.stock {
+    fn check_stock(&self, stock: Option<u32>) -> Result<(), Refusal> {
+        match stock {
             Some(stock) if self.quantity > stock.into() => {
                 Err(Refusal::new(Code::ProductOutOfStock, "the product cannot be purchased in this quantity").detail("stock", stock))
             }
@@ -84,25 +86,32 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         return Err(Refusal::invalid("include_credentials", "is not accepted here"));
     }
     let order = Order::read(call.body)?;
+    service.check_backend()?;
     let product = service.catalogue.iter().find(|product| product.number == order.product_no).cloned();
     let product = product.ok_or_else(|| Refusal::new(Code::ProductNotFound, "product_no is not a current product"))?;
     order.check_product(&product)?;
     let months = if order.kind == STATIC { order.months } else { 1 };
     let (resource, amount) = if order.mode == EXISTING {
-        (Some(service.free_resource(&order, call.now_ms)?), Decimal::ZERO)
+        (Some(service.free_resource(&order, call)?), Decimal::ZERO)
     } else {
-        order.check_stock(&product)?;
-        service.check_quote(&product)?;
+        order.check_stock(service.stock(&product))?;
+        service.check_quote(&product, call)?;
         (None, total(service.price(&product), order.quantity, months)?)
     };
-    service.check_session_limit(call.now_ms)?;
-    service.check_balance(amount)?;
+    let ready_at = call.now_ms.saturating_add(service.provisioning_ms(service.sessions.len() as u64));
+    let ends_at = if order.kind == STATIC { Some(later(ready_at, months)?) } else { None };
+    service.check_session_limit(call)?;
+    service.check_budget(amount, true, call)?;
+    service.check_balance(amount, call)?;
 
     let number = service.sessions.len() as u64;
     let seed = service.config.seed;
-    let ready_at = call.now_ms.saturating_add(service.provisioning_ms(number));
+    if resource.is_none() {
+        service.take_from_stock(&product, order.quantity);
+    }
     let session = Session {
         number,
+        account: call.account,
         id: Arc::from(format!("ses_{}", ids::token(seed, ids::SESSION, number))),
         mode: order.mode,
         resource,
@@ -110,11 +119,12 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         quantity: order.quantity,
         created_at: call.now_ms,
         ready_at,
-        ends_at: if product.kind == STATIC { Some(later(ready_at, months)?) } else { None },
+        ends_at,
         terminated: false,
         rotations: 0,
         exit: service.next_exit(),
         traffic_bytes: 0,
+        telemetry: Telemetry::default(),
         product,
     };
     service.charge("create_session", session.id.clone(), amount, call);
@@ -124,28 +134,33 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
 }
 
 impl Service {
-    fn check_session_limit(&self, now_ms: i64) -> Result<(), Refusal> {
+    fn check_session_limit(&self, call: &Call<'_>) -> Result<(), Refusal> {
         let limit = self.config.session_limit;
-        let counted = self.sessions.iter().filter(|session| session.is_counted(now_ms)).count();
+        let own = self.sessions.iter().filter(|session| session.account == call.account);
+        let counted = own.filter(|session| session.is_counted(call.now_ms)).count();
         if counted < limit {
             return Ok(());
         }
         Err(Refusal::new(Code::SessionLimitReached, "the account is at its active session limit").detail("limit", limit))
     }
 
-    /// A static resource of the account that no living session uses.
-    fn free_resource(&self, order: &Order, now_ms: i64) -> Result<&'static str, Refusal> {
+    /// A static resource of the account that no living session uses. When there is none, the request is sound and can't
+    /// be fulfilled now.
+    fn free_resource(&self, order: &Order, call: &Call<'_>) -> Result<Arc<str>, Refusal> {
         if order.kind == DYNAMIC {
             return Err(Refusal::invalid("provisioning_mode", "must be purchase for a dynamic session"));
         }
-        let in_use = |resource: &str| self.sessions.iter().any(|session| session.resource == Some(resource) && session.is_counted(now_ms));
-        RESOURCES
-            .iter()
-            .filter(|(_, product)| *product == order.product_no)
-            .filter(|(resource, _)| order.resource_id.as_deref().is_none_or(|wanted| wanted == *resource))
-            .find(|(resource, _)| !in_use(resource))
-            .map(|(resource, _)| *resource)
-            .ok_or_else(|| Refusal::invalid("resource_id", "must name a usable resource of the product"))
+        let of_product = |resource: &&Resource| *resource.product_no == *order.product_no;
+        let wanted = |resource: &&Resource| order.resource_id.as_deref().is_none_or(|wanted| wanted == &*resource.order_no);
+        let is_free = |resource: &&Resource| {
+            let users = self.sessions.iter().filter(|session| session.resource.as_ref() == Some(&resource.order_no));
+            !users.filter(|session| session.account == call.account).any(|session| session.is_counted(call.now_ms))
+        };
+        let fitting = || self.account(call).resources.iter().filter(of_product).filter(wanted);
+        if order.resource_id.is_some() && fitting().next().is_none() {
+            return Err(Refusal::invalid("resource_id", "must name a resource of the product"));
+        }
+        fitting().find(is_free).map(|resource| resource.order_no.clone()).ok_or_else(|| Refusal::unable("no usable resource is left"))
     }
 
     fn provisioning_ms(&self, session: u64) -> i64 {

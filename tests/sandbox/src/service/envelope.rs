@@ -60,11 +60,17 @@ codes! {
 pub(crate) struct Reply {
     status: u16,
     data: Box<RawValue>,
+    age: Option<u32>,
 }
 
 impl Reply {
     pub(crate) fn new(status: u16, data: &impl Serialize) -> Self {
-        Self { status, data: raw(data) }
+        Self { status, data: raw(data), age: None }
+    }
+
+    /// From a cache that is so many seconds old.
+    pub(crate) fn aged(self, seconds: u32) -> Self {
+        Self { age: Some(seconds), ..self }
     }
 }
 
@@ -94,6 +100,12 @@ impl Refusal {
         Self::new(Code::InvalidRequest, format!("{field} {rule}")).detail("field", field).detail("rule", rule)
     }
 
+    /// A sound request that can't be fulfilled in the present state.
+    pub(crate) fn unable(message: &str) -> Self {
+        let (word, _) = Code::InvalidRequest.entry();
+        Self::other(word, 422, message)
+    }
+
     pub(crate) fn detail(mut self, name: &'static str, value: impl Serialize) -> Self {
         self.details.insert(name, raw(&value));
         self
@@ -111,6 +123,7 @@ impl Refusal {
 pub(crate) struct Answer {
     status: u16,
     retry_after: Option<u32>,
+    age: Option<u32>,
     body: Arc<[u8]>,
     /// Set on the first answer of a write that is made to look in progress.
     pub(crate) completes_at: Option<CompletesAt>,
@@ -126,15 +139,15 @@ impl Answer {
     pub(crate) fn of(result: Result<Reply, Refusal>, request_id: &str, now_ms: i64) -> Self {
         let meta = Meta { request_id, timestamp: timestamp(now_ms) };
         match result {
-            Ok(Reply { status, data }) => {
+            Ok(Reply { status, data, age }) => {
                 let body = text(&Success { success: true, data: &data, meta });
-                Self { status, retry_after: None, body, completes_at: None }
+                Self { status, retry_after: None, age, body, completes_at: None }
             }
             Err(Refusal { code, status, message, details, retry_after }) => {
                 let details = (!details.is_empty()).then_some(details);
                 let error = Error { code, message, details };
                 let body = text(&Failure { success: false, data: (), error, meta });
-                Self { status, retry_after, body, completes_at: None }
+                Self { status, retry_after, age: None, body, completes_at: None }
             }
         }
     }
@@ -151,6 +164,8 @@ impl Answer {
             (header::CONTENT_TYPE, Some("application/json".to_owned())),
             (header::DATE, Some(date)),
             (header::RETRY_AFTER, self.retry_after.map(|seconds| seconds.to_string())),
+            (header::AGE, self.age.map(|seconds| seconds.to_string())),
+            (header::CACHE_CONTROL, self.age.map(|_| "public, max-age=60".to_owned())),
         ];
         for (name, value) in headers {
             if let Some(value) = value.and_then(|value| value.try_into().ok()) {

@@ -12,6 +12,8 @@ pub(crate) const USERNAME: Purpose = 4;
 pub(crate) const PASSWORD: Purpose = 5;
 pub(crate) const PROVISIONING: Purpose = 6;
 pub(crate) const BACKEND_LOGIN: Purpose = 7;
+pub(crate) const API_SECRET: Purpose = 8;
+pub(crate) const ORDER: Purpose = 9;
 
 /// A number that depends on nothing but its arguments, spread by the finalizer of SplitMix64.
 pub(crate) fn number(seed: u64, purpose: Purpose, counter: u64) -> u64 {

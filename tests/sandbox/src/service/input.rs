@@ -67,11 +67,7 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        let text: String = serde_json::from_str(value.get()).map_err(|_| Refusal::invalid(field, "must be a string"))?;
-        if text.is_empty() {
-            return Err(Refusal::invalid(field, "must not be empty"));
-        }
-        Ok(Some(text))
+        serde_json::from_str(value.get()).map(Some).map_err(|_| Refusal::invalid(field, "must be a string"))
     }
 
     pub(crate) fn word(&self, field: &str, allowed: &[&'static str]) -> Result<Option<&'static str>, Refusal> {
@@ -82,28 +78,82 @@ impl Body {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        match value.get().parse::<i64>() {
-            Ok(value) if value >= least => Ok(Some(value)),
+        match whole(value) {
+            Some(value) if value >= least => Ok(Some(value)),
             _ => Err(Refusal::invalid(field, &format!("must be a whole number of at least {least}"))),
         }
     }
 
-    pub(crate) fn positive(&self, field: &str) -> Result<Option<Decimal>, Refusal> {
+    pub(crate) fn wholes(&self, field: &str, least: i64, most: i64) -> Result<Option<Vec<i64>>, Refusal> {
         let Some(value) = self.0.get(field) else {
             return Ok(None);
         };
-        let text = value.get();
-        let number = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text));
-        match number {
-            Ok(number) if number > Decimal::ZERO => Ok(Some(number)),
-            _ => Err(Refusal::invalid(field, "must be a number greater than 0")),
+        let read = |value: &RawValue| whole(value).filter(|value| (least..=most).contains(value));
+        let values = serde_json::from_str::<Vec<&RawValue>>(value.get()).ok();
+        match values.and_then(|values| values.into_iter().map(read).collect()) {
+            Some(values) => Ok(Some(values)),
+            None => Err(Refusal::invalid(field, &format!("must be an array of whole numbers from {least} to {most}"))),
         }
     }
+
+    pub(crate) fn flag(&self, field: &str) -> Result<Option<bool>, Refusal> {
+        match self.0.get(field).map(|value| value.get()) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(Refusal::invalid(field, "must be true or false")),
+        }
+    }
+
+    pub(crate) fn positive(&self, field: &str) -> Result<Option<Decimal>, Refusal> {
+        self.number(field, "must be a number greater than 0", |number| number > Decimal::ZERO)
+    }
+
+    pub(crate) fn least(&self, field: &str, least: Decimal) -> Result<Option<Decimal>, Refusal> {
+        self.number(field, &format!("must be a number of at least {least}"), |number| number >= least)
+    }
+
+    /// A limit of at least 0, which null lifts.
+    pub(crate) fn limit(&self, field: &str) -> Result<Change, Refusal> {
+        if self.0.get(field).is_some_and(|value| value.get() == "null") {
+            return Ok(Change::Lift);
+        }
+        Ok(self.least(field, Decimal::ZERO)?.map_or(Change::Keep, Change::Set))
+    }
+
+    pub(crate) fn raw(&self, field: &str) -> Option<&RawValue> {
+        self.0.get(field).map(AsRef::as_ref)
+    }
+
+    fn number(&self, field: &str, rule: &str, holds: impl Fn(Decimal) -> bool) -> Result<Option<Decimal>, Refusal> {
+        let Some(value) = self.0.get(field) else {
+            return Ok(None);
+        };
+        decimal(value).filter(|number| holds(*number)).map(Some).ok_or_else(|| Refusal::invalid(field, rule))
+    }
+}
+
+/// What a request does to a limit: absent, null and a value are three things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Keep,
+    Lift,
+    Set(Decimal),
 }
 
 /// What a required field is when it was given, and the refusal when it was not.
 pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Refusal> {
     value.ok_or_else(|| Refusal::invalid(field, "is required"))
+}
+
+fn decimal(value: &RawValue) -> Option<Decimal> {
+    let text = value.get();
+    Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()
+}
+
+/// A whole number, which JSON may write as 13.0 too.
+fn whole(value: &RawValue) -> Option<i64> {
+    decimal(value).filter(|number| number.fract().is_zero()).and_then(|number| i64::try_from(number).ok())
 }
 
 fn one_of(field: &str, value: &str, allowed: &[&'static str]) -> Result<&'static str, Refusal> {

@@ -1,24 +1,29 @@
 //! The service: every rule of the contract, as a function of the request and the time.
 
+mod account;
 mod billing;
+mod budget;
 mod catalogue;
 mod config;
 mod create;
 mod envelope;
 pub(crate) mod faults;
+mod health;
 mod idempotency;
 pub(crate) mod ids;
 mod input;
 mod observe;
 mod products;
+mod recharge;
 mod routes;
 mod session;
 mod sessions;
+mod signup;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use rust_decimal::Decimal;
 
 pub use billing::Charge;
@@ -27,22 +32,22 @@ pub use envelope::{CODES, CompletesAt};
 pub(crate) use envelope::{Number, timestamp};
 pub use faults::{ErrorFault, Fault, FaultRule};
 pub use observe::{Exit, SessionView};
+pub use recharge::OrderView;
 pub use routes::{BASE_PATH, OPERATIONS};
+pub use signup::Mail;
 
+use account::{Account, FIRST_AGENT, RESOURCES};
+use billing::Credit;
 use catalogue::Product;
-use envelope::{Answer, Code, Refusal, Reply};
+use envelope::{Answer, Refusal, Reply};
 use faults::take;
 use input::Query;
-use products::Price;
+use products::{Cached, Stock};
 use routes::{Auth, Call, Repeat};
 use session::Session;
+use signup::Signups;
 
-/// The one account of the sandbox.
-const ACCOUNT_ID: u32 = 1001;
-
-const MINUTE_MS: i64 = 60_000;
-
-/// The agent API of one account.
+/// The agent API. Its first account is there from the beginning; others are opened through it.
 ///
 /// A clone is a branch: it costs a handful of small allocations, whatever the catalogue holds.
 #[derive(Clone, Debug)]
@@ -50,38 +55,44 @@ pub struct Service {
     config: Arc<Config>,
     catalogue: Arc<[Arc<Product>]>,
     /// Only the prices that were changed.
-    prices: BTreeMap<String, Price>,
-    balance: Decimal,
+    prices: BTreeMap<String, Decimal>,
+    stock: Stock,
+    public: Option<Cached>,
+    accounts: Vec<Account>,
+    /// Why the accounts are not synced with the resource backend, when they are not.
+    unready: Option<String>,
+    signups: Signups,
+    mails: Vec<Mail>,
     sessions: Vec<Session>,
     charges: Vec<Charge>,
-    answers: idempotency::Store,
+    credits: Vec<Credit>,
+    orders: Vec<recharge::Order>,
     faults: Vec<FaultRule>,
     executions: BTreeMap<&'static str, u32>,
-    throttle: Throttle,
     requests: u64,
     exits: u32,
-}
-
-/// The requests that were counted in the running minute of the clock.
-#[derive(Clone, Copy, Debug, Default)]
-struct Throttle {
-    minute: i64,
-    used: u32,
 }
 
 impl Service {
     /// A service with a fresh account.
     pub fn new(config: Config) -> Self {
+        let mut account = Account::new(FIRST_AGENT, &config.api_key, config.balance);
+        RESOURCES.iter().for_each(|(order_no, product_no)| account.add_resource(order_no, product_no));
         Self {
             catalogue: catalogue::products().into_iter().map(Arc::new).collect(),
             prices: BTreeMap::new(),
-            balance: config.balance,
+            stock: Stock::new(),
+            public: None,
+            accounts: vec![account],
+            unready: None,
+            signups: Signups::default(),
+            mails: Vec::new(),
             sessions: Vec::new(),
             charges: Vec::new(),
-            answers: idempotency::Store::default(),
+            credits: Vec::new(),
+            orders: Vec::new(),
             faults: Vec::new(),
             executions: BTreeMap::new(),
-            throttle: Throttle::default(),
             requests: 0,
             exits: 0,
             config: Arc::new(config),
@@ -118,21 +129,18 @@ impl Service {
         self.faults.clear();
     }
 
-    /// What stands before the idempotency store is refused here and never stored: an unknown route, a wrong key, the
-    /// rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
+    /// What stands before the idempotency store is refused here and never stored: an unknown route, a wrong key, an
+    /// account that may not, the rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
     fn admit(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Result<Answer, Refusal> {
         let path = request.uri().path();
         let (route, id) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;
-        if route.auth == Auth::Key {
-            self.authenticate(request.headers())?;
-            self.throttle(now_ms)?;
-        }
+        let account = if route.auth == Auth::Key { self.enter(request.headers(), route.operation, now_ms)? } else { 0 };
         if let Some(Fault::Error(error)) = take(&mut self.faults, route.operation, Fault::is_before_the_store) {
             return Err(error.refusal());
         }
         let key = if route.repeat == Repeat::Keyed { idempotency::key(request.headers())? } else { None };
         if let Some(key) = &key
-            && let Some(answer) = self.answers.recall(key, path, request.body(), now_ms)?
+            && let Some(answer) = self.accounts[account].answers.recall(key, path, request.body(), now_ms)?
         {
             return Ok(answer);
         }
@@ -141,7 +149,8 @@ impl Service {
         let run = |service: &mut Self| {
             *service.executions.entry(route.operation).or_default() += 1;
             let query = Query::parse(request.uri().query())?;
-            (route.run)(service, &Call { now_ms, id, query, body: request.body(), key: key.clone() })
+            let (headers, body) = (request.headers(), request.body());
+            (route.run)(service, &Call { now_ms, account, id, query, headers, body, key: key.clone() })
         };
         let result = match &fault {
             Some(Fault::Error(error)) if error.sold => run(self).and_then(|_| Err(error.refusal())),
@@ -155,7 +164,7 @@ impl Service {
             _ => now_ms,
         };
         if let Some(key) = key {
-            self.answers.keep(key, path, request.body(), completes_at, answer.clone());
+            self.accounts[account].answers.keep(key, path, request.body(), completes_at, answer.clone());
         }
         if completes_at > now_ms {
             answer.completes_at = Some(CompletesAt(completes_at));
@@ -166,27 +175,5 @@ impl Service {
     fn seal(&self, result: Result<Reply, Refusal>, now_ms: i64) -> Answer {
         let request_id = format!("req_{}", ids::token(self.config.seed, ids::REQUEST, self.requests));
         Answer::of(result, &request_id, now_ms)
-    }
-
-    fn authenticate(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        match headers.get("X-API-Key") {
-            Some(key) if key.as_bytes() == self.config.api_key.as_bytes() => Ok(()),
-            Some(_) => Err(Refusal::new(Code::AuthInvalidKey, "X-API-Key does not match an active key")),
-            None => Err(Refusal::new(Code::AuthInvalidKey, "X-API-Key is missing")),
-        }
-    }
-
-    fn throttle(&mut self, now_ms: i64) -> Result<(), Refusal> {
-        let minute = now_ms.div_euclid(MINUTE_MS);
-        if self.throttle.minute != minute {
-            self.throttle = Throttle { minute, used: 0 };
-        }
-        if self.throttle.used < self.config.requests_per_minute {
-            self.throttle.used += 1;
-            return Ok(());
-        }
-        let left_ms = MINUTE_MS - now_ms.rem_euclid(MINUTE_MS);
-        let seconds = u32::try_from((left_ms + 999) / 1000).unwrap_or(60);
-        Err(Refusal::new(Code::RateLimitExceeded, "too many requests in this minute").retry_after(seconds))
     }
 }

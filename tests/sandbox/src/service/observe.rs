@@ -38,17 +38,22 @@ pub struct SessionView {
 }
 
 impl Service {
-    /// The balance in USD.
+    /// The number of the first account.
+    pub fn agent_id(&self) -> u32 {
+        self.accounts[0].agent_id
+    }
+
+    /// The balance of the first account in USD.
     pub fn balance(&self) -> Decimal {
-        self.balance
+        self.accounts[0].balance
     }
 
-    /// Sets the balance, as an operator would.
+    /// Sets the balance of the first account, as an operator would.
     pub fn set_balance(&mut self, amount: Decimal) {
-        self.balance = amount;
+        self.accounts[0].balance = amount;
     }
 
-    /// Every charge, in order.
+    /// Every charge to any account, in order.
     pub fn charges(&self) -> &[Charge] {
         &self.charges
     }

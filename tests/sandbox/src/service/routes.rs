@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::Method;
+use http::{HeaderMap, Method};
 use percent_encoding::percent_decode_str;
 
 use super::envelope::{Code, Refusal, Reply};
 use super::input::Query;
-use super::{Service, billing, products, sessions};
+use super::{Service, billing, budget, health, products, recharge, sessions, signup};
 
 /// Where the agent API lives on its host.
 pub const BASE_PATH: &str = "/v1";
@@ -53,9 +53,12 @@ pub(crate) struct Route {
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) now_ms: i64,
+    /// The place of the account that calls; of a public endpoint it means nothing.
+    pub(crate) account: usize,
     /// The one parameter of the path; empty where there is none.
     pub(crate) id: Cow<'a, str>,
     pub(crate) query: Query,
+    pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     pub(crate) key: Option<Arc<str>>,
 }
@@ -66,13 +69,24 @@ use Repeat::{Keyed, Plain};
 #[rustfmt::skip]
 const ROUTES: &[Route] = &[
     route("list_public_products", "GET", "/public/products", Public, Plain, products::list_public),
+    route("request_api_key", "POST", "/account/request-api-key", Public, Plain, signup::request_api_key),
+    route("register_account", "POST", "/account/register", Public, Plain, signup::register),
+    route("get_account", "GET", "/account/info", Key, Plain, signup::info),
+    route("get_budget", "GET", "/account/budget", Key, Plain, budget::get),
+    route("update_budget", "PUT", "/account/budget", Key, Keyed, budget::update),
+    route("get_usage_alerts", "GET", "/account/usage-alerts", Key, Plain, budget::alerts),
     route("list_products", "GET", "/products", Key, Plain, products::list),
     route("create_session", "POST", "/sessions", Key, Keyed, sessions::create),
     route("get_session", "GET", "/sessions/{id}", Key, Plain, sessions::get),
     route("terminate_session", "DELETE", "/sessions/{id}", Key, Plain, sessions::terminate),
     route("rotate_session", "POST", "/sessions/{id}/rotate", Key, Keyed, sessions::rotate),
     route("renew_session", "POST", "/sessions/{id}/renew", Key, Keyed, sessions::renew),
+    route("report_session_event", "POST", "/sessions/{id}/report-event", Key, Plain, health::report),
+    route("get_session_health", "GET", "/sessions/{id}/health", Key, Plain, health::get),
     route("get_balance", "GET", "/billing/balance", Key, Plain, billing::balance),
+    route("get_pricing", "GET", "/billing/pricing", Key, Plain, billing::pricing),
+    route("create_recharge", "POST", "/billing/recharge", Key, Keyed, recharge::create),
+    route("list_transactions", "GET", "/billing/transactions", Key, Plain, billing::transactions),
 ];
 
 const fn route(

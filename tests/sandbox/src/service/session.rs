@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::catalogue::{DYNAMIC, Product};
 use super::config::Config;
 use super::envelope::{Number, timestamp};
+use super::health::Telemetry;
 use super::ids;
 
 /// A month of a static session, the unit of `duration`.
@@ -20,10 +21,12 @@ const BYTES_PER_GB: u64 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) number: u64,
+    /// The place of its owner among the accounts.
+    pub(crate) account: usize,
     pub(crate) id: Arc<str>,
     pub(crate) product: Arc<Product>,
     pub(crate) mode: &'static str,
-    pub(crate) resource: Option<&'static str>,
+    pub(crate) resource: Option<Arc<str>>,
     pub(crate) protocol: &'static str,
     pub(crate) quantity: Decimal,
     pub(crate) created_at: i64,
@@ -34,6 +37,7 @@ pub(crate) struct Session {
     pub(crate) rotations: u32,
     pub(crate) exit: u32,
     pub(crate) traffic_bytes: u64,
+    pub(crate) telemetry: Telemetry,
 }
 
 /// Where a session stands.
@@ -115,7 +119,7 @@ impl Session {
             created_at: timestamp(self.created_at),
             expires_at: self.ends_at.map(timestamp),
             proxy: Proxy { host: config.proxy_host.clone(), port, protocol: self.protocol, credentials },
-            health: Health { status: if status == Status::Active { "healthy" } else { "unavailable" } },
+            health: Health { status: self.health(now_ms) },
             usage: Usage { traffic_bytes: self.traffic_bytes, rotations: self.rotations },
             estimated_charge_usd: charge.map(Number),
         }

@@ -15,20 +15,20 @@ const REASONS: &[&str] = &["manual", "scheduled", "http_403", "http_429", "captc
 
 pub(crate) fn get(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let with_credentials = call.query.flag("include_credentials", false)?;
-    let place = service.place(&call.id)?;
+    let place = service.place(call)?;
     Ok(service.show(place, call, with_credentials))
 }
 
 pub(crate) fn terminate(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let place = service.place(&call.id)?;
-    service.sessions[place].terminated = true;
+    let place = service.place(call)?;
+    service.release(place);
     Ok(service.show(place, call, false))
 }
 
 pub(crate) fn rotate(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let with_credentials = call.query.flag("include_credentials", false)?;
     Body::parse(call.body)?.word("reason", REASONS)?;
-    let place = service.place(&call.id)?;
+    let place = service.place(call)?;
     let session = &service.sessions[place];
     if session.product.kind != DYNAMIC {
         return Err(Refusal::invalid("session_id", "must name a dynamic session to rotate"));
@@ -38,12 +38,13 @@ pub(crate) fn rotate(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     let session = &mut service.sessions[place];
     session.exit = exit;
     session.rotations += 1;
+    session.telemetry.forgive();
     Ok(service.show(place, call, with_credentials))
 }
 
 pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let months = required("duration", Body::parse(call.body)?.whole("duration", 1)?)?;
-    let place = service.place(&call.id)?;
+    let place = service.place(call)?;
     let session = &service.sessions[place];
     let Some(end) = session.ends_at else {
         return Err(Refusal::invalid("session_id", "must name a static session to renew"));
@@ -51,7 +52,8 @@ pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Ref
     check_status(session, call, &[Status::Active, Status::Expired])?;
     let ends_at = later(end.max(call.now_ms), months)?;
     let amount = total(service.price(&session.product), session.quantity, months)?;
-    service.check_balance(amount)?;
+    service.check_budget(amount, false, call)?;
+    service.check_balance(amount, call)?;
     let session = &mut service.sessions[place];
     session.ends_at = Some(ends_at);
     let id = session.id.clone();
@@ -82,8 +84,9 @@ pub(crate) fn total(price: Decimal, quantity: Decimal, months: i64) -> Result<De
 }
 
 impl Service {
-    fn place(&self, id: &str) -> Result<usize, Refusal> {
-        let found = self.sessions.iter().position(|session| &*session.id == id);
+    /// The place of the session that a path names, if it is the caller's.
+    pub(crate) fn place(&self, call: &Call<'_>) -> Result<usize, Refusal> {
+        let found = self.sessions.iter().position(|session| *session.id == *call.id && session.account == call.account);
         found.ok_or_else(|| Refusal::new(Code::SessionNotFound, "the account has no session with this id"))
     }
 
@@ -93,6 +96,15 @@ impl Service {
 
     fn show_charge(&self, place: usize, call: &Call<'_>, amount: Decimal) -> Reply {
         Reply::new(200, &self.sessions[place].record(&self.config, call.now_ms, false, Some(amount)))
+    }
+
+    /// Ends a session, and gives the addresses that it took back to the stock.
+    fn release(&mut self, place: usize) {
+        let session = &mut self.sessions[place];
+        if !std::mem::replace(&mut session.terminated, true) && session.resource.is_none() {
+            let (product, addresses) = (session.product.clone(), session.quantity);
+            self.restock(&product, addresses);
+        }
     }
 
     pub(crate) fn next_exit(&mut self) -> u32 {

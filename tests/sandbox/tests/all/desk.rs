@@ -23,6 +23,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Status and code, to compare with those expected.
+    pub(crate) fn refusal(&self) -> (u16, &str) {
+        (self.status, self.code())
+    }
+
     pub(crate) fn code(&self) -> &str {
         self.json["error"]["code"].as_str().unwrap_or("")
     }
@@ -78,6 +83,23 @@ impl Desk {
     pub(crate) fn keyed(&mut self, path: &str, key: &str, body: &str) -> Answer {
         let api_key = self.service.config().api_key.clone();
         self.send("POST", path, &[("X-API-Key", &api_key), ("Idempotency-Key", key)], body)
+    }
+
+    pub(crate) fn put_budget(&mut self, body: &str) -> Answer {
+        self.call("PUT", "/account/budget", body)
+    }
+
+    /// A desk's request with another account's key.
+    pub(crate) fn as_account(&mut self, api_key: &str, method: &str, path: &str, body: &str) -> Answer {
+        self.send(method, path, &[("X-API-Key", api_key)], body)
+    }
+
+    /// Registers an account and gives its number and its key.
+    pub(crate) fn register(&mut self, name: &str) -> (u32, String) {
+        let answer = self.send("POST", "/account/register", &[], &format!(r#"{{"name":"{name}"}}"#));
+        assert_eq!(answer.status, 201, "{}", answer.json);
+        let number = answer.data()["agent_id"].as_u64().and_then(|number| number.try_into().ok());
+        (number.expect("a number"), answer.data()["api_key"].as_str().expect("a key").to_owned())
     }
 
     /// Buys a session and gives its id.

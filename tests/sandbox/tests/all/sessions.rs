@@ -154,15 +154,3 @@ fn creating_and_active_sessions_count_toward_the_limit_and_others_do_not() {
     desk.now += 31 * DAY;
     desk.buy(DYNAMIC);
 }
-
-#[test]
-fn an_existing_resource_is_used_once_and_costs_nothing() {
-    let mut desk = Desk::new();
-    let body = r#"{"session_type":"static","product_no":"static-us","provisioning_mode":"existing"}"#;
-    let accepted = desk.call("POST", "/sessions", body);
-    assert_eq!((accepted.status, accepted.data()["estimated_charge_usd"].to_string()), (202, "0".to_owned()));
-    assert_eq!(desk.call("POST", "/sessions", body).field(), "resource_id");
-    desk.call("DELETE", &format!("/sessions/{}", accepted.session_id()), "");
-    desk.buy(body);
-    assert!(desk.service.charges().is_empty());
-}

@@ -1,0 +1,92 @@
+//! The table of the client and the service, which were written apart, speak of the same operations and codes.
+
+use std::collections::BTreeSet;
+
+use hopline::contract::{Auth, Safety, endpoints};
+use hopline::policy::CODES as OF_THE_CLIENT;
+use hopline_sandbox::{CODES, Config, OPERATIONS, Service};
+
+use crate::desk::{Answer, DYNAMIC, Desk, START};
+
+#[test]
+fn the_client_knows_the_same_codes_with_the_same_statuses() {
+    let of_the_client: BTreeSet<(&str, u16)> = OF_THE_CLIENT.iter().map(|row| (row.code, row.status)).collect();
+    assert_eq!(of_the_client, CODES.iter().copied().collect());
+    assert_eq!(CODES.len(), 21);
+}
+
+#[test]
+fn every_operation_of_the_table_is_a_route_of_that_name() {
+    let mut seen = BTreeSet::new();
+    for endpoint in endpoints() {
+        let path = endpoint.path.replace("{session_id}", "some");
+        let request = http::Request::builder().method(endpoint.method.as_str()).uri(format!("/v1{path}")).body(Vec::new()).unwrap();
+        assert_eq!(Service::operation(&request), Some(endpoint.name));
+        let answer = Service::new(Config::new(1)).handle(&request, START);
+        assert_eq!(answer.status() == 401, endpoint.auth == Auth::Key, "{}", endpoint.name);
+        seen.insert(endpoint.name);
+    }
+    assert_eq!(seen, OPERATIONS.into_iter().collect());
+}
+
+#[test]
+fn the_operations_that_the_table_calls_keyed_read_an_idempotency_key() {
+    for endpoint in endpoints().filter(|endpoint| endpoint.auth == Auth::Key) {
+        let mut desk = Desk::new();
+        let key = desk.service.config().api_key.clone();
+        let path = endpoint.path.replace("{session_id}", "some");
+        let answer = desk.send(endpoint.method.as_str(), &path, &[("X-API-Key", &key), ("Idempotency-Key", "a b")], "{}");
+        let is_read = answer.json["error"]["details"]["field"] == "Idempotency-Key";
+        assert_eq!(is_read, endpoint.safety == Safety::Keyed, "{}", endpoint.name);
+    }
+}
+
+#[test]
+fn every_code_is_answered_with_its_status() {
+    let key_of_another = |desk: &mut Desk| desk.keyed("/billing/recharge", "k", r#"{"amount":11}"#);
+    let mut seen: Vec<(String, u16)> = Vec::new();
+    let mut add = |answer: Answer| seen.push((answer.code().to_owned(), answer.status));
+    let mut desk = Desk::with(|config| (config.session_limit, config.requests_per_minute) = (1, 40));
+    add(desk.send("GET", "/account/info", &[], ""));
+    add(desk.send("GET", "/account/info", &[("Authorization", "Bearer x")], ""));
+    add(desk.send("POST", "/account/register", &[], r#"{"name":"Ann","referral_code":"?"}"#));
+    add(desk.get("/nowhere"));
+    add(desk.get("/products?limit=0"));
+    add(desk.get("/sessions/none"));
+    desk.keyed("/billing/recharge", "k", r#"{"amount":10}"#);
+    add(key_of_another(&mut desk));
+    for email in ["ann@example.com", "ann+1@example.com"] {
+        add(desk.send("POST", "/account/request-api-key", &[], &format!(r#"{{"email":"{email}"}}"#)));
+    }
+    add(desk.call("POST", "/sessions", r#"{"session_type":"dynamic","product_no":"none"}"#));
+    add(desk.call("POST", "/sessions", r#"{"session_type":"static","product_no":"static-soldout"}"#));
+    desk.service.set_price("dynamic-world", 5.into());
+    add(desk.call("POST", "/sessions", DYNAMIC));
+    desk.service.set_price("dynamic-world", 4.into());
+    desk.put_budget(r#"{"paused":true}"#);
+    add(desk.call("POST", "/sessions", DYNAMIC));
+    desk.put_budget(r#"{"paused":false}"#);
+    desk.service.set_balance(3.into());
+    add(desk.call("POST", "/sessions", DYNAMIC));
+    desk.service.set_balance(50.into());
+    let id = desk.buy(DYNAMIC);
+    add(desk.call("POST", "/sessions", DYNAMIC));
+    desk.call("DELETE", &format!("/sessions/{id}"), "");
+    add(desk.call("POST", &format!("/sessions/{id}/rotate"), ""));
+    desk.service.set_unready(Some("closed".to_owned()));
+    add(desk.get("/products"));
+    for code in ["BACKEND_TIMEOUT", "INTERNAL_ERROR"] {
+        desk.error(code, true, false);
+        add(desk.get("/products"));
+    }
+    let own = desk.service.agent_id();
+    desk.service.set_denied(own, ["get_account".to_owned()].into());
+    add(desk.get("/account/info"));
+    while desk.get("/billing/pricing").status == 200 {}
+    add(desk.get("/billing/pricing"));
+    desk.service.set_active(own, false);
+    add(desk.get("/account/info"));
+    let seen: BTreeSet<(&str, u16)> =
+        seen.iter().filter(|(code, _)| !code.is_empty()).map(|(code, status)| (code.as_str(), *status)).collect();
+    assert_eq!(seen, CODES.iter().copied().collect());
+}

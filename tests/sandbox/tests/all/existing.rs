@@ -1,0 +1,66 @@
+//! Sessions on resources that the account already has.
+
+use crate::desk::Desk;
+
+fn existing(product_no: &str, more: &str) -> String {
+    format!(r#"{{"session_type":"static","product_no":"{product_no}","provisioning_mode":"existing"{more}}}"#)
+}
+
+#[test]
+fn an_existing_resource_is_used_by_one_session_at_a_time_and_costs_nothing() {
+    let mut desk = Desk::new();
+    desk.service.set_balance(0.into());
+    let body = existing("static-us", "");
+    let accepted = desk.call("POST", "/sessions", &body);
+    assert_eq!((accepted.status, accepted.data()["estimated_charge_usd"].to_string()), (202, "0".to_owned()));
+    assert_eq!(accepted.data()["provisioning_mode"], "existing");
+    for body in [body.clone(), existing("static-us", r#","resource_id":"SO-1001""#)] {
+        assert_eq!(desk.call("POST", "/sessions", &body).refusal(), (422, "INVALID_REQUEST"));
+    }
+    desk.call("DELETE", &format!("/sessions/{}", accepted.session_id()), "");
+    desk.buy(&body);
+    assert!(desk.service.charges().is_empty());
+}
+
+#[test]
+fn a_resource_is_named_or_any_usable_one_is_taken() {
+    let mut desk = Desk::new();
+    assert!(desk.service.add_resource("SO-7", "static-us"));
+    desk.buy(&existing("static-us", r#","resource_id":"SO-7""#));
+    desk.buy(&existing("static-us", ""));
+    assert_eq!(desk.call("POST", "/sessions", &existing("static-us", "")).status, 422);
+    assert!(!desk.service.add_resource("SO-8", "dynamic-world") && !desk.service.add_resource("SO-8", "none"));
+}
+
+#[test]
+fn a_resource_that_the_account_does_not_have_is_invalid() {
+    let mut desk = Desk::new();
+    for body in [
+        existing("static-us", r#","resource_id":"SO-9999""#),
+        existing("static-us", r#","resource_id":"SO-1002""#),
+        existing("static-us", r#","resource_id":7"#),
+    ] {
+        assert_eq!(desk.call("POST", "/sessions", &body).field(), "resource_id", "{body}");
+    }
+    let dynamic = r#"{"session_type":"dynamic","product_no":"dynamic-world","provisioning_mode":"existing"}"#;
+    assert_eq!(desk.call("POST", "/sessions", dynamic).field(), "provisioning_mode");
+}
+
+#[test]
+fn another_account_has_resources_of_its_own() {
+    let mut desk = Desk::new();
+    let (_, key) = desk.register("Ann");
+    assert_eq!(desk.as_account(&key, "POST", "/sessions", &existing("static-us", "")).refusal(), (422, "INVALID_REQUEST"));
+    desk.buy(&existing("static-us", ""));
+}
+
+#[test]
+fn the_answer_422_is_stored_like_any_other() {
+    let mut desk = Desk::new();
+    let body = existing("static-us", "");
+    let id = desk.buy(&body);
+    let refused = desk.keyed("/sessions", "k", &body);
+    assert_eq!(refused.status, 422);
+    desk.call("DELETE", &format!("/sessions/{id}"), "");
+    assert_eq!(desk.keyed("/sessions", "k", &body).bytes, refused.bytes);
+}

@@ -1,10 +1,11 @@
 import { Client, quote } from "../gen/hopline_wasm.js";
-import { operations } from "../gen/operations.js";
+import { operations, walks } from "../gen/operations.js";
 import { Driver } from "./driver.js";
 import { read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { MemoryStore } from "./memory.js";
+import { Walk, asked } from "./pages.js";
 import { OpenSession } from "./session.js";
 import { encode, object, parse, signalOf, spell } from "./values.js";
 
@@ -24,6 +25,8 @@ export class AgentClient {
   #listeners = new Listeners();
   #restored = { held: [], refused: [] };
   #sameAccount;
+  /** Whether what was spent today is limited. */
+  #capped;
   /** Whether records are of this account, with nothing taken in. */
   #fits;
   /** What an intent belongs to. */
@@ -57,6 +60,7 @@ export class AgentClient {
     };
     this.#store = store;
     this.#sameAccount = sameAccount === true;
+    this.#capped = rest.dailyCapUsd !== undefined;
     this.#account = [rest.baseUrl, rest.account ?? rest.apiKey];
     this.#fits = (records) => {
       const other = make();
@@ -122,11 +126,12 @@ export class AgentClient {
 
   async quote(product, quantity) {
     await this.#usable("quote");
-    try {
-      return JSON.parse(quote(encode("quote", "product", product), encode("quote", "quantity", quantity)));
-    } catch (error) {
-      throw error.kind ? error : read(error.message);
-    }
+    return parse(asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity)));
+  }
+
+  async request(method, path, params = {}, options) {
+    object("request", "parameters", params);
+    return this.call("request", { ...params, method, path }, options);
   }
 
   async observe(session_id, seen) {
@@ -159,6 +164,20 @@ export class AgentClient {
   /** Every operation of the table is called here. */
   async call(operation, params, options) {
     return this.#result(await this.#start(operation, params, options)).data;
+  }
+
+  /** Every list of the table is walked here. */
+  walk(list, params = {}, options = {}) {
+    const { operation } = list;
+    object(operation, "options", options);
+    const { position, maxPages, ...rest } = options;
+    const page = async (of) => {
+      // What asks for the parameters needs the core.
+      await this.#usable(operation);
+      const asks = JSON.parse(of(encode(operation, "parameters", params)));
+      return this.#result(await this.#start(operation, asks, rest));
+    };
+    return new Walk(list, page, { position, maxPages });
   }
 
   async #start(operation, params = {}, options = {}) {
@@ -226,8 +245,9 @@ export class AgentClient {
 
   /** A session where waiting was asked for or is what was resumed; otherwise the answer alone. */
   #result({ facts, raw, phase }, ends) {
-    const data = parse(raw, facts.request_id);
-    if (ends === undefined) return { data };
+    const { request_id } = facts;
+    if (ends === undefined) return { data: parse(raw, { request_id, phase }), facts, raw };
+    const data = parse(raw, { request_id });
     if (phase === undefined) return data;
     const { session_id } = facts;
     const session = data ?? facts;
@@ -243,6 +263,8 @@ export class AgentClient {
     try {
       await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
       this.#opened = true;
+      // What clients that are gone have spent today counts, too.
+      if (this.#capped) await this.#takeOver();
     } catch (error) {
       this.#driver.storeFailed(error);
     }
@@ -258,12 +280,17 @@ export class AgentClient {
   /** Takes over what clients left that are gone, where the store is one that several share. */
   async #adopt(operation) {
     await this.#usable(operation);
-    if (!this.#opened || !this.#store.adopt) return;
-    await this.#store.adopt().catch((cause) => {
+    if (!this.#opened) return;
+    await this.#takeOver().catch((cause) => {
       throw refuse("store", operation, "the store could not be read", { cause });
     });
-    await this.#letGo();
     await this.#usable(operation);
+  }
+
+  async #takeOver() {
+    if (!this.#store.adopt) return;
+    await this.#store.adopt();
+    await this.#letGo();
   }
 
   async #usable(operation) {
@@ -287,6 +314,14 @@ for (const [method, { operation }] of Object.entries(operations)) {
     },
   };
   Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
+}
+for (const [method, list] of Object.entries(walks)) {
+  const walk = {
+    [method](params, options) {
+      return this.walk(list, params, options);
+    },
+  };
+  Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
 }
 if (Symbol.asyncDispose) {
   Object.defineProperty(AgentClient.prototype, Symbol.asyncDispose, { value: AgentClient.prototype.close });

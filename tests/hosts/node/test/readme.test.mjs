@@ -13,7 +13,7 @@ const programs = [...text.matchAll(/^```js\n\/\/ (\S+\.[cm]js)\n([^]*?)^```$/gm)
 const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
-  "account.mjs": /daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
+  "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
   "balance.cjs": /^100 USD$/m,
 };
 

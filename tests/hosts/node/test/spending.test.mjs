@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FolderStore } from "hopline";
+import { FolderStore, MemoryStore } from "hopline";
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
@@ -37,6 +37,19 @@ test("a client buys no more than its cap in a day, though it is made anew", asyn
   assert.equal((await second.openSession({ ...WANTED, quantity: "0.5" })).phase, "ready");
   await second.createRecharge({ amount_usd: 50 });
   assert.equal((await service.state()).charges.length, 3);
+});
+
+test("what a client that is gone has spent must be known under a cap, or nothing is bought", async (t) => {
+  const service = await sandbox(t);
+  const store = new MemoryStore();
+  store.adopt = async () => {
+    throw new Error("the disk is gone");
+  };
+  const agent = service.agent({ dailyCapUsd: 10, store });
+  const refused = await agent.openSession(WANTED).catch((error) => error);
+  assert.deepEqual([refused.kind, refused.effect, refused.cause?.message], ["store", "none", "the disk is gone"], refused.stack);
+  assert.equal((await agent.getBalance()).balance, 100);
+  assert.equal((await service.state()).charges.length, 0);
 });
 
 test("under a cap a purchase without a price must say what it is to cost", async (t) => {

@@ -6,8 +6,8 @@ const SCHEMES = { socks5: "socks5h", http: "http", https: "https" };
 
 /** A session's proxy as the clients that people use with it want it. hopline.d.ts documents it. */
 export class ProxySettings {
-  #username;
-  #password;
+  /** A function, since the consoles of browsers show private members. */
+  #login;
   #scheme;
 
   constructor(proxy) {
@@ -19,14 +19,13 @@ export class ProxySettings {
       throw refused("proxy", "`proxy` has no username and password; ask for them with `credentials`, or with `include_credentials` when reading an active session");
     }
     Object.assign(this, { host, port, protocol });
-    this.#username = username;
-    this.#password = password;
+    this.#login = () => [String(username), String(password)];
     // Whether an HTTP proxy is reached over TLS is for the service's own URL to say, where there is one.
     this.#scheme = protocol === "socks5" ? SCHEMES.socks5 : (/^https?(?=:)/.exec(full_url)?.[0] ?? SCHEMES[protocol]);
   }
 
   get url() {
-    const login = [this.#username, this.#password].map(encodeURIComponent).join(":");
+    const login = this.#login().map(encodeURIComponent).join(":");
     return `${this.#scheme}://${login}@${this.#address}`;
   }
 
@@ -38,7 +37,7 @@ export class ProxySettings {
   undici() {
     this.#http("undici takes a SOCKS5 proxy with a password only as an experiment, if at all");
     const settings = { uri: `${this.#scheme}://${this.#address}` };
-    const bytes = new TextEncoder().encode(`${this.#username}:${this.#password}`);
+    const bytes = new TextEncoder().encode(this.#login().join(":"));
     hide(settings, "token", `Basic ${btoa(String.fromCharCode(...bytes))}`);
     return settings;
   }
@@ -46,8 +45,9 @@ export class ProxySettings {
   playwright() {
     this.#http("Playwright takes no password for a SOCKS5 proxy");
     const settings = { server: `${this.#scheme}://${this.#address}` };
-    hide(settings, "username", this.#username);
-    hide(settings, "password", this.#password);
+    const [username, password] = this.#login();
+    hide(settings, "username", username);
+    hide(settings, "password", password);
     return settings;
   }
 

@@ -12,7 +12,7 @@ export type Answer<Data> = Data & {
   readonly raw: string;
   /** To quote when reporting a problem. */
   readonly request_id?: string;
-  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. */
+  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. An answer with a `phase` of its own keeps that. */
   readonly phase?: "ready" | "pending";
 };
 
@@ -111,7 +111,7 @@ export interface CallOptions {
 export interface Until {
   /** Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`. */
   at: string;
-  /** The words that end it. One of `is` and `atLeast` must be there. */
+  /** The values that end it; one that is no text is compared by its JSON, such as `true`. One of `is` and `atLeast` must be there. */
   is?: string[] | undefined;
   /** The number that ends it, once it is reached; a text is compared digit for digit. */
   atLeast?: number | string | undefined;

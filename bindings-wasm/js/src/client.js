@@ -1,11 +1,11 @@
 import { Client, quote } from "../gen/hopline_wasm.js";
 import { operations, walks } from "../gen/operations.js";
 import { Driver } from "./driver.js";
-import { read, refuse } from "./error.js";
+import { asked, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { MemoryStore } from "./memory.js";
-import { Walk, asked } from "./pages.js";
+import { Walk } from "./pages.js";
 import { OpenSession } from "./session.js";
 import { encode, object, parse, signalOf, spell } from "./values.js";
 

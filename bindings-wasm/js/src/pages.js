@@ -1,5 +1,5 @@
 import { misfit, pageParams, pageTurn } from "../gen/hopline_wasm.js";
-import { read, refuse } from "./error.js";
+import { asked, read, refuse } from "./error.js";
 
 /** A walk through a list, page by page. hopline.d.ts documents it. */
 export class Walk {
@@ -62,15 +62,6 @@ export class Walk {
   #turn({ position, end }) {
     this.#position = position && JSON.stringify(position);
     this.#end = end;
-  }
-}
-
-/** What a function of the core says, or its error. */
-export function asked(question, ...texts) {
-  try {
-    return question(...texts);
-  } catch (error) {
-    throw read(error.message);
   }
 }
 

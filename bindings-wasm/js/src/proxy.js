@@ -12,7 +12,8 @@ export class ProxySettings {
 
   constructor(proxy) {
     const { host, port, protocol, username, password, full_url } = proxy ?? {};
-    if (!host || !port || !Object.hasOwn(SCHEMES, protocol)) {
+    // A host is what goes into a URL and a configuration as it is.
+    if (!/^[\w.:[\]-]+$/.test(host ?? "") || !Number.isInteger(port) || !Object.hasOwn(SCHEMES, protocol)) {
       throw refused("proxy", "`proxy` must be that of a session, with its host, its port and a protocol that is known");
     }
     if (!username || !password) {
@@ -52,7 +53,8 @@ export class ProxySettings {
   }
 
   get #address() {
-    return `${this.host.includes(":") ? `[${this.host}]` : this.host}:${this.port}`;
+    const { host, port } = this;
+    return `${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
   }
 
   #http(why) {

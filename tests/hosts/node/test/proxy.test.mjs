@@ -25,7 +25,7 @@ test("a URL holds the login escaped, and names are for the proxy to look up", ()
   assert.equal(settings.url, "socks5h://us%3Aer%40x:p%2Fa%22s%5Cs%20%25@proxy.example:1080");
   const read = new URL(new ProxySettings({ ...PROXY, protocol: "http" }).url);
   assert.deepEqual([read.protocol, decodeURIComponent(read.username), decodeURIComponent(read.password)], ["http:", PROXY.username, PROXY.password]);
-  assert.match(new ProxySettings({ ...PROXY, host: "2001:db8::1" }).url, /@\[2001:db8::1\]:1080$/);
+  for (const host of ["2001:db8::1", "[2001:db8::1]"]) assert.match(new ProxySettings({ ...PROXY, host }).url, /@\[2001:db8::1\]:1080$/);
   assert.match(new ProxySettings({ ...PROXY, protocol: "https" }).url, /^https:/);
   assert.match(new ProxySettings({ ...PROXY, protocol: "https", full_url: "http://a:b@proxy.example:1080" }).url, /^http:/);
 });
@@ -73,7 +73,7 @@ test("a client that takes no password for SOCKS5 is refused, and the error names
 test("a proxy without its credentials is refused, and the error says how to ask for them", () => {
   const { username, password, ...without } = PROXY;
   for (const proxy of [without, { ...without, username }, { ...PROXY, password: "" }]) assert.throws(() => new ProxySettings(proxy), { kind: "invalid", message: /`credentials`/ });
-  for (const proxy of [undefined, null, {}, 7, { ...PROXY, port: null }, { ...PROXY, protocol: "ftp" }]) assert.throws(() => new ProxySettings(proxy), { kind: "invalid", message: /must be that of a session/ });
+  for (const proxy of [undefined, null, {}, 7, { ...PROXY, port: null }, { ...PROXY, port: "1080" }, { ...PROXY, host: 'a"\nurl = "file:///etc' }, { ...PROXY, host: "a@b" }, { ...PROXY, protocol: "ftp" }]) assert.throws(() => new ProxySettings(proxy), { kind: "invalid", message: /must be that of a session/ });
 });
 
 test("settings print and copy no credential", () => {

@@ -4,6 +4,7 @@ import { Driver } from "./driver.js";
 import { asked, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
+import { Intents } from "./intents.js";
 import { MemoryStore } from "./memory.js";
 import { Walk } from "./pages.js";
 import { OpenSession } from "./session.js";
@@ -29,12 +30,7 @@ export class AgentClient {
   #capped;
   /** Whether records are of this account, with nothing taken in. */
   #fits;
-  /** What an intent belongs to. */
-  #account;
-  /** By intent: the name of its claim. */
-  #claims = new Map();
-  /** By claim: how many calls of it are under way. */
-  #running = new Map();
+  #intents;
 
   constructor(options = {}) {
     object("client", "options", options);
@@ -61,7 +57,7 @@ export class AgentClient {
     this.#store = store;
     this.#sameAccount = sameAccount === true;
     this.#capped = rest.dailyCapUsd !== undefined;
-    this.#account = [rest.baseUrl, rest.account ?? rest.apiKey];
+    this.#intents = new Intents(store, [rest.baseUrl, rest.account ?? rest.apiKey]);
     this.#fits = (records) => {
       const other = make();
       const { refused } = JSON.parse(other.restore([...records].flat(), this.#sameAccount));
@@ -186,53 +182,21 @@ export class AgentClient {
     const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(rest))];
     await this.#usable(operation);
     const { intent } = rest;
-    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) {
-      return this.#run(operation, (core) => core.start(operation, ...texts), signal);
-    }
-    const claim = await this.#claim(intent);
-    const count = (change) => this.#running.set(claim, (this.#running.get(claim) ?? 0) + change);
-    count(1);
+    const run = () => this.#run(operation, (core) => core.start(operation, ...texts), signal);
+    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
     try {
-      await this.#claimed(operation, intent, claim);
-      const result = await this.#run(operation, (core) => core.start(operation, ...texts), signal);
-      count(-1);
-      return result;
+      return await this.#intents.during(operation, intent, run);
     } catch (error) {
-      count(-1);
       await this.#letGo();
       throw error;
     }
   }
 
-  /** Makes an intent this client's alone, among all that share its store. */
-  async #claimed(operation, intent, claim) {
-    try {
-      await this.#store.claim(claim);
-    } catch (error) {
-      if (error.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause: error });
-      throw refuse("busy", operation, error.what, { intent, advice: error.advice });
-    }
-  }
-
-  /** The name of an intent's claim: a digest, since an intent may hold any letters. */
-  async #claim(intent) {
-    if (!this.#claims.has(intent)) {
-      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([...this.#account, intent])));
-      this.#claims.set(intent, [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
-    }
-    return this.#claims.get(intent);
-  }
-
   /** Gives up the claims of intents that are neither under way nor remembered. */
   async #letGo() {
-    if (!this.#opened || !this.#store.keepClaims || this.#closing) return;
-    const saved = () => this.#driver.ask((core) => JSON.parse(core.savedList())).flatMap(({ intent }) => intent ?? []);
-    await Promise.all(saved().map((intent) => this.#claim(intent)));
-    if (this.#closing) return;
-    // What has begun since has its digest, so nothing is missed from here on.
-    const kept = new Set(saved().map((intent) => this.#claims.get(intent)));
-    for (const [claim, times] of this.#running) times > 0 ? kept.add(claim) : this.#running.delete(claim);
-    await this.#store.keepClaims(kept).catch(() => {});
+    if (!this.#opened || this.#closing) return;
+    const saved = () => JSON.parse(this.#driver.ask((core) => core.savedList())).flatMap(({ intent }) => intent ?? []);
+    await this.#intents.letGo(() => (this.#closing ? undefined : saved()));
   }
 
   async #run(operation, start, signal) {

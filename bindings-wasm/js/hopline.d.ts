@@ -6,12 +6,14 @@ export type Json = any;
 /** A word of a list that the service may lengthen. */
 export type Open<Word extends string> = Word | (string & {});
 
-/** What the service answered: its `data`, known and unknown members alike, and two that are not enumerable. */
+/** What the service answered: its `data`, known and unknown members alike, and some that are not enumerable. */
 export type Answer<Data> = Data & {
   /** The text of `data`, digit for digit as the service wrote it. It may hold secrets. */
   readonly raw: string;
   /** To quote when reporting a problem. */
   readonly request_id?: string;
+  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. An answer with a `phase` of its own keeps that. */
+  readonly phase?: "ready" | "pending";
 };
 
 /** What a client is made of. */
@@ -36,6 +38,14 @@ export interface ClientOptions {
   store?: Store | undefined;
   /** Takes in records that were kept under another key: says that it is the same account. */
   sameAccount?: boolean | undefined;
+  /**
+   * The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
+   * do not count. What would go beyond it is `refused` before it is sent. The account's own limit, which holds across clients,
+   * is `daily_limit_usd` of `updateBudget`. At least 0.
+   */
+  dailyCapUsd?: number | string | undefined;
+  /** `backend_ready` as the account was registered with: where it is false, buying a session is `refused` before it is sent. */
+  backendReady?: boolean | undefined;
   /** How requests are repeated. */
   retry?: RetryOptions | undefined;
   /** The longest body that is read, in bytes; 8 MiB where it is left out. */
@@ -87,21 +97,77 @@ export interface RetryOptions {
 export interface CallOptions {
   /** Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent. */
   signal?: AbortSignal | undefined;
-  /** Your own name for a write, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes. */
-  intent?: string | undefined;
-  /** A key of your own. It counts as sent before and is never replaced. */
-  idempotencyKey?: string | undefined;
   /** Sends, the first included. */
   attempts?: number | undefined;
   /** Milliseconds from the first send within which another may be made. */
   windowMs?: number | undefined;
   /** Milliseconds that one attempt may take. */
   timeoutMs?: number | undefined;
-  /** Whether a paid operation that the service failed may be bought again with a new key. */
-  retryPaid?: boolean | undefined;
   /** Further headers of the request. They are not kept in records. */
   headers?: Record<string, string> | undefined;
 }
+
+/** What a read is repeated for: it ends when the value at `at` is one of `is`, or a number of at least `atLeast`. */
+export interface Until {
+  /** Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`. */
+  at: string;
+  /** The values that end it; one that is no text is compared by its JSON, such as `true`. One of `is` and `atLeast` must be there. */
+  is?: string[] | undefined;
+  /** The number that ends it, once it is reached; a text is compared digit for digit. */
+  atLeast?: number | string | undefined;
+}
+
+/** What may be decided for a call that only reads. */
+export interface ReadOptions extends CallOptions {
+  /** Reads again until this holds, at growing intervals from a second on. The answer's `phase` says whether it does. */
+  until?: Until | undefined;
+  /** Milliseconds after which that ends with what was read last; 5 minutes. */
+  deadlineMs?: number | undefined;
+}
+
+/** What may be decided for a write. */
+export interface WriteOptions extends CallOptions {
+  /** Your own name for it, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes. */
+  intent?: string | undefined;
+}
+
+/** What may be decided for a write that has an idempotency key. */
+export interface KeyedOptions extends WriteOptions {
+  /** A key of your own, 1 to 64 visible ASCII characters. It counts as sent before and is never replaced. */
+  idempotencyKey?: string | undefined;
+}
+
+/** What may be decided for a write that can charge money. */
+export interface PaidOptions extends KeyedOptions {
+  /** Whether it may be bought again with a new key if the service failed it; it may then be charged twice. */
+  retryPaid?: boolean | undefined;
+}
+
+/** What may be decided for lengthening a session. */
+export interface RenewOptions extends PaidOptions {
+  /** What it is to cost, in USD: `dailyCapUsd` counts that where no price can tell it, and without it the call is `invalid`. */
+  expectedChargeUsd?: number | string | undefined;
+}
+
+/** What may be decided for buying a session. */
+export interface PurchaseOptions extends RenewOptions {
+  /**
+   * The highest price, in USD for one unit, that is paid. The authenticated list is read first, and again where the service
+   * says that the price has changed; a price above this is `refused` before anything is bought. At least 0.
+   */
+  maxUnitPrice?: number | string | undefined;
+}
+
+/** What may be decided for walking a list. The options of the call are those of each page. */
+export interface WalkOptions extends CallOptions {
+  /** Where an earlier walk of this list was, to go on from there. */
+  position?: string | undefined;
+  /** How many pages are read in all, those before `position` included; 1000. */
+  maxPages?: number | undefined;
+}
+
+/** What may be decided for a request of your own. `until` belongs to one that only reads, the others to one that writes. */
+export interface RequestOptions extends ReadOptions, KeyedOptions {}
 
 /** What may be decided for waiting for a session. */
 export interface SessionOptions extends CallOptions {
@@ -114,7 +180,7 @@ export interface SessionOptions extends CallOptions {
 }
 
 /** What may be decided for a session that is bought. */
-export interface OpenOptions extends SessionOptions {
+export interface OpenOptions extends SessionOptions, PurchaseOptions {
   /** Keeps a dynamic session when it is disposed of, which else terminates it. */
   keep?: boolean | undefined;
 }
@@ -134,16 +200,11 @@ export class OpenSession implements AsyncDisposable {
   /** Waits on until it is usable or over. */
   wait(options?: SessionOptions): Promise<OpenSession>;
   /** Gives it another exit address. */
-  rotate(params?: Omit<RotateSession, "session_id">, options?: CallOptions): Promise<Answer<Session>>;
+  rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Answer<Session>>;
   /** Lengthens it. */
-  renew(params: Omit<RenewSession, "session_id">, options?: CallOptions): Promise<Json>;
+  renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
   /** Ends it. */
-  terminate(options?: CallOptions): Promise<Json>;
-  /**
-   * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
-   * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.
-   */
-  quote(product: Product, quantity: number | string): Promise<Quote>;
+  terminate(options?: WriteOptions): Promise<Json>;
   /** Advice on what was seen through it. */
   observe(seen: Seen): Promise<Verdict | undefined>;
   /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
@@ -190,6 +251,8 @@ export type ClientEvent = { operation: string; command?: number; intent?: string
   | { event: "asking_time" }
   | { event: "accepted"; session_id: string; estimated_charge_usd?: string }
   | { event: "status"; session_id: string; status: string; phase: Phase }
+  | { event: "priced"; unit_price: string }
+  | { event: "watched"; value?: string }
   | { event: "in_doubt"; record?: string | null }
   | { event: "store_failed"; record: string }
 );
@@ -345,7 +408,94 @@ export interface Quote {
   currency: string;
   /** What the price is for. */
   unit: string;
+  /** The text of all of it, digit for digit. Not enumerable. */
+  readonly raw: string;
 }
+
+/**
+ * A walk through a list: `for await` gives its items, one page after the other, and `pages()` whole pages. Nothing is sent
+ * before that. It throws the `HoplineError` of the page that failed, and whoever iterates again goes on with that page.
+ */
+export class Walk<Item, Page> implements AsyncIterable<Item> {
+  private constructor();
+  /** The items. */
+  [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined>;
+  /** The pages, as they were answered; one may be empty. */
+  pages(): AsyncGenerator<Page, void, undefined>;
+  /**
+   * What comes after all that was handed out, as text: keep it anywhere, and `position` goes on from there, in this process or
+   * another. In the middle of a page it is that page, whose items then come again. Nothing after the last page.
+   */
+  readonly position: string | undefined;
+  /**
+   * Why it is over, once it is: there was no further page, the service named one that was read before, or as many were read as
+   * may be, and `position` with a higher `maxPages` goes on.
+   */
+  readonly end: "last_page" | "repeated_cursor" | "page_cap" | undefined;
+}
+
+/** A request of your own, below the base URL and with the client's key. */
+export interface RequestParams {
+  /** The parameters of the query; they are percent-encoded for you. */
+  query?: Record<string, string> | undefined;
+  /** The JSON body. */
+  body?: Json;
+  /**
+   * What may be done after a failure whose effect is unknown; `safe` for a GET, else `at_most_once`.
+   *
+   * - `safe`: it changes nothing, send it again
+   * - `idempotent`: a repeat changes nothing more, send it again
+   * - `twice_at_most`: a repeat changes nothing more, but somebody notices it, send it again once
+   * - `keyed`: send the same bytes with the same `Idempotency-Key`
+   * - `at_most_once`: never send it again, it is in doubt
+   */
+  safety?: "safe" | "idempotent" | "twice_at_most" | "keyed" | "at_most_once" | undefined;
+}
+
+/**
+ * A session's proxy, as the clients that people use with it want it. The credentials are read by their name, and absent from
+ * what is printed or copied. A client that can't use the session's protocol is `invalid`, and the error names one that it can.
+ */
+export class ProxySettings {
+  /** `open.session.proxy`, or that of a session that was read with `include_credentials`; without credentials it is `invalid`. */
+  constructor(proxy: Proxy | null | undefined);
+  /** Host name or address. */
+  readonly host: string;
+  /** Port. */
+  readonly port: number;
+  /** What it speaks. */
+  readonly protocol: Protocol;
+  /** All of it as a URL, such as `socks5h://user:pass@host:port`, percent-encoded. Names are looked up by the proxy. A secret. */
+  get url(): string;
+  /** A configuration for `curl --config -`, which reads it from its standard input, where nobody else sees it. A secret. */
+  get curl(): string;
+  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. `token` is not enumerable. */
+  undici(): { uri: string; token: string };
+  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. The login is not enumerable. */
+  playwright(): { server: string; username: string; password: string };
+}
+
+/**
+ * What was seen through a session, for `reportSessionEvent`. The service does not show the names of an event's members, so
+ * these are Hopline's; that method takes any object.
+ */
+export interface SessionEvent {
+  /** The HTTP status of the target, 100 to 599. */
+  status?: number | undefined;
+  /** What else was met. */
+  seen?: "captcha" | "timeout" | "block" | undefined;
+  /** How long the target took, in milliseconds. */
+  latency_ms?: number | undefined;
+  /** How much came, in bytes. */
+  bytes?: number | undefined;
+  /** The target's host name. Of a URL only that is kept, since the rest may be secret. */
+  target?: string | URL | undefined;
+  /** Whatever else you want to say. */
+  [name: string]: Json;
+}
+
+/** Makes the event out of the facts, as a plain object: those that are left out are absent, wrong ones are `invalid`. */
+export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 
 /**
  * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure
@@ -404,6 +554,16 @@ export class AgentClient implements AsyncDisposable {
   settle(record: string, settlement: "happened" | "not_happened"): Promise<boolean>;
   /** Forgets a session or an accepted intent, which can then be bought again. Gives whether something was forgotten. */
   forget(record: string): Promise<boolean>;
+  /**
+   * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
+   * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.
+   */
+  quote(product: Product, quantity: number | string): Promise<Quote>;
+  /**
+   * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
+   * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
+   */
+  request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
   /** Advice on what was seen through a session; nothing if this client does not follow it. */
   observe(session_id: string, seen: Seen): Promise<Verdict | undefined>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */

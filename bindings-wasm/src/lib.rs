@@ -4,7 +4,9 @@
 //! options, facts, errors, events, records and lists are JSON text, and JavaScript parses them. Headers and records are
 //! flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, quote_text};
+use hopline::client::{
+    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
+};
 use hopline::wire::Request;
 use hopline::{Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
@@ -19,6 +21,25 @@ pub fn response_headers() -> Vec<String> {
 #[wasm_bindgen]
 pub fn quote(product: &str, quantity: &str) -> Result<String, Refused> {
     quote_text(product, quantity).map_err(Refused)
+}
+
+/// The parameters, as JSON, of the page that comes next: those of the caller with the cursor of the position.
+/// `{"operation":"list_products"}` is the first position of that list.
+#[wasm_bindgen(js_name = pageParams)]
+pub fn page_params(position: &str, params: &str) -> Result<String, Refused> {
+    page_params_text(position, params).map_err(Refused)
+}
+
+/// What comes after a page, from its facts: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+#[wasm_bindgen(js_name = pageTurn)]
+pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
+    page_turn_text(position, facts).map_err(Refused)
+}
+
+/// The error, as JSON, for an answer that does not fit its type at that place.
+#[wasm_bindgen]
+pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
+    misfit_text(operation, &TakenText { facts: facts.to_owned(), raw: raw.to_owned(), phase: None }, place)
 }
 
 /// What `poll` said.

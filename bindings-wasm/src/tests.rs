@@ -102,6 +102,32 @@ fn a_misuse_and_options_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn a_list_is_walked_by_its_positions() {
+    let first = r#"{"operation":"list_products","max_pages":2}"#;
+    assert_eq!(page_params(first, r#"{"limit":2}"#), Ok(r#"{"limit":2}"#.into()));
+    let turn = json(&page_turn(first, r#"{"next_cursor":"c1","attempts":1}"#).expect("goes on"));
+    let second = turn["position"].to_string();
+    assert_eq!(page_params(&second, r#"{"limit":2}"#), Ok(r#"{"cursor":"c1","limit":2}"#.into()));
+    assert_eq!(page_turn(&second, "{}"), Ok(r#"{"end":"last_page"}"#.into()));
+    for Refused(error) in
+        [page_params("{}", "{}"), page_params(first, "[]"), page_turn("{}", "{}")].map(|told| told.expect_err("is refused"))
+    {
+        assert_eq!((&json(&error)["kind"], &json(&error)["effect"]), (&json("\"invalid\""), &json("\"none\"")));
+    }
+    let error = json(&misfit("list_products", r#"{"http_status":200,"attempts":1}"#, r#"{"items":7}"#, "items"));
+    assert_eq!((&error["kind"], &error["status"]), (&json("\"decode\""), &json("200")));
+}
+
+#[test]
+fn a_quote_is_exact_or_refused() {
+    let product =
+        r#"{"product_no":"p-1","name":"P","type":"dynamic","sharing":"shared","available":true,"price":4.10,"currency":"USD","unit":"GB"}"#;
+    assert_eq!(json(&quote(product, "0.3").expect("has a price"))["total"].to_string(), "1.23");
+    let Refused(error) = quote(product, "-1").expect_err("is no quantity");
+    assert_eq!(json(&error)["field"], "quantity");
+}
+
+#[test]
 fn what_is_cancelled_before_it_was_sent_had_no_effect() {
     let mut client = client(7);
     let command = client.start("create_session", BUY, "{}");

@@ -1,10 +1,12 @@
 import { Client, quote } from "../gen/hopline_wasm.js";
-import { operations } from "../gen/operations.js";
+import { operations, walks } from "../gen/operations.js";
 import { Driver } from "./driver.js";
-import { read, refuse } from "./error.js";
+import { asked, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
+import { Intents } from "./intents.js";
 import { MemoryStore } from "./memory.js";
+import { Walk } from "./pages.js";
 import { OpenSession } from "./session.js";
 import { encode, object, parse, signalOf, spell } from "./values.js";
 
@@ -24,14 +26,11 @@ export class AgentClient {
   #listeners = new Listeners();
   #restored = { held: [], refused: [] };
   #sameAccount;
+  /** Whether what was spent today is limited. */
+  #capped;
   /** Whether records are of this account, with nothing taken in. */
   #fits;
-  /** What an intent belongs to. */
-  #account;
-  /** By intent: the name of its claim. */
-  #claims = new Map();
-  /** By claim: how many calls of it are under way. */
-  #running = new Map();
+  #intents;
 
   constructor(options = {}) {
     object("client", "options", options);
@@ -57,7 +56,8 @@ export class AgentClient {
     };
     this.#store = store;
     this.#sameAccount = sameAccount === true;
-    this.#account = [rest.baseUrl, rest.account ?? rest.apiKey];
+    this.#capped = rest.dailyCapUsd !== undefined;
+    this.#intents = new Intents(store, [rest.baseUrl, rest.account ?? rest.apiKey]);
     this.#fits = (records) => {
       const other = make();
       const { refused } = JSON.parse(other.restore([...records].flat(), this.#sameAccount));
@@ -122,11 +122,12 @@ export class AgentClient {
 
   async quote(product, quantity) {
     await this.#usable("quote");
-    try {
-      return JSON.parse(quote(encode("quote", "product", product), encode("quote", "quantity", quantity)));
-    } catch (error) {
-      throw error.kind ? error : read(error.message);
-    }
+    return parse(asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity)));
+  }
+
+  async request(method, path, params = {}, options) {
+    object("request", "parameters", params);
+    return this.call("request", { ...params, method, path }, options);
   }
 
   async observe(session_id, seen) {
@@ -161,59 +162,41 @@ export class AgentClient {
     return this.#result(await this.#start(operation, params, options)).data;
   }
 
+  /** Every list of the table is walked here. */
+  walk(list, params = {}, options = {}) {
+    const { operation } = list;
+    object(operation, "options", options);
+    const { position, maxPages, ...rest } = options;
+    const page = async (of) => {
+      // What asks for the parameters needs the core.
+      await this.#usable(operation);
+      const asks = JSON.parse(of(encode(operation, "parameters", params)));
+      return this.#result(await this.#start(operation, asks, rest));
+    };
+    return new Walk(list, page, { position, maxPages });
+  }
+
   async #start(operation, params = {}, options = {}) {
     const signal = signalOf(operation, options);
     const { signal: _, ...rest } = options;
     const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(rest))];
     await this.#usable(operation);
     const { intent } = rest;
-    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) {
-      return this.#run(operation, (core) => core.start(operation, ...texts), signal);
-    }
-    const claim = await this.#claim(intent);
-    const count = (change) => this.#running.set(claim, (this.#running.get(claim) ?? 0) + change);
-    count(1);
+    const run = () => this.#run(operation, (core) => core.start(operation, ...texts), signal);
+    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
     try {
-      await this.#claimed(operation, intent, claim);
-      const result = await this.#run(operation, (core) => core.start(operation, ...texts), signal);
-      count(-1);
-      return result;
+      return await this.#intents.during(operation, intent, run);
     } catch (error) {
-      count(-1);
       await this.#letGo();
       throw error;
     }
   }
 
-  /** Makes an intent this client's alone, among all that share its store. */
-  async #claimed(operation, intent, claim) {
-    try {
-      await this.#store.claim(claim);
-    } catch (error) {
-      if (error.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause: error });
-      throw refuse("busy", operation, error.what, { intent, advice: error.advice });
-    }
-  }
-
-  /** The name of an intent's claim: a digest, since an intent may hold any letters. */
-  async #claim(intent) {
-    if (!this.#claims.has(intent)) {
-      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([...this.#account, intent])));
-      this.#claims.set(intent, [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
-    }
-    return this.#claims.get(intent);
-  }
-
   /** Gives up the claims of intents that are neither under way nor remembered. */
   async #letGo() {
-    if (!this.#opened || !this.#store.keepClaims || this.#closing) return;
-    const saved = () => this.#driver.ask((core) => JSON.parse(core.savedList())).flatMap(({ intent }) => intent ?? []);
-    await Promise.all(saved().map((intent) => this.#claim(intent)));
-    if (this.#closing) return;
-    // What has begun since has its digest, so nothing is missed from here on.
-    const kept = new Set(saved().map((intent) => this.#claims.get(intent)));
-    for (const [claim, times] of this.#running) times > 0 ? kept.add(claim) : this.#running.delete(claim);
-    await this.#store.keepClaims(kept).catch(() => {});
+    if (!this.#opened || this.#closing) return;
+    const saved = () => JSON.parse(this.#driver.ask((core) => core.savedList())).flatMap(({ intent }) => intent ?? []);
+    await this.#intents.letGo(() => (this.#closing ? undefined : saved()));
   }
 
   async #run(operation, start, signal) {
@@ -226,8 +209,9 @@ export class AgentClient {
 
   /** A session where waiting was asked for or is what was resumed; otherwise the answer alone. */
   #result({ facts, raw, phase }, ends) {
-    const data = parse(raw, facts.request_id);
-    if (ends === undefined) return { data };
+    const { request_id } = facts;
+    if (ends === undefined) return { data: parse(raw, { request_id, phase }), facts, raw };
+    const data = parse(raw, { request_id });
     if (phase === undefined) return data;
     const { session_id } = facts;
     const session = data ?? facts;
@@ -243,6 +227,8 @@ export class AgentClient {
     try {
       await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
       this.#opened = true;
+      // What clients that are gone have spent today counts, too.
+      if (this.#capped) await this.#takeOver();
     } catch (error) {
       this.#driver.storeFailed(error);
     }
@@ -258,12 +244,17 @@ export class AgentClient {
   /** Takes over what clients left that are gone, where the store is one that several share. */
   async #adopt(operation) {
     await this.#usable(operation);
-    if (!this.#opened || !this.#store.adopt) return;
-    await this.#store.adopt().catch((cause) => {
+    if (!this.#opened) return;
+    await this.#takeOver().catch((cause) => {
       throw refuse("store", operation, "the store could not be read", { cause });
     });
-    await this.#letGo();
     await this.#usable(operation);
+  }
+
+  async #takeOver() {
+    if (!this.#store.adopt) return;
+    await this.#store.adopt();
+    await this.#letGo();
   }
 
   async #usable(operation) {
@@ -287,6 +278,14 @@ for (const [method, { operation }] of Object.entries(operations)) {
     },
   };
   Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
+}
+for (const [method, list] of Object.entries(walks)) {
+  const walk = {
+    [method](params, options) {
+      return this.walk(list, params, options);
+    },
+  };
+  Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
 }
 if (Symbol.asyncDispose) {
   Object.defineProperty(AgentClient.prototype, Symbol.asyncDispose, { value: AgentClient.prototype.close });

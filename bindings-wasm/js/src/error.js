@@ -37,6 +37,15 @@ export function read(text, { reason, store, trouble } = {}) {
   return new HoplineError({ ...fields, cause: own ?? fields.cause ?? trouble });
 }
 
+/** What a function of the core says, or its error. */
+export function asked(question, ...texts) {
+  try {
+    return question(...texts);
+  } catch (error) {
+    throw read(error.message);
+  }
+}
+
 /**
  * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it the key. `more` is
  * what is to be said of every failure of this one.

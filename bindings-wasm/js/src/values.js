@@ -3,7 +3,7 @@ import { hide } from "./hide.js";
 import { secrets } from "../gen/operations.js";
 
 /** Parses what the service answered, and hides in it what must not be printed. It stays readable by its name. */
-export function parse(raw, request_id) {
+export function parse(raw, more) {
   const data = JSON.parse(raw);
   if (data === null || typeof data !== "object") return data;
   // A list of its own instead of recursion: how deep an answer goes is for the service to say.
@@ -14,16 +14,19 @@ export function parse(raw, request_id) {
       if (member !== null && typeof member === "object") rest.push(member);
     }
   }
-  for (const [name, value] of Object.entries({ raw, request_id })) {
+  for (const [name, value] of Object.entries({ raw, ...more })) {
     if (value !== undefined && !Object.hasOwn(data, name)) hide(data, name, value);
   }
   return data;
 }
 
+/** The options that are objects with names of ours. */
+const NESTED = new Set(["retry", "until"]);
+
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
 export function spell(options) {
   const entries = Object.entries(options).map(([name, value]) => {
-    const inner = name === "retry" && value !== null && typeof value === "object" && !Array.isArray(value);
+    const inner = NESTED.has(name) && value !== null && typeof value === "object" && !Array.isArray(value);
     return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), inner ? spell(value) : value];
   });
   return Object.fromEntries(entries);

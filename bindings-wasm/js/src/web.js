@@ -25,10 +25,13 @@ export class FolderStore {
   }
 }
 
-export { Client as Core, StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+export { Client as Core, StepKind, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./client.js";
 export { HoplineError } from "./error.js";
 export { IndexedDBStore } from "./indexed.js";
 export { MemoryStore } from "./memory.js";
+export { Walk } from "./pages.js";
+export { ProxySettings } from "./proxy.js";
 export { OpenSession } from "./session.js";
+export { sessionEvent } from "./telemetry.js";
 export { operations } from "../gen/operations.js";

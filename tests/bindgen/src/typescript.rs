@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use hopline::contract::{Endpoint, Field, Place, Record, Shape, Words, endpoints};
+use hopline::contract::agent::{CreateSession, RenewSession};
+use hopline::contract::{Endpoint, Field, Operation, Place, Record, Safety, Shape, Words, endpoints};
 
 use crate::model::{Type, about, camel, lines, types};
 
@@ -29,7 +30,14 @@ fn declarations() -> String {
         let needed = endpoint.request.fields.iter().any(|field| field.required);
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, answer(endpoint));
-        out.push_str(&format!("  {name}(params{optional}: {request}, options?: CallOptions): Promise<{answer}>;\n"));
+        let options = options(endpoint);
+        out.push_str(&format!("  {name}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
+    }
+    for list in lists() {
+        let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(list.endpoint.name));
+        doc(&mut out, "  ", &[what, "The cursor of a page is set on the way, and `limit` is the size of one.".to_owned()]);
+        let (name, request, page, item) = (list.walk(), list.endpoint.request.name, answer(list.endpoint), list.item);
+        out.push_str(&format!("  {name}(params?: {request}, options?: WalkOptions): Walk<{item}, {page}>;\n"));
     }
     out.push_str("}\n");
     out
@@ -42,10 +50,52 @@ fn table() -> String {
         let (method, name, verb, path) = (camel(endpoint.name), endpoint.name, endpoint.method.as_str(), endpoint.path);
         out.push_str(&format!("  {method}: {{ operation: \"{name}\", method: \"{verb}\", path: \"{path}\" }},\n"));
     }
+    out.push_str("};\n\n/** What each walk reads, and where in a page its items are. */\nexport const walks = {\n");
+    for list in lists() {
+        out.push_str(&format!("  {}: {{ operation: \"{}\", items: \"{}\" }},\n", list.walk(), list.endpoint.name, list.items));
+    }
     out.push_str("};\n\n/** The members of answers that are secrets. */\nexport const secrets = new Set([");
     let names: Vec<String> = secrets().into_iter().map(|name| format!("\"{name}\"")).collect();
     out.push_str(&format!("{}]);\n", names.join(", ")));
     out
+}
+
+/// An operation whose answer comes in pages.
+struct List {
+    endpoint: &'static Endpoint,
+    /// The member that holds the items, and their type.
+    items: &'static str,
+    item: String,
+}
+
+impl List {
+    /// The method's name: `list_x` is walked by `walkX`.
+    fn walk(&self) -> String {
+        camel(&self.endpoint.name.replacen("list_", "walk_", 1))
+    }
+}
+
+fn lists() -> impl Iterator<Item = List> {
+    endpoints().filter_map(|endpoint| {
+        let Shape::Record(page) = endpoint.response else { return None };
+        page.field("next_cursor")?;
+        page.fields.iter().find_map(|field| match field.shape {
+            Shape::List(item) => Some(List { endpoint, items: field.name, item: shape(*item, Side::Answer) }),
+            _ => None,
+        })
+    })
+}
+
+/// The type of the options that the core takes for an operation.
+fn options(endpoint: &Endpoint) -> &'static str {
+    match endpoint.safety {
+        _ if endpoint.name == CreateSession::ENDPOINT.name => "PurchaseOptions",
+        _ if endpoint.name == RenewSession::ENDPOINT.name => "RenewOptions",
+        _ if endpoint.paid => "PaidOptions",
+        Safety::Safe => "ReadOptions",
+        Safety::Keyed => "KeyedOptions",
+        Safety::Idempotent | Safety::TwiceAtMost | Safety::AtMostOnce => "WriteOptions",
+    }
 }
 
 /// The members of answers that are secrets.
@@ -175,7 +225,29 @@ mod tests {
             types.contains("  session_type: SessionType;\n") && types.contains("  session_type?: Open<SessionType> | null | undefined;\n")
         );
         assert!(types.contains("  quantity?: number | string | undefined;\n") && types.contains("  price: number;\n"));
-        assert!(types.contains("  getBalance(params?: GetBalance, options?: CallOptions): Promise<Json>;\n"));
+    }
+
+    #[test]
+    fn an_operation_takes_the_options_that_have_a_meaning_for_it() {
+        let types = declarations();
+        for printed in [
+            "  getBalance(params?: GetBalance, options?: ReadOptions): Promise<Json>;\n",
+            "  createSession(params: CreateSession, options?: PurchaseOptions): Promise<Answer<Session>>;\n",
+            "  renewSession(params: RenewSession, options?: RenewOptions): Promise<Json>;\n",
+            "  createRecharge(params?: CreateRecharge, options?: PaidOptions): Promise<Answer<RechargeOrder>>;\n",
+            "  rotateSession(params: RotateSession, options?: KeyedOptions): Promise<Answer<Session>>;\n",
+            "  reportSessionEvent(params: ReportSessionEvent, options?: WriteOptions): Promise<Json>;\n",
+        ] {
+            assert!(types.contains(printed), "{printed}");
+        }
+    }
+
+    #[test]
+    fn every_operation_that_comes_in_pages_can_be_walked() {
+        let (types, table) = (declarations(), table());
+        assert_eq!(lists().map(|list| list.walk()).collect::<Vec<_>>(), ["walkPublicProducts", "walkProducts"]);
+        assert!(types.contains("  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, Answer<ProductList>>;\n"));
+        assert!(table.contains("  walkProducts: { operation: \"list_products\", items: \"items\" },\n"));
     }
 
     #[test]

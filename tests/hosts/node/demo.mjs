@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 
 import { ProxyAgent, request } from "undici";
 
-const { AgentClient, FolderStore } = createRequire(join(process.env.HOPLINE_PACKAGE, "package.json"))("hopline");
+const { AgentClient, FolderStore, ProxySettings } = createRequire(join(process.env.HOPLINE_PACKAGE, "package.json"))("hopline");
 const { values } = parseArgs({ options: { seed: { type: "string", default: "7" } } });
 
 const row = (label, text) => console.log(`  ${label.padEnd(11)}${text}`);
@@ -33,9 +33,8 @@ const control = (path, body) => fetch(`${ready.control_url}/${path}`, body && { 
 const target = ready.target_url.replace("127.0.0.1", "localhost");
 
 /** Fetches the site through the session's proxy; the HTTP client is undici, as npm has it. */
-async function visit({ host, port, username, password }) {
-  const token = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
-  const dispatcher = new ProxyAgent({ uri: `http://${host}:${port}`, token });
+async function visit(proxy) {
+  const dispatcher = new ProxyAgent(new ProxySettings(proxy).undici());
   try {
     const { statusCode, body } = await request(target, { dispatcher });
     return { status: statusCode, from: (await body.json()).address };

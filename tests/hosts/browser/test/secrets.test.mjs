@@ -19,6 +19,15 @@ test("a client, its sessions, events, errors, clones and records show no secret"
     await fault({ kind: "html", status: 502, after: true }, "create_session");
     const doubt = await agent.openSession(wanted, { attempts: 1 }).catch((error) => error);
     const refused = await agent.createSession({ ...wanted, product_no: "no-such" }).catch((error) => error);
+    const email = "canary-mail@example.com";
+    const opened = await agent.registerAccount({ name: "Ann", contact_email: email });
+    await fault({ kind: "html", status: 502, after: true }, "request_api_key");
+    const asked = await agent.requestApiKey({ email }, { attempts: 1 }).catch((error) => error);
+    const body = { note: "canary-body" };
+    await fault({ kind: "html", status: 502, after: true }, "report_session_event");
+    const reported = await agent.reportSessionEvent({ session_id: open.session_id, event: body }).catch((error) => error);
+    const own = await agent.request("POST", "/nowhere", { body, query: { q: "canary-query" } }).catch((error) => error);
+    const settings = new hopline.ProxySettings({ ...open.session.proxy, protocol: "http", username, password });
     const saved = await agent.saved();
     const database = await new Promise((resolve) => (indexedDB.open("records").onsuccess = ({ target }) => resolve(target.result)));
     const all = (store, what) => new Promise((resolve) => (database.transaction(store).objectStore(store)[what]().onsuccess = ({ target }) => resolve(target.result)));
@@ -26,7 +35,7 @@ test("a client, its sessions, events, errors, clones and records show no secret"
     for (const store of database.objectStoreNames) kept.push(await all(store, "getAll"), await all(store, "getAllKeys"));
     database.close();
     await agent.close();
-    const things = [open, open.session, open.session.proxy, rotated, rotated.proxy, doubt, refused, saved, kept];
+    const things = [open, open.session, open.session.proxy, rotated, rotated.proxy, doubt, refused, opened, asked, reported, own, settings, settings.playwright(), settings.undici(), saved, kept];
     for await (const event of events) things.push(event);
     console.log(agent);
     const shown = [];
@@ -36,7 +45,7 @@ test("a client, its sessions, events, errors, clones and records show no secret"
       shown.push(JSON.stringify(thing), JSON.stringify({ ...thing }));
       if (thing !== open) shown.push(JSON.stringify(structuredClone(thing)));
     }
-    return { shown, records: kept.flat().length, secrets: { key: service.apiKey, username, password, full_url, rotated: rotated.proxy.password, header: "canary-header" } };
+    return { shown, records: kept.flat().length, secrets: { key: service.apiKey, username, password, full_url, rotated: rotated.proxy.password, canary: "canary", account: opened.api_key, secret: opened.api_secret } };
   }, WANTED);
   const everything = [...told.shown, ...page.told];
   assert.ok(told.records >= 8 && told.shown.length > 20 && page.told.length > 20);

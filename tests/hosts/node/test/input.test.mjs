@@ -52,7 +52,7 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   for (const [params, what] of cases) clear(await agent.createSession(params).catch((error) => error), "invalid", what);
   const options = [
     [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /options/], [{ intent: "" }, /intent/],
-    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /key/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /options/], [{ signal: 7 }, /signal/],
+    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /key/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /timeout_ms/], [{ signal: 7 }, /signal/],
   ];
   for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
   clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);

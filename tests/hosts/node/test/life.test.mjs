@@ -154,13 +154,21 @@ test("import and require give the same package", () => {
   assert.equal(required.HoplineError, HoplineError);
 });
 
+test("whatever is declared as a value is there", () => {
+  const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "hopline.d.mts"), "utf8");
+  const names = [...text.matchAll(/^export (?:class|function|const|enum) (\w+)/gm)].map(([, name]) => name);
+  assert.ok(names.length > 12);
+  assert.deepEqual(names.sort(), Object.keys(hopline).filter((name) => name !== "default" && name !== "module.exports").sort());
+});
+
 test("every operation that is declared is a method, and is documented", () => {
   const folder = dirname(createRequire(import.meta.url).resolve("hopline"));
   for (const name of ["hopline.d.mts", "hopline.d.cts"]) {
     const [, operations] = /^export interface Operations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
     const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
     assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
-    assert.ok(methods.length >= 8);
+    assert.ok(methods.length >= 21);
+    for (const walk of operations.matchAll(/^   \*\/\n  list(\w+)\(params.*Answer<\w+List>/gm)) assert.ok(methods.includes(`walk${walk[1]}`), walk[1]);
     for (const method of methods) assert.equal(typeof AgentClient.prototype[method], "function", method);
   }
 });

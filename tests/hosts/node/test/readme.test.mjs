@@ -13,6 +13,7 @@ const programs = [...text.matchAll(/^```js\n\/\/ (\S+\.[cm]js)\n([^]*?)^```$/gm)
 const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
+  "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
   "balance.cjs": /^100 USD$/m,
 };
 
@@ -22,9 +23,15 @@ for (const [name, code] of programs) {
   test(`the README's ${name} runs as printed`, async (t) => {
     const service = await sandbox(t);
     writeFileSync(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), code);
-    const { code: ended, out, errors } = await program(name, { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url }).ended;
+    const run = program(name, { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url });
+    // Somebody pays what it orders.
+    run.child.stdout.on("data", async (text) => {
+      if (!String(text).includes("pay ")) return;
+      for (const { order_id } of (await service.state()).orders) await service.control("pay", { order_id });
+    });
+    const { code: ended, out, errors } = await run.ended;
     assert.deepEqual([ended, errors], [0, ""]);
     assert.match(out, SAYS[name]);
-    assert.equal((await service.state()).charges.length, name === "program.mjs" ? 1 : 0);
+    assert.equal((await service.state()).charges.length, ["program.mjs", "account.mjs"].includes(name) ? 1 : 0);
   });
 }

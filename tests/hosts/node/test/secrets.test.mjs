@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { AgentClient, FolderStore } from "hopline";
+import { AgentClient, FolderStore, ProxySettings } from "hopline";
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
@@ -41,6 +41,44 @@ test("a client, its sessions, events, errors and records show no secret", async 
     for (const thing of things) assert.ok(!shown(thing).includes(secret), `${name} shows in ${shown(thing)}`);
   }
   assert.ok(structuredClone(open.session).proxy.password === undefined);
+});
+
+test("the rest of the account, its requests and its walks show no secret either", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const agent = service.agent({ store: new FolderStore(path), dailyCapUsd: 50 });
+  const events = agent.events();
+  const email = "canary-mail@example.com";
+  const body = { note: "canary-body", api_key: "canary-field" };
+  const caught = (promise) => promise.catch((error) => error);
+  const opened = await agent.registerAccount({ name: "Ann", contact_email: email });
+  const things = [opened, await agent.requestApiKey({ email }), await agent.getAccount(), await agent.getBudget()];
+  for (const operation of ["register_account", "request_api_key", "report_session_event", "update_budget", "get_balance"]) await service.fault({ kind: "drop_after" }, operation);
+  things.push(await caught(agent.registerAccount({ name: "Ann", contact_email: email }, { intent: "account" })));
+  things.push(await caught(agent.requestApiKey({ email }, { attempts: 1, headers: { "x-own": "canary-header" } })));
+  things.push(await caught(agent.requestApiKey({ email: "canary-no-address" })));
+  const open = await agent.openSession({ ...WANTED, protocol: "http" }, { credentials: true, maxUnitPrice: 4 });
+  const { session_id } = open;
+  things.push(open, await caught(agent.reportSessionEvent({ session_id, event: body })), await caught(agent.reportSessionEvent({ session_id, event: ["canary-event"] })));
+  things.push(await caught(agent.request("PUT", "/account/budget", { body })), await caught(agent.request("POST", "/nowhere", { body, query: { q: "canary-query" } })));
+  things.push(await caught(agent.request("PUT", "/account/budget", { body, safety: "keyed" }, { intent: "own", idempotencyKey: "key-1", attempts: 1 })));
+  things.push(await agent.getBalance({}, { until: { at: "/balance", atLeast: 1 }, headers: { "x-own": "canary-header" } }));
+  const walk = agent.walkProducts({ limit: 1 }, { headers: { "x-own": "canary-header" } });
+  for await (const product of walk) if (things.push(product, walk.position)) break;
+  const settings = new ProxySettings(open.session.proxy);
+  things.push(walk, walk.pages(), settings, settings.undici(), settings.playwright(), await agent.saved(), agent);
+  await agent.close();
+  for await (const event of events) things.push(event);
+  const kept = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  things.push(...kept.map((entry) => readFileSync(join(entry.parentPath ?? entry.path, entry.name), "utf8")));
+  assert.ok(things.length > 24, `${things.length}`);
+  const { username, password, full_url } = open.session.proxy;
+  const { mails } = await service.control("mailbox");
+  const secrets = { key: service.api_key, canary: "canary", api_key: opened.api_key, api_secret: opened.api_secret, mailed: mails[0].api_key, username, password, full_url };
+  for (const [name, secret] of Object.entries(secrets)) {
+    assert.ok(secret?.length > 3, name);
+    for (const thing of things) assert.ok(!shown(thing).includes(secret), `${name} shows in ${shown(thing)}`);
+  }
 });
 
 test("what a gateway repeats of a request shows only when it is asked for", async (t) => {

@@ -15,9 +15,9 @@ after(async () => (await launched)?.close());
 const LONGEST = 180_000;
 
 /** A browser profile that nothing else uses. */
-export async function profile(t) {
+export async function profile(t, options) {
   launched ??= chromium.launch(LAUNCH);
-  const context = await (await launched).newContext();
+  const context = await (await launched).newContext(options);
   context.setDefaultTimeout(30_000);
   const timer = setTimeout(() => context.close({ reason: `the test took longer than ${LONGEST / 1000} seconds` }), LONGEST);
   t.after(() => (clearTimeout(timer), context.close()));

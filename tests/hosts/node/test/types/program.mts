@@ -1,5 +1,6 @@
 // What callers write, as the compiler sees it.
-import { AgentClient, FolderStore, HoplineError, MemoryStore, type ClientEvent, type OpenSession, type SessionStatus, type Store } from "hopline";
+import { AgentClient, FolderStore, HoplineError, MemoryStore, ProxySettings, Walk, pageTurn, sessionEvent } from "hopline";
+import type { Answer, ClientEvent, OpenSession, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
 
 const own: Store = {
   async open(client) {
@@ -28,9 +29,34 @@ export async function buy(signal: AbortSignal): Promise<number> {
   return (price ?? 0) + raw.length + (password?.length ?? 0);
 }
 
+export async function account(): Promise<string> {
+  const capped = new AgentClient({ dailyCapUsd: "20.50", backendReady: true });
+  const walk: Walk<Product, Answer<ProductList>> = capped.walkProducts({ country: "US" }, { maxPages: 3, position: "{}", timeoutMs: 1000 });
+  let last: Product | undefined;
+  for await (const product of walk) last = product;
+  for await (const page of capped.walkPublicProducts().pages()) last = page.items[0];
+  const end: "last_page" | "repeated_cursor" | "page_cap" | undefined = walk.end;
+  const position: string | undefined = walk.position;
+  if (last === undefined) return `${end} ${position}`;
+  const quote: Quote = await capped.quote(last, "0.5");
+  const open = await capped.openSession({ session_type: "dynamic", product_no: quote.product_no }, { maxUnitPrice: quote.unit_price, expectedChargeUsd: "2.05", intent: "a", deadlineMs: 1 });
+  await open.renew({ duration: 1 }, { expectedChargeUsd: 10, retryPaid: false, idempotencyKey: "k" });
+  const until: Until = { at: "/balance", atLeast: "20" };
+  const phase: "ready" | "pending" | undefined = (await capped.getAccount({}, { until, deadlineMs: 1000 })).phase;
+  await capped.updateBudget({ daily_limit_usd: "50", key_limit_usd: null });
+  await capped.request("POST", "/notes", { query: { a: "b" }, body: { n: 1 }, safety: "keyed" }, { intent: "note" });
+  await capped.reportSessionEvent({ session_id: open.session_id, event: sessionEvent({ status: 403, seen: "block", target: new URL("https://shop.example"), mine: [1] }) });
+  const settings = new ProxySettings(open.session.proxy);
+  const proxy: { server: string; username: string; password: string } = settings.playwright();
+  const turned: string = pageTurn("{}", "{}");
+  return [phase, settings.url, settings.curl, settings.undici().token, proxy.server, turned].join();
+}
+
 export async function listen(): Promise<void> {
   for await (const event of agent.events()) {
     const told: ClientEvent = event;
+    if (told.event === "priced") console.log(told.unit_price satisfies string);
+    if (told.event === "watched") console.log(told.value satisfies string | undefined);
     if (told.event === "repeating") console.log(told.because.kind, told.delay_ms);
   }
 }
@@ -56,6 +82,28 @@ void agent.getSession({});
 void agent.getSession({ session_id: "s", colour: 1 });
 // @ts-expect-error no such option
 void agent.getBalance({}, { attempt: 1 });
+// @ts-expect-error a limit of the price belongs to a purchase
+void agent.renewSession({ session_id: "s", duration: 1 }, { maxUnitPrice: 4 });
+// @ts-expect-error a write is not watched
+void agent.createRecharge({ amount: 10 }, { until: { at: "/status", is: ["paid"] } });
+// @ts-expect-error a watch looks somewhere
+void agent.getBalance({}, { until: { atLeast: 1 } });
+// @ts-expect-error an intent names a write
+void agent.getBalance({}, { intent: "job-17" });
+// @ts-expect-error this has no idempotency key
+void agent.terminateSession({ session_id: "s" }, { idempotencyKey: "k" });
+// @ts-expect-error only lists are walked
+void agent.walkTransactions();
+// @ts-expect-error a page is watched by nobody
+void agent.walkProducts({}, { until: { at: "/total", atLeast: 1 } });
+// @ts-expect-error a walk is begun by a client
+void new Walk();
+// @ts-expect-error no such method
+void agent.request("TRACE", "/a");
+// @ts-expect-error no such safety
+void agent.request("POST", "/a", { safety: "hopefully" });
+// @ts-expect-error no such fact
+void sessionEvent({ seen: "nothing" });
 // @ts-expect-error no such client option
 void new AgentClient({ apikey: "key" });
 // @ts-expect-error an error is not made by callers

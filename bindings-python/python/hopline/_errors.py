@@ -168,6 +168,12 @@ class Misuse(HoplineError, kind="misuse"):
     """The library was called in a way that has no meaning."""
 
 
+def invalid(operation: str, field: str, rule: str) -> NoReturn:
+    """Raises `Invalid` for an argument that never reaches the core."""
+    what = f"`{field}` {rule}"
+    raise Invalid(f"{operation}: {what}", operation=operation, what=what, field=field, advice="change_request")
+
+
 def misuse(operation: str, what: str) -> NoReturn:
     """Raises `Misuse` for something that only this host can tell."""
     raise Misuse(f"{operation}: {what}", operation=operation, what=what)

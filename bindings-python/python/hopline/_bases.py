@@ -52,9 +52,14 @@ def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
         return error
     phase: Any = taken.phase
     try:
-        return reply._answer(loads(taken.raw), loads(taken.facts).get("request_id"), phase)
+        data = loads(taken.raw)
     except Misfit as place:
-        return _misfit(operation, taken, place)
+        # What Python's JSON can't read is kept as its text.
+        return _misfit(operation, taken.facts, dumps(taken.raw), place)
+    try:
+        return reply._answer(data, loads(taken.facts).get("request_id"), phase)
+    except Misfit as place:
+        return _misfit(operation, taken.facts, taken.raw, place)
 
 
 def read_session(operation: str, taken: Taken) -> SessionReply | HoplineError:
@@ -71,8 +76,8 @@ def read_any(taken: Taken) -> SessionReply | Reply | HoplineError:
     return read("resume", taken, Reply) if taken.phase is None else read_session("create_session", taken)
 
 
-def _misfit(operation: str, taken: Taken, place: Misfit) -> HoplineError:
-    return HoplineError._parse(misfit(operation, taken.facts, taken.raw, str(place)))
+def _misfit(operation: str, facts: str, raw: str, place: Misfit) -> HoplineError:
+    return HoplineError._parse(misfit(operation, facts, raw, str(place)))
 
 
 class Caller:

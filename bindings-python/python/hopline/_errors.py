@@ -59,7 +59,7 @@ class HoplineError(Exception):
     attempts: int
     """How often it was sent."""
     raw: Any
-    """`data` of a success that does not fit its type. It may hold secrets."""
+    """`data` of a success that does not fit its type; its text, where Python's JSON can't read it. It may hold secrets."""
 
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)

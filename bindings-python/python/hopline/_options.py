@@ -63,4 +63,5 @@ def new_engine(
         # What holds the key is a secret from here on, so that no traceback can show it.
         given = chosen["api_key"] = Secret(given)
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
-    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account)
+    capped = options.get("daily_cap_usd") is not None
+    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, capped)

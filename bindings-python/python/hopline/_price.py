@@ -39,9 +39,9 @@ def quote(product: Product, quantity: Decimal | float = 1) -> Quote:
     if not isinstance(product, Product):
         raise TypeError(f"`product` must be a hopline.Product, and is a `{type(product).__name__}`")
     given = dumps({name: value for name, value in asdict(product).items() if value is not None})
-    told: dict[str, Any]
     try:
-        told = loads(_hopline.quote(given, dumps(quantity)))
+        told: dict[str, Any] = loads(_hopline.quote(given, dumps(quantity)))
     except ValueError as error:
         raise HoplineError._parse(str(error)) from None
-    return Quote(**{name: Decimal(value) if name in ("quantity", "unit_price", "total") else value for name, value in told.items()})
+    told.update((name, Decimal(told[name])) for name in ("quantity", "unit_price", "total"))
+    return Quote(**told)

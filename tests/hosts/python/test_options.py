@@ -45,9 +45,13 @@ def test_a_client_buys_no_more_than_its_cap_a_day_also_after_a_restart(sandbox: 
         assert caught.value.effect == "none"
         with pytest.raises(hopline.Refused, match="may spend today"):
             agent.create_session(**BUY, expected_charge_usd=price * 2)
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as uncapped:
+        assert uncapped.resume_all() == [] and uncapped.rejected() == []
+        with client() as agent:
+            assert agent.create_session(**BUY).estimated_charge_usd == price
+            with pytest.raises(hopline.Refused, match="may spend today"):
+                agent.create_session(**BUY)
     with client() as agent:
-        agent.resume_all()
-        agent.create_session(**BUY)
         with pytest.raises(hopline.Refused, match="may spend today"):
             agent.create_session(**BUY)
     assert sandbox.charges() == 2

@@ -60,6 +60,8 @@ def test_no_secret_is_printed_logged_or_recorded(
         assert text not in everything
 
 
+# A traceback shows the lines of this file, so no line that calls holds a secret itself.
+EMAIL, HEADER, BODY, EVENT = "canary@mail.example", "canary-header", "canary-body", "canary-event"
 SECRETS = {
     "api_key": "canary-issued-key",
     "api_secret": "canary-issued-secret",
@@ -90,14 +92,15 @@ def test_no_secret_of_the_whole_api_is_printed_logged_or_recorded(tmp_path: Path
     kept: list[str] = []
     options: dict[str, Any] = {"api_key": KEY, "base_url": "https://api.example/v1", "http": http, "attempts": 1}
     agent = hopline.AgentClient(**options, store=hopline.FolderStore(tmp_path), on_event=told.append, daily_cap_usd=100)
-    headers = {"x-more": hopline.Secret("canary-header")}
+    headers = {"x-more": hopline.Secret(HEADER)}
     calls: list[Callable[[], object]] = [
-        lambda: agent.request_api_key(email="canary@mail.example", headers=headers),
-        lambda: agent.register_account(name="A", contact_email=hopline.Secret("canary@mail.example")),
+        lambda: agent.request_api_key(email=EMAIL, headers=headers),
+        lambda: agent.register_account(name="A", contact_email=hopline.Secret(EMAIL)),
         lambda: agent.get_session(session_id="s-1", include_credentials=True),
-        lambda: agent.request("POST", "/x", body={"note": hopline.Secret("canary-body")}, headers=headers),
-        lambda: agent.request("PUT", "/x", body={"note": "canary-body"}, safety="keyed", intent=f"free-{len(told)}"),
-        lambda: agent.report_session_event(session_id="s-1", event=hopline.session_event(note="canary-event")),
+        lambda: agent.request("POST", "/x", body={"note": hopline.Secret(BODY)}, headers=headers),
+        # What may be sent again is kept, its body included, so this one has nothing to hide there.
+        lambda: agent.request("PUT", "/x", body={"note": "plain"}, headers=headers, safety="keyed", intent=f"free-{len(told)}"),
+        lambda: agent.report_session_event(session_id="s-1", event=hopline.session_event(note=EVENT)),
         lambda: agent.get_balance(until=hopline.Until(at="/status", is_=["active"]), deadline=0),
     ]
     for call in calls:
@@ -115,7 +118,7 @@ def test_no_secret_of_the_whole_api_is_printed_logged_or_recorded(tmp_path: Path
         told.append(caught.value)
     told += [*agent.saved(), *agent.rejected(), agent]
     kept.append("".join(path.read_text() for path in tmp_path.glob("*.json")))
-    for secret in (KEY, "canary@mail.example", "canary-header", "canary-body", "canary-event"):
+    for secret in (KEY, EMAIL, HEADER, BODY, EVENT):
         assert any(secret in one for one in sent), f"{secret} was never sent, so nothing is shown by its absence"
     assert any(kept), "records were kept"
     for text in (*(shown(one) for one in told), caplog.text, *kept):

@@ -45,7 +45,7 @@ const REQUEST: [Given; 5] = [
     ("method", "Method", "", "The HTTP method."),
     ("path", "str", "", "The path below the base URL, percent-encoded, such as `/billing/invoices`."),
     ("query", "Mapping[str, str] | Unset", " = UNSET", "The parameters of the query; they are percent-encoded here."),
-    ("body", "Any", " = UNSET", "The JSON body."),
+    ("body", "Any", " = UNSET", "The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `at_most_once`."),
     ("safety", "Safety | Unset", " = UNSET", "What may be done after a failure; of a GET it is `safe`, else `at_most_once`."),
 ];
 const KEEP: Given = ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does.");

@@ -17,6 +17,7 @@ macro_rules! put {
     };
 }
 
+mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.

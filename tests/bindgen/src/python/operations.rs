@@ -2,16 +2,11 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Field, Safety, Shape, endpoint, endpoints};
+use hopline::contract::{Endpoint, Safety, Shape, endpoint, endpoints};
 
-use super::{HEADER, answer_type, one_line, print_doc, record_of, request_type};
+use super::method::{Given, Host, Method, Option3, Param, params};
+use super::{HEADER, answer_type, record_of};
 use crate::model::about;
-
-/// One option of a call: its name, its type, what it does.
-type Option3 = (&'static str, &'static str, &'static str);
-
-/// One argument that is no option: its name, its type, its default, what it does.
-type Given = (&'static str, &'static str, &'static str, &'static str);
 
 const INTENT: Option3 =
     ("intent", "str", "Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.");
@@ -78,62 +73,6 @@ pub(super) fn print() -> String {
         print_request(&mut out, host);
     }
     out
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Host {
-    Sync,
-    Async,
-}
-
-/// A method to print.
-struct Method<'a> {
-    host: Host,
-    name: &'a str,
-    /// The lines before the parameters.
-    doc: Vec<String>,
-    /// What is sent; those without a default come first.
-    params: Vec<Param>,
-    /// How many of them may be given without their names.
-    positional: usize,
-    options: Vec<Option3>,
-    /// What the method takes beside, and hands on after the options.
-    beside: &'a [Given],
-    answer: String,
-    /// Whether the method of the async client is awaited.
-    awaits: bool,
-    /// What is called: its text before and after the parameters, the options and what is beside them.
-    call: [String; 2],
-}
-
-/// A parameter of a method.
-struct Param {
-    name: &'static str,
-    kind: String,
-    default: &'static str,
-    doc: String,
-}
-
-impl From<&Field> for Param {
-    fn from(field: &Field) -> Self {
-        let null = if field.nullable { " | None" } else { "" };
-        let (kind, default) = match field.required {
-            true => (request_type(field), ""),
-            false => (format!("{}{null} | Unset", request_type(field)), " = UNSET"),
-        };
-        Param { name: field.name, kind, default, doc: one_line(field.doc) }
-    }
-}
-
-impl From<&Given> for Param {
-    fn from((name, kind, default, doc): &Given) -> Self {
-        Param { name, kind: (*kind).to_owned(), default, doc: (*doc).to_owned() }
-    }
-}
-
-fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
-    let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().partition(|field| field.required);
-    must.into_iter().chain(may).map(Param::from).collect()
 }
 
 fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
@@ -249,46 +188,13 @@ fn print_request(out: &mut String, host: Host) {
     .print(out);
 }
 
-impl Method<'_> {
-    fn print(&self, out: &mut String) {
-        let awaits = self.host == Host::Async && self.awaits;
-        let beside: Vec<Param> = self.beside.iter().map(Param::from).collect();
-        put!(out, "\n    {}def {}(\n        self,", if awaits { "async " } else { "" }, self.name);
-        let (first, named) = self.params.split_at(self.positional);
-        first.iter().for_each(|param| param.print(out));
-        put!(out, "        *,");
-        named.iter().for_each(|param| param.print(out));
-        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind} | None = None,"));
-        beside.iter().for_each(|param| param.print(out));
-        put!(out, "    ) -> {}:", self.answer);
-        let mut doc = self.doc.clone();
-        doc.extend(["".to_owned(), "Args:".to_owned()]);
-        let options = self.options.iter().map(|(name, _, about)| (*name, *about));
-        let told = |param: &'_ Param| format!("    {}: {}", param.name, param.doc);
-        doc.extend(self.params.iter().map(told));
-        doc.extend(options.map(|(name, about)| format!("    {name}: {about}")));
-        doc.extend(beside.iter().map(told));
-        print_doc(out, "        ", &doc);
-        let params: Vec<String> = self.params.iter().map(|param| format!("{:?}: {}", param.name, param.name)).collect();
-        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name:?}: {name}")).collect();
-        let beside: String = self.beside.iter().map(|(name, ..)| format!(", {name}")).collect();
-        let ([before, after], wait) = (&self.call, if awaits { "await " } else { "" });
-        put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", params.join(", "), options.join(", "));
-    }
-}
-
-impl Param {
-    fn print(&self, out: &mut String) {
-        put!(out, "        {}: {}{},", self.name, self.kind, self.default);
-    }
-}
-
 fn answer_of(endpoint: &Endpoint) -> String {
     record_of(endpoint.response).map_or("Reply", |record| record.name).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::one_line;
     use super::*;
 
     #[test]

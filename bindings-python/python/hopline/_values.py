@@ -119,7 +119,7 @@ class Reply(Value):
     request_id: str | None = field(default=None, compare=False)
     """To quote when reporting a problem."""
     phase: Phase | None = field(default=None, compare=False)
-    """Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
+    """Of a session: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
 
     @classmethod
     def _answer(cls, data: Any, request_id: str | None, phase: Phase | None) -> Self:

@@ -57,6 +57,21 @@ def test_a_client_buys_no_more_than_its_cap_a_day_also_after_a_restart(sandbox: 
     assert sandbox.charges() == 2
 
 
+def test_tasks_and_threads_at_once_stay_under_one_cap(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as asking:
+        price = price_of(asking)
+
+    async def life() -> list[object]:
+        async with hopline.AsyncAgentClient(**sandbox.account, daily_cap_usd=price * 3) as agent:
+            tasks = [agent.create_session(**BUY, intent=f"task-{n}", max_unit_price=price) for n in range(8)]
+            threads = [asyncio.to_thread(agent.to_sync().create_session, **BUY, intent=f"thread-{n}") for n in range(4)]
+            return list(await asyncio.gather(*tasks, *threads, return_exceptions=True))
+
+    ended = asyncio.run(life())
+    assert sum(isinstance(one, hopline.Session) for one in ended) == 3 == sandbox.charges()
+    assert all(isinstance(one, hopline.Session) or (isinstance(one, hopline.Refused) and one.advice == "raise_budget") for one in ended)
+
+
 def test_an_account_that_is_known_not_to_be_ready_buys_nothing(sandbox: Sandbox) -> None:
     with hopline.AgentClient(**sandbox.account, backend_ready=False) as agent, pytest.raises(hopline.HoplineError) as caught:
         agent.create_session(**BUY)
@@ -90,7 +105,7 @@ def test_a_balance_is_watched_until_it_has_grown(sandbox: Sandbox) -> None:
         # Any read can be watched, for words too.
         session = agent.create_session(**BUY)
         read = agent.get_session(session_id=session.session_id, until=hopline.Until(at="/status", is_=["active"]), deadline=30)
-        assert read.phase == "ready" and read.status == "active"
+        assert (session.phase, read.phase, read.status) == ("pending", "ready", "active")
     assert [event.value for event in told if event.event == "watched"][-1] in ("active", "creating")
 
 

@@ -6,7 +6,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text};
+use hopline::client::{
+    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
+};
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -156,10 +158,32 @@ fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
     misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
 }
 
+/// The parameters of the page that comes next at a position, from those of the caller. All is JSON, as is the error that
+/// `ValueError` holds.
+#[pyfunction]
+fn page_params(position: &str, params: &str) -> PyResult<String> {
+    page_params_text(position, params).map_err(refused)
+}
+
+/// What comes after a page whose facts `take` gave: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+#[pyfunction]
+fn page_turn(position: &str, facts: &str) -> PyResult<String> {
+    page_turn_text(position, facts).map_err(refused)
+}
+
+/// What a quantity of a product costs, exactly: `{"product_no","quantity","unit_price","total","currency","unit"}`.
+#[pyfunction]
+fn quote(product: &str, quantity: &str) -> PyResult<String> {
+    quote_text(product, quantity).map_err(refused)
+}
+
 /// The module. It needs no GIL: the class holds its own lock.
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
     module.add_function(wrap_pyfunction!(misfit, module)?)?;
+    module.add_function(wrap_pyfunction!(page_params, module)?)?;
+    module.add_function(wrap_pyfunction!(page_turn, module)?)?;
+    module.add_function(wrap_pyfunction!(quote, module)?)?;
     module.add_class::<Client>()
 }

@@ -128,6 +128,26 @@ class Class(unittest.TestCase):
         self.assertEqual((word, deleted, data), ("save", record, None), "its record goes")
         self.assertEqual(failure(third, third.resume(record))["kind"], "misuse")
 
+    def test_a_list_is_walked_page_by_page(self):
+        begin = '{"operation":"list_products","max_pages":2}'
+        self.assertEqual(hopline.page_params(begin, '{"limit":2}'), '{"limit":2}')
+        turn = json.loads(hopline.page_turn(begin, '{"next_cursor":"c1"}'))
+        further = json.dumps(turn["position"])
+        self.assertEqual(json.loads(hopline.page_params(further, '{"limit":2}')), {"limit": 2, "cursor": "c1"})
+        self.assertEqual(json.loads(hopline.page_turn(further, "{}")), {"end": "last_page"})
+        for ask in (hopline.page_params, hopline.page_turn):
+            with self.assertRaises(ValueError) as caught:
+                ask('{"operation":"get_balance"}', "{}")
+            self.assertEqual(json.loads(str(caught.exception))["kind"], "invalid")
+
+    def test_a_product_is_priced_exactly(self):
+        product = {"product_no": "p-1", "name": "", "type": "dynamic", "sharing": "shared", "available": True, "price": "4.10"}
+        told = json.loads(hopline.quote(json.dumps({**product, "currency": "USD", "unit": "GB"}), "0.3"))
+        self.assertEqual((told["product_no"], str(told["total"])), ("p-1", "1.23"))
+        with self.assertRaises(ValueError) as caught:
+            hopline.quote("{}", "1")
+        self.assertEqual(json.loads(str(caught.exception))["field"], "product")
+
     def test_the_headers_to_pass_are_named(self):
         self.assertIn("retry-after", hopline.RESPONSE_HEADERS)
 

@@ -24,23 +24,29 @@ from ._errors import (
     StoreError,
     Unavailable,
 )
-from ._facts import Event, Phase, Rejected, Saved, Verdict
+from ._facts import Event, Rejected, Saved, Verdict
 from ._http import Failed, Request, Response
 from ._options import Options
+from ._pages import AsyncPages, End, Pages
+from ._price import Quote, quote
+from ._proxy import Settings
 from ._session import AsyncOpening, OpenSession, SessionReply
 from ._store import FolderStore, MemoryStore, Shelf, Store
+from ._telemetry import session_event
 from ._types import *  # noqa: F403
-from ._values import UNSET, Reply, Secret, Unset, Value
+from ._values import UNSET, Method, Phase, Reply, Safety, Secret, Unset, Until, Value
 
 __all__ = [
     "UNSET",
     "AgentClient",
     "AsyncAgentClient",
     "AsyncOpening",
+    "AsyncPages",
     "Busy",
     "Cancelled",
     "Decode",
     "Effect",
+    "End",
     "Event",
     "Failed",
     "FolderStore",
@@ -49,27 +55,35 @@ __all__ = [
     "Invalid",
     "Kind",
     "MemoryStore",
+    "Method",
     "Misuse",
     "OpenSession",
     "Options",
+    "Pages",
     "Phase",
     "ProtocolError",
+    "Quote",
     "Refused",
     "Rejected",
     "Reply",
     "Request",
     "Response",
     "Resumed",
+    "Safety",
     "Saved",
     "Secret",
     "Seen",
     "SessionReply",
+    "Settings",
     "Shelf",
     "Store",
     "StoreError",
     "Unavailable",
     "Unset",
+    "Until",
     "Value",
     "Verdict",
+    "quote",
+    "session_event",
 ]
 __all__ += _types.__all__

@@ -1,6 +1,6 @@
 """What both clients are made of, below their operations."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ._engine import Engine
@@ -8,20 +8,27 @@ from ._errors import HoplineError
 from ._http._base import Transport
 from ._http._choose import AsyncTransport
 from ._hopline import misfit
+from ._pages import AsyncPages, Pages
 from ._run import Begin, Disk, run, run_async
 from ._session import AsyncOpening, OpenSession, SessionReply
 from ._types import Session
 from ._values import Misfit, Reply, dumps, loads
 from ._work import Taken
 
+I = TypeVar("I")
 R = TypeVar("R", bound=Reply)
 _SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
     """What starts an operation."""
-    given, chosen = dumps(dict(params)), dumps(in_core_words(options))
-    return lambda core: core.start(operation, given, chosen)
+    return begin_as(operation, dumps(dict(params)), options)
+
+
+def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
+    """The same, with parameters that are JSON already."""
+    chosen = dumps(in_core_words(options))
+    return lambda core: core.start(operation, params, chosen)
 
 
 def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,10 +50,16 @@ def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
         for note in dict.fromkeys(taken.notes):
             error.add_note(note)
         return error
+    phase: Any = taken.phase
     try:
-        return reply._answer(loads(taken.raw), loads(taken.facts).get("request_id"))
+        data = loads(taken.raw)
     except Misfit as place:
-        return _misfit(operation, taken, place)
+        # What Python's JSON can't read is kept as its text.
+        return _misfit(operation, taken.facts, dumps(taken.raw), place)
+    try:
+        return reply._answer(data, loads(taken.facts).get("request_id"), phase)
+    except Misfit as place:
+        return _misfit(operation, taken.facts, taken.raw, place)
 
 
 def read_session(operation: str, taken: Taken) -> SessionReply | HoplineError:
@@ -63,8 +76,8 @@ def read_any(taken: Taken) -> SessionReply | Reply | HoplineError:
     return read("resume", taken, Reply) if taken.phase is None else read_session("create_session", taken)
 
 
-def _misfit(operation: str, taken: Taken, place: Misfit) -> HoplineError:
-    return HoplineError._parse(misfit(operation, taken.facts, taken.raw, str(place)))
+def _misfit(operation: str, facts: str, raw: str, place: Misfit) -> HoplineError:
+    return HoplineError._parse(misfit(operation, facts, raw, str(place)))
 
 
 class Caller:
@@ -79,6 +92,25 @@ class Caller:
         if isinstance(found, HoplineError):
             raise found
         return found
+
+    def _walk(
+        self,
+        operation: str,
+        params: Mapping[str, Any],
+        options: Mapping[str, Any],
+        position: str | None,
+        max_pages: int | None,
+        reply: type[R],
+        items: Callable[[R], tuple[I, ...]],
+    ) -> Pages[I, R]:
+        def page(params: str) -> tuple[R, str]:
+            taken = self._run(operation, begin_as(operation, params, options), options)
+            found = read(operation, taken, reply)
+            if isinstance(found, HoplineError):
+                raise found
+            return found, taken.facts
+
+        return Pages(operation, params, position, max_pages, page, items)
 
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> OpenSession:
         found = read_session("create_session", self._run("open_session", begin("open_session", params, options), options))
@@ -115,6 +147,25 @@ class AsyncCaller:
         if isinstance(found, HoplineError):
             raise found
         return found
+
+    def _walk(
+        self,
+        operation: str,
+        params: Mapping[str, Any],
+        options: Mapping[str, Any],
+        position: str | None,
+        max_pages: int | None,
+        reply: type[R],
+        items: Callable[[R], tuple[I, ...]],
+    ) -> AsyncPages[I, R]:
+        async def page(params: str) -> tuple[R, str]:
+            taken = await self._run(operation, begin_as(operation, params, options), options)
+            found = read(operation, taken, reply)
+            if isinstance(found, HoplineError):
+                raise found
+            return found, taken.facts
+
+        return AsyncPages(operation, params, position, max_pages, page, items)
 
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpening:
         async def opening() -> SessionReply:

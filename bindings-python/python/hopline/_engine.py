@@ -27,11 +27,14 @@ _log = logging.getLogger("hopline")
 class Engine:
     """One client core, for any number of threads and tasks at once."""
 
-    def __init__(self, options: Secret, store: Store, same_account: bool) -> None:
+    def __init__(self, options: Secret, store: Store, same_account: bool, capped: bool) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._core = new_core(options)
-        self.records = Records(options, store, same_account)
+        self.records = Records(options, store, same_account, capped)
+        if capped:
+            # What clients that are no more have spent today counts from the first purchase on.
+            self.records.adopt(self._core, lambda saved: False)
         self._closed = False
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None

@@ -59,7 +59,7 @@ class HoplineError(Exception):
     attempts: int
     """How often it was sent."""
     raw: Any
-    """`data` of a success that does not fit its type. It may hold secrets."""
+    """`data` of a success that does not fit its type; its text, where Python's JSON can't read it. It may hold secrets."""
 
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)
@@ -166,6 +166,12 @@ class StoreError(HoplineError, kind="store"):
 
 class Misuse(HoplineError, kind="misuse"):
     """The library was called in a way that has no meaning."""
+
+
+def invalid(operation: str, field: str, rule: str) -> NoReturn:
+    """Raises `Invalid` for an argument that never reaches the core."""
+    what = f"`{field}` {rule}"
+    raise Invalid(f"{operation}: {what}", operation=operation, what=what, field=field, advice="change_request")
 
 
 def misuse(operation: str, what: str) -> NoReturn:

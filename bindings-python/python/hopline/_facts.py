@@ -3,22 +3,20 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from ._errors import HoplineError, moment
-from ._values import loads
-
-Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
-"""Where a session is: not usable yet, usable, over, or in a status that the contract does not name."""
+from ._values import Phase, loads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Progress of a command, for people and metrics. Nothing depends on it."""
 
-    event: Literal["repeating", "asking_time", "accepted", "status", "in_doubt", "store_failed"] | str
+    event: Literal["repeating", "asking_time", "accepted", "status", "priced", "watched", "in_doubt", "store_failed"] | str
     """What happened: it will be sent again, the service is asked for its time, a purchase was accepted, a session's status was
-    read, it ended in doubt, or a record that nothing waits for could not be saved."""
+    read, the price of a purchase was read, what a read is repeated for has changed, it ended in doubt, or a record that
+    nothing waits for could not be saved."""
     operation: str
     """Which operation."""
     intent: str | None = None
@@ -37,6 +35,10 @@ class Event:
     """Of `status`: as it came."""
     phase: Phase | None = None
     """Of `status`: what it means for waiting."""
+    unit_price: Decimal | None = None
+    """Of `priced`: USD for one unit."""
+    value: str | None = None
+    """Of `watched`: what is there now, where it is a word or a number."""
     record: str | None = None
     """Of `in_doubt` and `store_failed`: the record."""
 
@@ -44,10 +46,12 @@ class Event:
     def _parse(text: str) -> "Event":
         told: dict[str, Any] = loads(text)
         told.pop("command", None)
-        charge, delay, because = (told.pop(name, None) for name in ("estimated_charge_usd", "delay_ms", "because"))
+        charge, price = (told.pop(name, None) for name in ("estimated_charge_usd", "unit_price"))
+        delay, because = (told.pop(name, None) for name in ("delay_ms", "because"))
         return Event(
             **{name: value for name, value in told.items() if name in Event.__slots__},
             estimated_charge_usd=None if charge is None else Decimal(charge),
+            unit_price=None if price is None else Decimal(price),
             delay=None if delay is None else delay / 1000,
             because=None if because is None else HoplineError._of(because),
         )

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, TypedDict
 
 from ._bases import in_core_words
 from ._engine import Engine
-from ._errors import Invalid
+from ._errors import invalid
 from ._store import MemoryStore, Store
 from ._values import Secret, dumps
 
@@ -20,6 +21,11 @@ class Options(TypedDict, total=False):
     """Allows plain http to a host that is not loopback."""
     max_body: int
     """The longest body that is read, in bytes."""
+    daily_cap_usd: Decimal | float
+    """The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
+    do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients."""
+    backend_ready: bool
+    """`backend_ready` as `register_account` answered. Known to be false, nothing is bought."""
     attempts: int
     """How often a request is sent at most, the first time included."""
     window: float
@@ -38,7 +44,7 @@ class Options(TypedDict, total=False):
     """Whether a paid operation that the service failed may be bought again with a new key."""
 
 
-_OF_CLIENT = ("account", "allow_http", "max_body")
+_OF_CLIENT = ("account", "allow_http", "max_body", "daily_cap_usd", "backend_ready")
 
 
 def new_engine(
@@ -47,8 +53,7 @@ def new_engine(
     """A client core for these arguments, or what is wrong with them."""
     base = base_url if base_url is not None else os.environ.get("HOPLINE_BASE_URL")
     if base is None:
-        what = "`base_url` is missing; give it or set HOPLINE_BASE_URL"
-        raise Invalid(f"client: {what}", operation="client", what=what, field="base_url", advice="change_request")
+        invalid("client", "base_url", "is missing; give it or set HOPLINE_BASE_URL")
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")
@@ -58,4 +63,5 @@ def new_engine(
         # What holds the key is a secret from here on, so that no traceback can show it.
         given = chosen["api_key"] = Secret(given)
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
-    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account)
+    capped = options.get("daily_cap_usd") is not None
+    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, capped)

@@ -29,8 +29,9 @@ def _made(options: Secret) -> _hopline.Client | HoplineError:
 class Records:
     """The store as one client has it. The engine's lock is held around all but `keep`."""
 
-    def __init__(self, options: Secret, store: Store, same_account: bool) -> None:
+    def __init__(self, options: Secret, store: Store, same_account: bool, capped: bool) -> None:
         self._options = options
+        self._capped = capped
         self._same_account = same_account
         try:
             self.shelf: Shelf = store.open()
@@ -51,29 +52,31 @@ class Records:
         """The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses."""
         try:
             with self.shelf.scanning():
-                return self._free()
+                return self._free()[:2]
         except OSError as error:
             raise _unusable(error) from None
 
-    def _free(self) -> tuple[list[Saved], list[Rejected]]:
+    def _free(self) -> tuple[list[Saved], list[Rejected], list[str]]:
         records = self.shelf.free()
         if not records:
-            return [], []
+            return [], [], []
         reader = new_core(self._options)
         told = loads(reader.restore(records, self._same_account))
-        return Saved._parse(reader.saved_list()), [Rejected(**one) for one in told["refused"]]
+        saved = Saved._parse(reader.saved_list())
+        totals = [record for record in told["held"] if all(one.record != record for one in saved)]
+        return saved, [Rejected(**one) for one in told["refused"]], totals
 
     def adopt(self, core: _hopline.Client, wanted: Callable[[Saved], bool]) -> None:
-        """Takes up the free records that are wanted, unless another client was quicker."""
-        taken = []
+        """Takes up the free records that are wanted, unless another client was quicker. Under a cap, also what was spent."""
         try:
             with self.shelf.scanning():
-                for saved in self._free()[0]:
-                    if not wanted(saved) or (saved.intent is not None and not self.shelf.claim_intent(saved.intent)):
-                        continue
-                    # Read anew, now that nobody else can change it.
-                    if (data := self.shelf.claim(saved.record)) is not None:
-                        taken.append((saved.record, data))
+                found, _, totals = self._free()
+                names = totals if self._capped else []
+                for saved in found:
+                    if wanted(saved) and (saved.intent is None or self.shelf.claim_intent(saved.intent)):
+                        names.append(saved.record)
+                # Read anew, now that nobody else can change them.
+                taken = [(name, data) for name in names if (data := self.shelf.claim(name)) is not None]
         except OSError as error:
             raise _unusable(error) from None
         if taken:

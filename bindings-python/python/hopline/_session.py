@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from ._errors import HoplineError
-from ._facts import Phase
 from ._types import Proxy, Session
+from ._values import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

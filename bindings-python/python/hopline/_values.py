@@ -2,11 +2,29 @@
 
 import hmac
 import json
-from collections.abc import Callable
+import re
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+
+
+Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
+"""Where a session is: not usable yet, usable, over, or in a status that the contract does not name. Of a read with `until`,
+whether it holds: `ready` or, at the deadline, `pending`."""
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+"""An HTTP method."""
+Safety: TypeAlias = Literal["safe", "idempotent", "twice_at_most", "keyed", "at_most_once"]
+"""What may be done after a failure whose effect is unknown.
+
+- `safe`: It changes nothing: send it again.
+- `idempotent`: A repeat changes nothing more: send it again.
+- `twice_at_most`: A repeat changes nothing more, but somebody notices it: send it again once.
+- `keyed`: Send the same bytes with the same `Idempotency-Key`.
+- `at_most_once`: Never send it again: the operation is in doubt.
+"""
 
 
 class Unset(Enum):
@@ -55,6 +73,22 @@ class Secret:
         return Secret, (self._text,)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Until:
+    """What a read is repeated for. It ends when the value at `at` is one of `is_`, or a number of at least `at_least`."""
+
+    at: str
+    """Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`."""
+    is_: Sequence[str] = ()
+    """The words that end it."""
+    at_least: Decimal | float | None = None
+    """The number that ends it, once it is reached."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.is_, str):
+            raise TypeError("`is_` must be a list of words, not one text")
+
+
 class Misfit(ValueError):
     """An answer does not have the shape of its type; the text says where."""
 
@@ -84,11 +118,13 @@ class Reply(Value):
     """The whole answer as JSON, known and unknown members alike; numbers with a fraction are `Decimal`. It may hold secrets."""
     request_id: str | None = field(default=None, compare=False)
     """To quote when reporting a problem."""
+    phase: Phase | None = field(default=None, compare=False)
+    """Of a session: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
 
     @classmethod
-    def _answer(cls, data: Any, request_id: str | None) -> Self:
+    def _answer(cls, data: Any, request_id: str | None, phase: Phase | None) -> Self:
         members = _read_members(cls._members, data, "data") if cls._members else {}
-        return cls(**members, raw=data, request_id=request_id)
+        return cls(**members, raw=data, request_id=request_id, phase=phase)
 
     @classmethod
     def _read(cls, data: Any, place: str) -> Self:
@@ -157,15 +193,23 @@ def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
 
 
-def dumps(members: dict[str, Any]) -> str:
-    """Writes parameters or options as JSON, without those that are `UNSET`."""
-    given = {name: value for name, value in members.items() if value is not UNSET}
-    return json.dumps(given, default=_plain, ensure_ascii=False)
+def dumps(value: Any) -> str:
+    """Writes a value as JSON; of parameters or options without those that are `UNSET`."""
+    if isinstance(value, dict):
+        value = {name: one for name, one in value.items() if one is not UNSET}
+    return _NUMBER.sub(r"\1", json.dumps(value, default=_plain, ensure_ascii=False))
+
+
+# Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.
+_MARK = secrets.token_hex(16)
+_NUMBER = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return str(value)  # the core takes a number's text for the number
+        return f"{_MARK}{value}" if value.is_finite() else str(value)
     if isinstance(value, Secret):
         return value.reveal()
+    if isinstance(value, Until):
+        return {"at": value.at, "is": list(value.is_), "at_least": value.at_least}
     raise TypeError(f"a `{type(value).__name__}` can't be sent")

@@ -3,37 +3,11 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Field, Place, Record, Safety, Shape, Words, endpoint, endpoints};
+use hopline::contract::{Field, Place, Record, Shape, Words, endpoints};
 
-use crate::model::{Type, about, lines, types};
+use crate::model::{Type, lines, types};
 
 const HEADER: &str = "# Printed from the table by hopline-bindgen. Do not edit: change the table.\n";
-
-/// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("_types.py", print_types()), ("_operations.py", print_operations())]
-}
-
-/// One option of a call: its name, its type, what it does.
-type Option3 = (&'static str, &'static str, &'static str);
-
-const INTENT: Option3 =
-    ("intent", "str", "Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.");
-const KEY: Option3 = ("idempotency_key", "str", "A key of your own. It counts as sent before and is never replaced.");
-const RETRY_PAID: Option3 =
-    ("retry_paid", "bool", "Whether to buy again with a new key when the service failed. It may have sold all the same.");
-const ALWAYS: [Option3; 4] = [
-    ("attempts", "int", "How often it is sent at most, the first time included."),
-    ("window", "float", "Seconds from the first send within which another may be made."),
-    ("timeout", "float", "Seconds that one attempt may take."),
-    ("headers", "Mapping[str, str | Secret]", "Further headers of the request. They are not kept in records."),
-];
-const WAITING: [Option3; 3] = [
-    ("credentials", "bool", "Whether the username and password are wanted once the session is active."),
-    ("deadline", "float", "Seconds after which waiting ends with a handle; 5 minutes where it is left out."),
-    ("ends", "Sequence[str]", "Further statuses that end it."),
-];
-const KEEP: &str = "Whether the session lives on when the `with` block is left. A static one always does.";
 
 /// Writes a line.
 macro_rules! put {
@@ -43,12 +17,21 @@ macro_rules! put {
     };
 }
 
+mod method;
+mod operations;
+
+/// The files of the package that are printed: their names and their text.
+pub fn files() -> Vec<(&'static str, String)> {
+    vec![("_types.py", print_types()), ("_operations.py", operations::print())]
+}
+
 fn print_types() -> String {
     let mut out = format!("{HEADER}\"\"\"The types of the API.\"\"\"\n\n");
     put!(out, "from dataclasses import dataclass");
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any, ClassVar, Literal, TypeAlias\n");
     put!(out, "from . import _values as _v");
+    put!(out, "from ._proxy import Reachable");
     put!(out, "from ._values import Members, Reply, Secret, Value\n");
     let found = types();
     let names: Vec<String> = found.iter().map(|known| format!("    {:?},\n", known.name())).collect();
@@ -76,7 +59,12 @@ fn print_words(out: &mut String, words: &Words) {
 
 fn print_record(out: &mut String, record: &Record, is_answer: bool) {
     put!(out, "\n\n@dataclass(frozen=True, slots=True, kw_only=True)");
-    put!(out, "class {}({}):", record.name, if is_answer { "Reply" } else { "Value" });
+    let base = match (is_answer, record.name) {
+        (true, _) => "Reply",
+        (false, "Proxy") => "Reachable",
+        (false, _) => "Value",
+    };
+    put!(out, "class {}({base}):", record.name);
     print_doc(out, "    ", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
     put!(out, "");
     for field in record.fields {
@@ -89,116 +77,6 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
         put!(out, "        {:?}: ({}, {}),", field.name, reader(field.shape), if field.required { "True" } else { "False" });
     }
     put!(out, "    }}");
-}
-
-fn print_operations() -> String {
-    let mut out = format!("{HEADER}\"\"\"The operations of the API, one method each.\"\"\"\n\n");
-    put!(out, "from collections.abc import Mapping, Sequence");
-    put!(out, "from decimal import Decimal");
-    put!(out, "from typing import Any\n");
-    put!(out, "from ._bases import AsyncCaller, Caller");
-    put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
-    put!(out, "from ._types import *  # noqa: F403");
-    put!(out, "from ._values import UNSET, Reply, Secret, Unset\n");
-    for host in [Host::Sync, Host::Async] {
-        let (class, base) = if host == Host::Sync { ("Operations", "Caller") } else { ("AsyncOperations", "AsyncCaller") };
-        put!(out, "\n\nclass {class}({base}):");
-        put!(out, "    \"\"\"One method for each operation of the API, and those that wait for a session.\"\"\"");
-        put!(out, "\n    __slots__ = ()");
-        endpoints().for_each(|endpoint| print_method(&mut out, host, endpoint));
-        print_waiting(&mut out, host);
-    }
-    out
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Host {
-    Sync,
-    Async,
-}
-
-/// A method to print.
-struct Method<'a> {
-    host: Host,
-    name: &'a str,
-    /// The lines before the parameters.
-    doc: Vec<String>,
-    fields: &'a [Field],
-    options: Vec<Option3>,
-    answer: String,
-    /// Whether the method takes `keep`.
-    opens: bool,
-    /// What is called: its text before and after the parameters and the options.
-    call: [String; 2],
-}
-
-fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
-    let writes = endpoint.safety != Safety::Safe;
-    let own = [(writes, INTENT), (endpoint.safety == Safety::Keyed, KEY), (endpoint.paid, RETRY_PAID)];
-    let options = own.into_iter().filter_map(|(has, option)| has.then_some(option)).chain(ALWAYS).collect();
-    let answer = record_of(endpoint.response).map_or("Reply", |record| record.name).to_owned();
-    let call = [format!("self._call({:?}, ", endpoint.name), format!(", {answer})")];
-    Method { host, name: endpoint.name, doc: about(endpoint), fields: endpoint.request.fields, options, answer, opens: false, call }
-        .print(out);
-}
-
-/// The two methods that wait, which are no entries of the table: `open_session` and `wait_session`.
-fn print_waiting(out: &mut String, host: Host) {
-    let opened = if host == Host::Sync { "OpenSession" } else { "AsyncOpening" };
-    if let Some(create) = endpoint("create_session") {
-        let doc = "Buys a session and waits until it is usable, over, or the deadline has come.\n\nLeaving a `with` block of it ends a dynamic \
-                   session, unless `keep` is true.";
-        let options = [INTENT, KEY, RETRY_PAID].into_iter().chain(ALWAYS).chain(WAITING).collect();
-        let (doc, call) = (doc.lines().map(str::to_owned).collect(), ["self._open(", ", keep)"].map(str::to_owned));
-        Method { host, name: "open_session", doc, fields: create.request.fields, options, answer: opened.to_owned(), opens: true, call }
-            .print(out);
-    }
-    if let Some(read) = endpoint("get_session") {
-        let fields: Vec<Field> = read.request.fields.iter().copied().filter(|field| field.name == "session_id").collect();
-        let doc = "Waits for a session that is known by its id, as `open_session` does after its purchase.".to_owned();
-        let options = ALWAYS.into_iter().chain(WAITING).collect();
-        let call = ["self._wait(", ")"].map(str::to_owned);
-        Method {
-            host,
-            name: "wait_session",
-            doc: vec![doc],
-            fields: &fields,
-            options,
-            answer: "SessionReply".to_owned(),
-            opens: false,
-            call,
-        }
-        .print(out);
-    }
-}
-
-impl Method<'_> {
-    fn print(&self, out: &mut String) {
-        // `async with` needs the purchase itself, before it is awaited.
-        let awaits = self.host == Host::Async && !self.opens;
-        put!(out, "\n    {}def {}(", if awaits { "async " } else { "" }, self.name);
-        put!(out, "        self,\n        *,");
-        let (must, may): (Vec<&Field>, Vec<&Field>) = self.fields.iter().partition(|field| field.required);
-        must.iter().for_each(|field| put!(out, "        {}: {},", field.name, request_type(field)));
-        let null = |field: &Field| if field.nullable { " | None" } else { "" };
-        may.iter().for_each(|field| put!(out, "        {}: {}{} | Unset = UNSET,", field.name, request_type(field), null(field)));
-        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind} | None = None,"));
-        if self.opens {
-            put!(out, "        keep: bool = False,");
-        }
-        put!(out, "    ) -> {}:", self.answer);
-        let mut doc = self.doc.clone();
-        doc.extend(["".to_owned(), "Args:".to_owned()]);
-        let fields = must.iter().chain(&may).map(|field| (field.name, one_line(field.doc)));
-        let options = self.options.iter().map(|(name, _, about)| (*name, (*about).to_owned()));
-        let keep = self.opens.then(|| ("keep", KEEP.to_owned()));
-        doc.extend(fields.chain(options).chain(keep).map(|(name, about)| format!("    {name}: {about}")));
-        print_doc(out, "        ", &doc);
-        let params: Vec<String> = must.iter().chain(&may).map(|field| format!("{:?}: {}", field.name, field.name)).collect();
-        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name:?}: {name}")).collect();
-        let ([before, after], wait) = (&self.call, if awaits { "await " } else { "" });
-        put!(out, "        return {wait}{before}{{{}}}, {{{}}}{after}", params.join(", "), options.join(", "));
-    }
 }
 
 fn record_of(shape: Shape) -> Option<&'static Record> {
@@ -275,16 +153,6 @@ fn print_doc(out: &mut String, indent: &str, doc: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_operation_is_a_documented_method_of_both_clients() {
-        let printed = print_operations();
-        for endpoint in endpoints() {
-            let (blocking, awaited) = (format!("    def {}(\n", endpoint.name), format!("    async def {}(\n", endpoint.name));
-            assert!(printed.contains(&blocking) && printed.contains(&awaited), "{}", endpoint.name);
-            assert!(printed.matches(&format!("\"\"\"{}", one_line(endpoint.doc).split('.').next().unwrap_or_default())).count() >= 2);
-        }
-    }
 
     #[test]
     fn every_type_is_printed_with_its_members() {

@@ -72,9 +72,7 @@ class Heard:
 
 def visit(url: str, proxy: hopline.Proxy) -> tuple[int, str]:
     """Fetches a page through a session's proxy, which also looks the name up: the status, and where the site saw it come from."""
-    ensure(proxy.full_url, "the session came without a complete proxy")
-    through = proxy.full_url.reveal().replace("socks5://", "socks5h://") if proxy.full_url else ""
-    with httpx.Client(proxy=through, trust_env=False, timeout=10) as client:
+    with httpx.Client(**proxy.for_httpx(), trust_env=False, timeout=10) as client:
         answer = client.get(url)
         return answer.status_code, answer.json()["address"]
 

@@ -17,6 +17,19 @@ def blocking(agent: hopline.AgentClient) -> None:
     if verdict is not None and verdict.reason is not None:
         agent.rotate_session(session_id=session.session_id, reason=verdict.reason)
     assert_type(agent.get_balance().raw, Any)
+    walk = agent.walk_products(type="dynamic", max_pages=3)
+    assert_type(walk, hopline.Pages[hopline.Product, hopline.ProductList])
+    assert_type([product.price for product in walk], list[Decimal])
+    assert_type([page.items for page in walk.pages()], list[tuple[hopline.Product, ...]])
+    assert_type(walk.position, str | None)
+    assert_type(hopline.quote(products.items[0], Decimal("0.5")).total, Decimal)
+    watched = agent.get_balance(until=hopline.Until(at="/balance", at_least=Decimal("10")), deadline=60)
+    assert_type(watched.phase, hopline.Phase | None)
+    assert_type(agent.request("GET", "/billing/invoices", query={"limit": "2"}), hopline.Reply)
+    agent.report_session_event(session_id=session.session_id, event=hopline.session_event(status=403, country="DE"))
+    agent.update_budget(daily_limit_usd=None, key_limit_usd=Decimal(5))
+    assert_type(session.proxy.for_requests(), hopline.Settings)
+    assert_type(session.proxy.url(), hopline.Secret)
     for saved in agent.saved():
         assert_type(saved.intent, str | None)
 
@@ -26,6 +39,8 @@ async def awaited(agent: hopline.AsyncAgentClient) -> None:
         assert_type(session, hopline.SessionReply)
     assert_type(await agent.open_session(session_type="dynamic", product_no="p"), hopline.SessionReply)
     assert_type(await agent.get_session(session_id=session.session_id), hopline.Session)
+    assert_type([product async for product in agent.walk_products()], list[hopline.Product])
+    assert_type([page async for page in agent.walk_public_products().pages()], list[hopline.ProductList])
     async for event in agent.events():
         assert_type(event.session_id, str | None)
 
@@ -35,7 +50,7 @@ def http(request: hopline.Request) -> hopline.Response:
 
 
 try:
-    blocking(hopline.AgentClient(http=http, store=hopline.FolderStore("records"), timeout=5))
+    blocking(hopline.AgentClient(http=http, store=hopline.FolderStore("records"), timeout=5, daily_cap_usd=Decimal(50)))
 except hopline.InDoubt as error:
     assert_type(error.record, str | None)
 except hopline.HoplineError as error:

@@ -1,10 +1,11 @@
 """No secret shows: not in what prints, not in tracebacks, logs or records."""
 
 import asyncio
+import json
 import logging
 import pickle
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,71 @@ def test_no_secret_is_printed_logged_or_recorded(
     everything = " ".join(shown(one) for one in told) + caplog.text + records
     for text in [KEY, "canary", *texts]:
         assert text not in everything
+
+
+# A traceback shows the lines of this file, so no line that calls holds a secret itself.
+EMAIL, HEADER, BODY, EVENT = "canary@mail.example", "canary-header", "canary-body", "canary-event"
+SECRETS = {
+    "api_key": "canary-issued-key",
+    "api_secret": "canary-issued-secret",
+    "proxy": {
+        "host": "gate.example", "port": 1080, "protocol": "http", "username": "canary-user", "password": "canary-password",
+        "full_url": "http://canary-user:canary-password@gate.example:1080",
+    },
+}  # fmt: skip
+
+
+def test_no_secret_of_the_whole_api_is_printed_logged_or_recorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    sent: list[str] = []
+    fail = [False]
+
+    def http(request: hopline.Request) -> Any:
+        sent.append(f"{dict(request.headers)} {request.body!r}")
+        told.append(request)
+        if fail[0]:
+            raise hopline.Failed("closed", "maybe")
+        kept.append("".join(path.read_text() for path in tmp_path.glob("*.json")))
+        data = {**SECRETS, "agent_id": 7, "session_id": "s-1", "status": "active", "message": "sent", "next_cursor": None, "items": []}
+        if request.url.endswith("request-api-key"):
+            data["status"] = "email_sent"
+        return hopline.Response(status=200, body=json.dumps({"success": True, "data": data}).encode())
+
+    told: list[object] = []
+    kept: list[str] = []
+    options: dict[str, Any] = {"api_key": KEY, "base_url": "https://api.example/v1", "http": http, "attempts": 1}
+    agent = hopline.AgentClient(**options, store=hopline.FolderStore(tmp_path), on_event=told.append, daily_cap_usd=100)
+    headers = {"x-more": hopline.Secret(HEADER)}
+    calls: list[Callable[[], object]] = [
+        lambda: agent.request_api_key(email=EMAIL, headers=headers),
+        lambda: agent.register_account(name="A", contact_email=hopline.Secret(EMAIL)),
+        lambda: agent.get_session(session_id="s-1", include_credentials=True),
+        lambda: agent.request("POST", "/x", body={"note": hopline.Secret(BODY)}, headers=headers),
+        # What may be sent again is kept, its body included, so this one has nothing to hide there.
+        lambda: agent.request("PUT", "/x", body={"note": "plain"}, headers=headers, safety="keyed", intent=f"free-{len(told)}"),
+        lambda: agent.report_session_event(session_id="s-1", event=hopline.session_event(note=EVENT)),
+        lambda: agent.get_balance(until=hopline.Until(at="/status", is_=["active"]), deadline=0),
+    ]
+    for call in calls:
+        told.append(call())
+    session = agent.get_session(session_id="s-1")
+    proxy = session.proxy
+    assert proxy is not None and proxy.password is not None and proxy.password.reveal() == "canary-password"
+    told += [session, proxy, proxy.url(), proxy.for_requests(), proxy.for_httpx(), proxy.for_aiohttp(), proxy.for_playwright(), proxy.for_curl()]
+    walk = agent.walk_products(headers=headers)
+    told += [*walk, walk, *agent.walk_products(headers=headers).pages()]
+    fail[0] = True
+    for call in calls:
+        with pytest.raises(hopline.HoplineError) as caught:
+            call()
+        told.append(caught.value)
+    told += [*agent.saved(), *agent.rejected(), agent]
+    kept.append("".join(path.read_text() for path in tmp_path.glob("*.json")))
+    for secret in (KEY, EMAIL, HEADER, BODY, EVENT):
+        assert any(secret in one for one in sent), f"{secret} was never sent, so nothing is shown by its absence"
+    assert any(kept), "records were kept"
+    for text in (*(shown(one) for one in told), caplog.text, *kept):
+        assert "canary" not in text
 
 
 def test_a_client_that_is_refused_does_not_repeat_its_key() -> None:

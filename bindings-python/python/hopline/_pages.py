@@ -1,0 +1,139 @@
+"""Walking a list page by page. Which page comes next, and whether there is one, the core says."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from . import _hopline
+from ._errors import HoplineError, invalid
+from ._values import Reply, dumps, loads
+
+I = TypeVar("I")
+P = TypeVar("P", bound=Reply)
+
+End: TypeAlias = Literal["last_page", "repeated_cursor", "page_cap"]
+"""Why a walk is over: there is no next page, the list would never end, or as many pages were read as may be."""
+
+
+class _Walk(Generic[I, P]):
+    """Where a walk is. `position` moves when a page, or the last item of one, was handed out, and not before."""
+
+    __slots__ = ("_items", "_params", "_read", "end", "position")
+
+    position: str | None
+    """Where to go on, as JSON: save it anywhere, and give it to another walk. `None` once there is nothing more."""
+    end: End | None
+    """Why the walk is over; `None` as long as it is not."""
+
+    def __init__(
+        self,
+        operation: str,
+        params: Mapping[str, Any],
+        position: str | None,
+        max_pages: int | None,
+        read: Callable[[str], Any],
+        items: Callable[[P], tuple[I, ...]],
+    ) -> None:
+        self._params = dumps(dict(params))
+        self._read = read
+        self._items = items
+        self.position = _begin(operation, position, max_pages)
+        self.end = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(position={self.position!r}, end={self.end!r})"
+
+    def _next(self) -> str | None:
+        """The parameters of the next page, if there is one to come."""
+        if self.end is not None or self.position is None:
+            return None
+        return _told(_hopline.page_params, self.position, self._params)
+
+    def _turn(self, facts: str) -> dict[str, Any]:
+        assert self.position is not None  # a page was read there
+        turned: dict[str, Any] = loads(_told(_hopline.page_turn, self.position, facts))
+        return turned
+
+    def _move(self, turn: dict[str, Any]) -> None:
+        position = turn.get("position")
+        self.position = None if position is None else dumps(position)
+        self.end = turn.get("end")
+
+
+class Pages(_Walk[I, P]):
+    """The items of a list, over all of its pages. Each page is read when it is come to.
+
+    A read that fails raises and moves nothing: iterate again to try that page again.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[I]:
+        for page, turn in self._each():
+            items = self._items(page)
+            yield from items[:-1]
+            self._move(turn)
+            yield from items[-1:]
+
+    def pages(self) -> Iterator[P]:
+        """The same, a page at a time."""
+        for page, turn in self._each():
+            self._move(turn)
+            yield page
+
+    def _each(self) -> Iterator[tuple[P, dict[str, Any]]]:
+        while (params := self._next()) is not None:
+            page, facts = self._read(params)
+            yield page, self._turn(facts)
+
+
+class AsyncPages(_Walk[I, P]):
+    """The items of a list, over all of its pages. Each page is read when it is come to.
+
+    A read that fails raises and moves nothing: iterate again to try that page again.
+    """
+
+    __slots__ = ()
+
+    async def __aiter__(self) -> AsyncIterator[I]:
+        async for page, turn in self._each():
+            items = self._items(page)
+            for item in items[:-1]:
+                yield item
+            self._move(turn)
+            for item in items[-1:]:
+                yield item
+
+    async def pages(self) -> AsyncIterator[P]:
+        """The same, a page at a time."""
+        async for page, turn in self._each():
+            self._move(turn)
+            yield page
+
+    async def _each(self) -> AsyncIterator[tuple[P, dict[str, Any]]]:
+        while (params := self._next()) is not None:
+            reading: Awaitable[tuple[P, str]] = self._read(params)
+            page, facts = await reading
+            yield page, self._turn(facts)
+
+
+def _begin(operation: str, position: str | None, max_pages: int | None) -> str:
+    """The position to begin at, once the core has read it."""
+    given = dumps({"operation": operation}) if position is None else position
+    if not isinstance(given, str):
+        raise TypeError("`position` must be the text that a walk's `position` was")
+    _told(_hopline.page_params, given, "{}")
+    read = loads(given)
+    if read["operation"] != operation:
+        invalid(operation, "position", f"is of `{read['operation']}`; give it to the walk of that list")
+    if max_pages is None:
+        return given
+    if not isinstance(max_pages, int) or isinstance(max_pages, bool) or not 0 < max_pages < 1 << 32:
+        invalid(operation, "max_pages", "must be a whole number of at least 1")
+    return dumps({**read, "max_pages": max_pages})
+
+
+def _told(ask: Callable[[str, str], str], position: str, other: str) -> str:
+    try:
+        return ask(position, other)
+    except ValueError as error:
+        raise HoplineError._parse(str(error)) from None

@@ -1,0 +1,110 @@
+"""A session's proxy, used by the HTTP clients that people have, over real sockets."""
+
+import asyncio
+import shutil
+import subprocess
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import aiohttp
+import hopline
+import httpx
+import pytest
+import requests
+from sandbox import Sandbox
+
+ODD = {"username": hopline.Secret("user@1:/"), "password": hopline.Secret("p%ss:w@rd /?#[]é\"\\")}
+
+
+def opened(agent: hopline.AgentClient, protocol: Any) -> hopline.Proxy:
+    return agent.open_session(session_type="dynamic", product_no="dynamic-world", protocol=protocol, credentials=True).proxy
+
+
+def by_aiohttp(url: str, settings: hopline.Settings) -> str:
+    async def get() -> str:
+        async with aiohttp.ClientSession() as session, session.get(url, **settings) as answer:
+            return str((await answer.json())["address"])
+
+    return asyncio.run(get())
+
+
+def by_httpx(url: str, settings: hopline.Settings) -> str:
+    with httpx.Client(**settings, trust_env=False) as client:
+        return str(client.get(url).json()["address"])
+
+
+def by_requests(url: str, settings: hopline.Settings) -> str:
+    with requests.Session() as session:
+        session.trust_env = False
+        return str(session.get(url, **settings, timeout=10).json()["address"])
+
+
+@pytest.mark.parametrize("protocol", ["socks5", "http"])
+def test_a_page_is_fetched_through_the_session(protocol: str, sandbox: Sandbox) -> None:
+    # A name that only the proxy has to know.
+    url = sandbox.ready["target_url"].replace("127.0.0.1", "shop.localhost")
+    with hopline.AgentClient(**sandbox.account) as agent:
+        proxy = opened(agent, protocol)
+        [session] = sandbox.state()["sessions"]
+        seen = [by_requests(url, proxy.for_requests()), by_httpx(url, proxy.for_httpx())]
+        if protocol == "http":
+            seen.append(by_aiohttp(url, proxy.for_aiohttp()))
+        if shutil.which("curl"):
+            told = proxy.for_curl().reveal()
+            ran = subprocess.run(["curl", "-sS", "--config", "-", url], input=told, capture_output=True, text=True, timeout=20)
+            assert ran.returncode == 0, ran.stderr
+            seen.append(ran.stdout.split('"address":"')[1].split('"')[0])
+        assert len(seen) >= 2 and set(seen) == {session["exit"]}
+
+
+def test_what_can_not_speak_the_protocol_names_the_one_to_buy(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        proxy = opened(agent, "socks5")
+        for settings in (proxy.for_aiohttp, proxy.for_playwright):
+            with pytest.raises(hopline.Invalid, match='buy the session with `protocol="http"`') as caught:
+                settings()
+            assert caught.value.field == "protocol" and caught.value.effect == "none"
+        through = opened(agent, "http")
+        assert through.username and through.password and through.for_playwright()["proxy"] == {
+            "server": f"http://{through.host}:{through.port}",
+            "username": through.username.reveal(),
+            "password": through.password.reveal(),
+        }
+
+
+def test_credentials_survive_the_url_whatever_they_are() -> None:
+    proxy = hopline.Proxy(host="2001:db8::1", port=1080, protocol="socks5", **ODD)
+    url = urlsplit(proxy.url().reveal())
+    assert (url.scheme, url.hostname, url.port) == ("socks5h", "2001:db8::1", 1080)
+    assert [unquote(url.username or ""), unquote(url.password or "")] == [secret.reveal() for secret in ODD.values()]
+    assert hopline.Proxy(host="gate.example", port=8080, protocol="http", **ODD).url().reveal().startswith("http://")
+    assert hopline.Proxy(host="gate.example", port=8080, protocol="https", **ODD).url().reveal().startswith("https://")
+    # The service may speak plain HTTP where it sells https, and its URL says so.
+    plain = hopline.Proxy(host="gate.example", port=8080, protocol="https", full_url=hopline.Secret("http://x"), **ODD)
+    assert plain.url().reveal().startswith("http://")
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        (hopline.Proxy(host="h", port=1, protocol="socks5"), "`username` and password were not asked for; use `credentials=True`"),
+        (hopline.Proxy(protocol="socks5", **ODD), "`host` and port are missing"),
+        (hopline.Proxy(host="h", port=1, protocol="quic", **ODD), "`protocol` is none that is known"),
+        (hopline.Proxy(host="h", port=1, **ODD), "`protocol` is none that is known"),
+    ],
+)
+def test_a_proxy_that_is_not_complete_says_what_to_do(proxy: hopline.Proxy, said: str) -> None:
+    for settings in (proxy.url, proxy.for_requests, proxy.for_httpx, proxy.for_aiohttp, proxy.for_playwright, proxy.for_curl):
+        with pytest.raises(hopline.Invalid) as caught:
+            settings()
+        assert "p%ss" not in str(caught.value)
+    with pytest.raises(hopline.Invalid, match=said):
+        proxy.url()
+
+
+def test_settings_do_not_print() -> None:
+    proxy = hopline.Proxy(host="h", port=1, protocol="http", username=hopline.Secret("canary-u"), password=hopline.Secret("canary-p"))
+    made: list[object] = [proxy.url(), proxy.for_requests(), proxy.for_httpx(), proxy.for_aiohttp(), proxy.for_playwright(), proxy.for_curl()]
+    made += [one for settings in made if isinstance(settings, dict) for one in settings.values() if not isinstance(one, str)]
+    assert len(made) == 8
+    assert "canary" not in f"{made} {proxy}" + "".join(f"{one} {one!r}" for one in made)

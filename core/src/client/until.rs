@@ -63,8 +63,9 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.since.get_or_insert(now);
         let over = job.is_past_deadline(now);
-        // What is no word or number is not for an event.
-        let shown = value.clone().filter(|value| value.len() <= 64 && !value.starts_with(['{', '[']));
+        // What is no word or number is not for an event, nor is anything beside credentials.
+        let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
+        let shown = value.clone().filter(|value| !job.watch.credentials && plain(value));
         if job.looked.replace(shown.clone()) != Some(shown.clone()) {
             self.notify(id, Happening::Watched { value: shown });
         }

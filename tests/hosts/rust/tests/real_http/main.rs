@@ -3,6 +3,7 @@
 //! What is tried here is what a scripted transport can't show: that ureq and reqwest tell truly what came of a request,
 //! and do nothing of their own about it.
 
+mod cancel;
 mod faults;
 mod life;
 mod many;

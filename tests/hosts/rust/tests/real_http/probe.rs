@@ -30,8 +30,13 @@ pub(crate) struct Live {
 impl Live {
     /// A sandbox whose sessions are active as soon as they are asked for.
     pub(crate) fn new() -> Self {
+        Self::provisioning(0)
+    }
+
+    /// One whose sessions take so many milliseconds.
+    pub(crate) fn provisioning(ms: i64) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
+        let config = Config { provisioning_ms: ms..=ms, ..Config::new(7) };
         let running = runtime.block_on(serve(Options::new(config))).expect("a sandbox");
         Live { running, runtime }
     }

@@ -41,8 +41,13 @@ public final class AgentClient: Sendable {
         } catch {
             throw .unusable("client", said(error))
         }
-        records = Records(core, shelf, sameAccount: options.sameAccount, reader: make)
+        records = Records(core, shelf, sameAccount: options.sameAccount, capped: options.dailyCapUsd != nil, reader: make)
         driver = Driver(core, transport, records)
+        // What clients that are no more have spent today counts from the first purchase on.
+        if options.dailyCapUsd != nil, let refused = records.adoptSpent() {
+            shelf.close()
+            throw refused
+        }
     }
 
     deinit {
@@ -119,31 +124,20 @@ public final class AgentClient: Sendable {
         await driver.close()
     }
 
-    /// Every operation of the table is called here.
-    func call<Value: Decodable>(
-        _ operation: String, _ params: Parameters, intent: String? = nil, options: CallOptions
-    ) async throws(HoplineError) -> Reply<Value> {
-        var told = options.told
-        told.add("intent", intent)
-        return try await start(operation, params, intent, told).reply(operation)
+    /// Every operation is called here.
+    func call<Value: Decodable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
+        try await answer(operation, params.json.text, told).reply(operation)
     }
 
     /// Both operations that wait for a session.
-    func wait(
-        _ operation: String, _ params: Parameters, intent: String? = nil, credentials: Bool, deadline: Duration?, ends: [String],
-        options: CallOptions
-    ) async throws(HoplineError) -> OpenSession {
-        var told = options.told
-        told.add("intent", intent)
-        told.add("credentials", credentials)
-        told.add("deadline_ms", deadline)
-        told.add("ends", ends)
-        return try await start(operation, params, intent, told).session(operation, self)
+    func wait(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> OpenSession {
+        try await answer(operation, params.json.text, told).session(operation, self)
     }
 
-    private func start(_ operation: String, _ params: Parameters, _ intent: String?, _ options: Parameters) async throws(HoplineError) -> Answered {
-        let (params, options) = (params.json.text, options.json.text)
-        return try await run(operation, intent) { $0.start(operation: operation, params: params, options: options) }
+    /// What an operation is answered with, before it is read.
+    func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
+        let options = told.json.text
+        return try await run(operation, told.members["intent"]?.string) { $0.start(operation: operation, params: params, options: options) }
     }
 
     private func run(
@@ -194,7 +188,7 @@ public enum Resumed: Sendable {
 }
 
 /// Why the core refused a call.
-private func refusal(_ error: any Error) -> HoplineError {
+func refusal(_ error: any Error) -> HoplineError {
     guard case ClientError.Refused(let text)? = error as? ClientError else {
         return HoplineError(.misuse, "client", "the core said \(type(of: error))")
     }

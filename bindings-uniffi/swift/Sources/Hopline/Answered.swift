@@ -4,7 +4,7 @@ internal import HoplineCore
 
 /// What a command was answered with, before anybody has read it as a type.
 struct Answered {
-    private let facts: String
+    let facts: String
     private let raw: String
     let phase: Phase?
 
@@ -26,7 +26,7 @@ struct Answered {
         let known = read(Facts.self, facts)
         do {
             let value: Value = try JSONDecoder().decode(Value.self, from: Data((raw == "null" ? shown : raw).utf8))
-            return Reply(value: value, raw: Raw(text: raw), requestId: known?.requestId)
+            return Reply(value: value, raw: Raw(text: raw), requestId: known?.requestId, phase: phase)
         } catch {
             throw .read(misfit(operation: operation, facts: facts, raw: raw, place: place(of: error)))
         }

@@ -30,6 +30,10 @@ public struct Event: Sendable {
         case accepted(sessionId: String, estimatedChargeUsd: Decimal?)
         /// The session's status was read.
         case status(sessionId: String, status: SessionStatus, phase: Phase)
+        /// The price of what is to be bought was read, in USD for one unit.
+        case priced(unitPrice: Decimal)
+        /// What a read is repeated for is not as it was; what it is now, where that is a word or a number.
+        case watched(value: String?)
         /// It ended in doubt; its record is kept.
         case inDoubt(record: String?)
         /// A record that nothing waits for could not be saved or deleted.
@@ -48,10 +52,11 @@ public struct Event: Sendable {
 
 extension Event: Decodable {
     private enum Keys: String, CodingKey {
-        case operation, intent, event, attempts, because, status, phase, record
+        case operation, intent, event, attempts, because, status, phase, record, value
         case delay = "delay_ms"
         case sessionId = "session_id"
         case charge = "estimated_charge_usd"
+        case unitPrice = "unit_price"
     }
 
     /// Reads what the core wrote.
@@ -68,12 +73,16 @@ extension Event: Decodable {
         case "asking_time":
             what = .askingTime
         case "accepted":
-            let charge = try members.decodeIfPresent(String.self, forKey: .charge).flatMap { Decimal(string: $0, locale: posix) }
+            let charge = try members.decodeIfPresent(String.self, forKey: .charge).flatMap(amount)
             what = try .accepted(sessionId: members.decode(String.self, forKey: .sessionId), estimatedChargeUsd: charge)
         case "status":
             what = try .status(
                 sessionId: members.decode(String.self, forKey: .sessionId), status: members.decode(SessionStatus.self, forKey: .status),
                 phase: members.decode(Phase.self, forKey: .phase))
+        case "priced":
+            what = try .priced(unitPrice: amount(members.decode(String.self, forKey: .unitPrice)) ?? .nan)
+        case "watched":
+            what = try .watched(value: members.decodeIfPresent(String.self, forKey: .value))
         case "in_doubt":
             what = try .inDoubt(record: members.decodeIfPresent(String.self, forKey: .record))
         case "store_failed":
@@ -84,8 +93,10 @@ extension Event: Decodable {
     }
 }
 
-/// A point is a point in every country.
-private let posix = Locale(identifier: "en_US_POSIX")
+/// A number of the core, which is text; a point is a point in every country.
+func amount(_ text: String) -> Decimal? {
+    Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
+}
 
 /// Something that the store holds.
 public struct Saved: Sendable, Hashable {

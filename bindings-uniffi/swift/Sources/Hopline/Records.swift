@@ -11,6 +11,8 @@ final class Records: @unchecked Sendable {
     /// Makes a core that reads records and is asked nothing else.
     private let reader: @Sendable () throws -> Client
     private let sameAccount: Bool
+    /// Whether what was spent today is taken up, too.
+    private let capped: Bool
     // Only the queue touches what follows.
     /// By intent: how many calls of it are under way.
     private var running: [String: Int] = [:]
@@ -19,8 +21,8 @@ final class Records: @unchecked Sendable {
     private var isSweeping = false
     private var isClosed = false
 
-    init(_ core: Client, _ shelf: any Shelf, sameAccount: Bool, reader: @escaping @Sendable () throws -> Client) {
-        (self.core, self.shelf, self.sameAccount, self.reader) = (core, shelf, sameAccount, reader)
+    init(_ core: Client, _ shelf: any Shelf, sameAccount: Bool, capped: Bool, reader: @escaping @Sendable () throws -> Client) {
+        (self.core, self.shelf, self.sameAccount, self.capped, self.reader) = (core, shelf, sameAccount, capped, reader)
     }
 
     /// Gives a record to the store. Returns what went wrong.
@@ -62,9 +64,14 @@ final class Records: @unchecked Sendable {
         await ask(operation) { [self] in try takeUp(wanted) }.failure
     }
 
+    /// Takes up what clients that are no more have spent.
+    func adoptSpent() -> HoplineError? {
+        queue.sync { Result { try takeUp { _ in false } }.mapError { .unusable("client", said($0)) }.failure }
+    }
+
     /// The free records: what they hold, and which this client leaves alone.
     func free(_ operation: String) async -> Result<([Saved], [Rejected]), HoplineError> {
-        await ask(operation) { [self] in try shelf.scanning { try read() } }
+        await ask(operation) { [self] in try shelf.scanning { try read() } }.map { ($0.saved, $0.rejected) }
     }
 
     /// Gives back the intents that are neither under way nor held. Of many who ask at once, one does it for all.
@@ -115,32 +122,39 @@ final class Records: @unchecked Sendable {
 
     private func takeUp(_ wanted: (Saved) -> Bool) throws {
         let taken: [Record] = try shelf.scanning {
-            try read().0.filter(wanted).compactMap { saved in
-                if let intent = saved.intent {
-                    guard try shelf.claimIntent(intent) else { return nil }
-                    claimed.insert(intent)
-                }
-                // Read anew, now that nobody else can change it.
-                return try shelf.claim(saved.record).map { Record(id: saved.record, data: $0) }
+            let found = try read()
+            let mine = try found.saved.filter(wanted).filter { saved in
+                guard let intent = saved.intent else { return true }
+                guard try shelf.claimIntent(intent) else { return false }
+                claimed.insert(intent)
+                return true
+            }
+            // Read anew, now that nobody else can change them.
+            return try ((capped ? found.totals : []) + mine.map(\.record)).compactMap { record in
+                try shelf.claim(record).map { Record(id: record, data: $0) }
             }
         }
         if taken.isEmpty { return }
-        refused(core.restore(records: taken, sameAccount: sameAccount)).forEach { shelf.release($0.record) }
+        restored(core.restore(records: taken, sameAccount: sameAccount)).refused.forEach { shelf.release($0.record) }
     }
 
-    private func read() throws -> ([Saved], [Rejected]) {
+    /// The free records: what they hold, which are left alone, and those of what was spent, which no list shows.
+    private func read() throws -> (saved: [Saved], rejected: [Rejected], totals: [String]) {
         let free = try shelf.free()
-        if free.isEmpty { return ([], []) }
+        if free.isEmpty { return ([], [], []) }
         let reader = try reader()
-        let told = reader.restore(records: free.map { Record(id: $0.record, data: $0.data) }, sameAccount: sameAccount)
-        return (savedList(reader), refused(told))
+        let told = restored(reader.restore(records: free.map { Record(id: $0.record, data: $0.data) }, sameAccount: sameAccount))
+        let saved = savedList(reader)
+        return (saved, told.refused, told.held.filter { !saved.map(\.record).contains($0) })
     }
 
-    private func refused(_ told: String) -> [Rejected] {
-        struct Told: Decodable {
-            let refused: [Rejected]
-        }
-        return (try? JSONDecoder().decode(Told.self, from: Data(told.utf8)).refused) ?? []
+    private func restored(_ told: String) -> Restored {
+        (try? JSONDecoder().decode(Restored.self, from: Data(told.utf8))) ?? Restored(held: [], refused: [])
+    }
+
+    private struct Restored: Decodable {
+        let held: [String]
+        let refused: [Rejected]
     }
 }
 

@@ -9,6 +9,8 @@ public struct Reply<Value: Sendable>: Sendable {
     public let raw: Raw
     /// To quote when reporting a problem.
     public let requestId: String?
+    /// Of a session: where it is. Of a read with `until`: `ready` where it holds, `pending` where the deadline came first.
+    public let phase: Phase?
 
     /// A member of the value.
     public subscript<Member>(dynamicMember member: KeyPath<Value, Member>) -> Member {

@@ -1,0 +1,166 @@
+import Foundation
+
+internal import HoplineCore
+
+/// Why a walk is over.
+public enum WalkEnd: String, Sendable, Decodable {
+    /// There is no next page.
+    case lastPage = "last_page"
+    /// The page named one that was read before: the list would never end.
+    case repeatedCursor = "repeated_cursor"
+    /// As many pages were read as may be. The position goes on, with a higher `maxPages`.
+    case pageCap = "page_cap"
+}
+
+/// The items of a list, over all of its pages. Each page is read when it is come to. Which one that is the core says.
+///
+/// A read that fails throws a `HoplineError` and moves nothing: iterate again to try that page again.
+public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequence, @unchecked Sendable {
+    /// An item of the list.
+    public typealias Element = Item
+
+    private let client: AgentClient
+    private let operation: String
+    private let params: String
+    private let told: Parameters
+    private let items: @Sendable (List) -> [Item]
+    private let lock = NSLock()
+    /// The lock guards it.
+    private var turn: Turn
+
+    init(
+        _ client: AgentClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: JSON,
+        _ items: @escaping @Sendable (List) -> [Item]
+    ) {
+        (self.client, self.operation, self.params, self.told, self.items) = (client, operation, params.json.text, told, items)
+        turn = Turn(position: begin, end: nil)
+    }
+
+    /// Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, was
+    /// handed out, and is nothing once there is nothing more.
+    public var position: String? { lock.withLock { turn.position?.text } }
+
+    /// Why the walk is over; nothing as long as it is not.
+    public var end: WalkEnd? { lock.withLock { turn.end } }
+
+    /// The same, a page at a time.
+    public var pages: Pages { Pages(walk: self) }
+
+    /// Goes on from `position`.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(walk: self)
+    }
+
+    /// Item after item.
+    public struct Iterator: AsyncIteratorProtocol {
+        let walk: Walk
+        private var items: ArraySlice<Item> = []
+        private var after: Turn?
+
+        init(walk: Walk) {
+            self.walk = walk
+        }
+
+        /// The next item. It throws a `HoplineError`.
+        public mutating func next() async throws -> Item? {
+            while items.isEmpty {
+                guard let page = try await walk.read() else { return nil }
+                (items, after) = (page.items[...], page.turn)
+                if items.isEmpty { walk.move(page.turn) }
+            }
+            let item = items.removeFirst()
+            if items.isEmpty, let after { walk.move(after) }
+            return item
+        }
+    }
+
+    /// The pages of a list.
+    public struct Pages: AsyncSequence, Sendable {
+        /// A page, as its own operation answers it.
+        public typealias Element = Reply<List>
+        let walk: Walk
+
+        /// Goes on from the walk's `position`.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(walk: walk)
+        }
+
+        /// Page after page.
+        public struct Iterator: AsyncIteratorProtocol {
+            let walk: Walk
+
+            /// The next page. It throws a `HoplineError`.
+            public mutating func next() async throws -> Reply<List>? {
+                guard let page = try await walk.read() else { return nil }
+                walk.move(page.turn)
+                return page.reply
+            }
+        }
+    }
+
+    /// The page that comes next, if there is one, and what comes after it.
+    private func read() async throws(HoplineError) -> (reply: Reply<List>, items: [Item], turn: Turn)? {
+        let now = lock.withLock { turn }
+        guard now.end == nil, let position = now.position?.text else { return nil }
+        let asked = try core { try pageParams(position: position, params: params) }
+        let answered = try await client.answer(operation, asked, told)
+        let reply: Reply<List> = try answered.reply(operation)
+        let after = try core { try pageTurn(position: position, facts: answered.facts) }
+        let next = try core { try JSONDecoder().decode(Turn.self, from: Data(after.utf8)) }
+        return (reply, items(reply.value), next)
+    }
+
+    private func move(_ next: Turn) {
+        lock.withLock { turn = next }
+    }
+}
+
+extension Walk: CustomStringConvertible, CustomReflectable {
+    /// Where it is.
+    public var description: String { "\(operation) at \(position ?? end?.rawValue ?? "its end")" }
+    /// Nothing to look into.
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
+}
+
+/// What comes after a page.
+private struct Turn: Decodable, Sendable {
+    let position: JSON?
+    let end: WalkEnd?
+}
+
+extension AgentClient {
+    /// Every walk begins here. Nothing is sent.
+    func walk<List, Item>(
+        _ operation: String, _ params: Parameters, _ told: Parameters, _ position: String?, _ maxPages: Int?,
+        _ items: @escaping @Sendable (List) -> [Item]
+    ) throws(HoplineError) -> Walk<List, Item> {
+        let given = position ?? JSON.object(["operation": .string(operation)]).text
+        _ = try core { try pageParams(position: given, params: "{}") }
+        var begin = try core { try JSON(text: given) }.object ?? [:]
+        let list = begin["operation"]?.string ?? ""
+        if list != operation {
+            throw .unfit(operation, "position", "is of `\(list)`; give it to the walk of that list")
+        }
+        if let maxPages {
+            guard maxPages > 0, maxPages <= UInt32.max else { throw .unfit(operation, "max_pages", "must be a whole number of at least 1") }
+            begin["max_pages"] = .number(Decimal(maxPages))
+        }
+        return Walk(self, operation, params, told, .object(begin), items)
+    }
+}
+
+/// Asks the core something that needs no client.
+func core<Answer>(_ question: () throws -> Answer) throws(HoplineError) -> Answer {
+    do {
+        return try question()
+    } catch {
+        throw refusal(error)
+    }
+}
+
+extension HoplineError {
+    /// Something that was given to this host alone, and can't be.
+    static func unfit(_ operation: String, _ field: String, _ rule: String) -> HoplineError {
+        HoplineError(.invalid, operation, "`\(field)` \(rule)", advice: "change_request", say: "nothing was sent", field: field)
+    }
+}

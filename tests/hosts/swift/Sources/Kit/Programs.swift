@@ -1,4 +1,5 @@
 import Foundation
+import Hopline
 
 /// A program of this package, which is built beside its tests.
 public func program(_ name: String) -> String {
@@ -8,11 +9,10 @@ public func program(_ name: String) -> String {
 }
 
 /// What curl answers through a session's proxy. `URLSession` can't give a proxy a password, and off Apple's systems knows no proxies.
-public func curl(_ url: String, through proxy: String) throws -> (status: Int, text: String) {
-    let scheme = proxy.replacingOccurrences(of: "socks5://", with: "socks5h://")
+public func curl(_ url: String, through proxy: Hopline.Proxy) throws -> (status: Int, text: String) {
     // The password goes through curl's own standard input, where no list of processes shows it.
     let child = try Child("/usr/bin/curl", ["--silent", "--max-time", "10", "--write-out", "\n%{http_code}", "--config", "-", url])
-    child.write("proxy = \"\(scheme)\"\n")
+    try child.write(proxy.curl().reveal())
     child.finish()
     let text = child.text()
     guard child.wait() == 0 else { throw Unmet("curl came through the proxy") }

@@ -28,11 +28,17 @@ public final class Sandbox: Sendable {
         public let exit: String
     }
 
+    public struct Order: Decodable, Sendable {
+        public let order_id: String
+        public let status: String
+    }
+
     /// Its own books.
     public struct State: Decodable, Sendable {
         public let balance: Decimal
         public let charges: [Charge]
         public let sessions: [Session]
+        public let orders: [Order]
     }
 
     public let ready: Ready

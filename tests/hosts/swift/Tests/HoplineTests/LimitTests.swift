@@ -1,0 +1,173 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+extension AgentClient {
+    /// What a unit of the tests' product costs.
+    func price() async throws -> Decimal {
+        for try await product in try walkProducts() where product.productNo == "dynamic-world" { return product.price }
+        throw Unmet("the product is offered")
+    }
+}
+
+func number(_ text: String) throws -> Decimal {
+    try #require(Decimal(string: text))
+}
+
+@Suite("limits on what is paid, and reads that are repeated until something holds")
+struct LimitTests {
+    @Test("nothing is bought above the price that the caller pays")
+    func unitPrice() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let events = agent.events()
+        let price = try await agent.price()
+        let below = price - (try number("0.01"))
+        let errors = [
+            try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: below) },
+            try await failure { try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: below) },
+        ]
+        for error in errors {
+            #expect(error.kind == .refused && error.effect == .none && error.advice == "read_prices" && error.message.contains("\(price)"), "\(error)")
+        }
+        #expect(try await sandbox.charges() == 0)
+        try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: price)
+        #expect(try await sandbox.charges() == 1)
+        await agent.close()
+        var told: Set<Decimal> = []
+        for await event in events { if case .priced(let unitPrice) = event.what { told.insert(unitPrice) } }
+        #expect(told == [price])
+    }
+
+    @Test("a client buys no more than its cap a day, also after a restart")
+    func dailyCap() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let price = try await sandbox.client().price()
+        let capped = { try sandbox.client(store: folder.store, options: ClientOptions(dailyCapUsd: price * 2)) }
+        let first = try capped()
+        try await first.buy()
+        let errors = [
+            try await failure { try await first.createSession(sessionType: .dynamic, productNo: "dynamic-world", quantity: 2) },
+            try await failure {
+                try await first.createSession(sessionType: .dynamic, productNo: "dynamic-world", expectedChargeUsd: price * 2)
+            },
+        ]
+        for error in errors { #expect(error.kind == .refused && error.effect == .none && error.message.contains("may spend today"), "\(error)") }
+        await first.close()
+        let uncapped = try sandbox.client(store: folder.store)
+        #expect(try await uncapped.resumeAll().isEmpty)
+        #expect(try await uncapped.rejected().isEmpty)
+        // Without an intent: what was spent is known before the first call.
+        let second = try capped()
+        #expect(try await second.buy().estimatedChargeUsd == price)
+        let over = try await failure { try await second.buy() }
+        #expect(over.message.contains("may spend today"))
+        await second.close()
+        let third = try capped()
+        let still = try await failure { try await third.buy("job-1") }
+        #expect(still.message.contains("may spend today"))
+        #expect(try await sandbox.charges() == 2)
+    }
+
+    @Test("what another client of the store has spent counts once it is gone")
+    func spentByAnother() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let price = try await sandbox.client().price()
+        let capped = { try sandbox.client(store: folder.store, options: ClientOptions(dailyCapUsd: price)) }
+        let (one, other) = (try capped(), try capped())
+        try await one.buy("job-1")
+        await one.close()
+        let error = try await failure { try await other.buy("job-2") }
+        #expect(error.message.contains("may spend today"))
+        #expect(try await sandbox.charges() == 1)
+    }
+
+    @Test("tasks at once stay under one cap")
+    func together() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let price = try await sandbox.client().price()
+        let agent = try sandbox.client(options: ClientOptions(dailyCapUsd: price * 3))
+        let bought = await withTaskGroup(of: Bool.self) { group in
+            for job in 0..<12 {
+                group.addTask {
+                    do {
+                        try await agent.createSession(sessionType: .dynamic, productNo: "dynamic-world", intent: "job-\(job)", maxUnitPrice: price)
+                        return true
+                    } catch {
+                        return (error as? HoplineError)?.advice != "raise_budget"
+                    }
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(try await sandbox.charges() == 3 && bought == 3)
+    }
+
+    @Test("an account that is known not to be ready buys nothing, and a renewal says what it is to cost")
+    func others() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let unready = try await failure { try await sandbox.client(options: ClientOptions(backendReady: false)).buy() }
+        #expect(unready.effect == .none)
+        #expect(try await sandbox.charges() == 0)
+        let agent = try sandbox.client(options: ClientOptions(dailyCapUsd: 1000))
+        let open = try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, expectedChargeUsd: 10)
+        try await open.renew(duration: 1, expectedChargeUsd: number("5.50"))
+        let error = try await failure { try await agent.renewSession(sessionId: open.sessionId, duration: 1, expectedChargeUsd: 10_000) }
+        #expect(error.message.contains("may spend today"))
+        #expect(try await sandbox.charges() == 2)
+    }
+
+    @Test("a balance is watched until it has grown, and any read for words")
+    func watching() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "100")
+        let agent = try sandbox.client()
+        let events = agent.events()
+        let balance = { (read: Reply<Unshown>) in try read.raw.decode(JSON.self)["balance"]?.decimal }
+        let before = try #require(try await balance(agent.getBalance()))
+        let more = try number("12.50")
+        let grown = Until(at: "/balance", atLeast: before + more)
+        let order = try await agent.createRecharge(amountUsd: more, intent: "top-up")
+        let waited = try await agent.getBalance(until: grown, deadline: .milliseconds(200))
+        #expect(try waited.phase == .pending && balance(waited) == before)
+        try await sandbox.control("pay", ["order_id": .string(order.orderId)])
+        let ended = try await agent.getBalance(until: grown, deadline: .seconds(30))
+        #expect(try ended.phase == .ready && balance(ended) == before + more)
+        #expect(try await agent.getBalance().phase == nil)
+        let session = try await agent.buy()
+        let read = try await agent.getSession(sessionId: session.sessionId, until: Until(at: "/status", is: ["active"]), deadline: .seconds(30))
+        #expect(session.phase == .pending && read.phase == .ready && read.status == .active)
+        let never = Task { try await agent.getBalance(until: Until(at: "/balance", atLeast: 1_000_000_000)) }
+        try await Task.sleep(for: .milliseconds(100))
+        never.cancel()
+        let cancelled = try await failure { try await never.value }
+        #expect(cancelled.kind == .cancelled && cancelled.effect == .none)
+        await agent.close()
+        var values: [String?] = []
+        for await event in events { if case .watched(let value) = event.what { values.append(value) } }
+        #expect(values.contains("active") || values.contains("creating"), "\(values)")
+    }
+
+    @Test("a limit that is none, and a condition that can't hold, are refused by their names")
+    func misuse() async throws {
+        let agent = try client("https://api.example/v1")
+        let bad: [(String, HoplineError)] = [
+            ("max_unit_price", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: -1) }),
+            ("options", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }),
+            ("expected_charge_usd", try await failure { try await agent.renewSession(sessionId: "s", duration: 1, expectedChargeUsd: -1) }),
+            ("until", try await failure { try await agent.getBalance(until: Until(at: "balance", atLeast: 1)) }),
+            ("until", try await failure { try await agent.getBalance(until: Until(at: "/balance")) }),
+            ("options", try await failure { try await agent.getBalance(until: Until(at: "/balance", atLeast: .nan)) }),
+            ("deadline_ms", try await failure { try await agent.getBalance(until: Until(at: "/x", is: ["y"]), deadline: .seconds(-1)) }),
+        ]
+        for (field, error) in bad {
+            #expect(error.kind == .invalid && error.effect == .none && error.field == field, "\(field): \(error.debugDescription)")
+        }
+        for cap in [Decimal.nan, -1] {
+            let error = try await failure {
+                try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", options: ClientOptions(dailyCapUsd: cap))
+            }
+            #expect(error.kind == .invalid && !error.debugDescription.contains("canary"), "\(error.debugDescription)")
+        }
+    }
+}

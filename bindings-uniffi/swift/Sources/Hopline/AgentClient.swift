@@ -44,10 +44,7 @@ public final class AgentClient: Sendable {
         records = Records(core, shelf, sameAccount: options.sameAccount, capped: options.dailyCapUsd != nil, reader: make)
         driver = Driver(core, transport, records)
         // What clients that are no more have spent today counts from the first purchase on.
-        if options.dailyCapUsd != nil, let refused = records.adoptSpent() {
-            shelf.close()
-            throw refused
-        }
+        if options.dailyCapUsd != nil, let refused = records.adoptSpent() { throw refused }
     }
 
     deinit {

@@ -145,7 +145,7 @@ final class Records: @unchecked Sendable {
         let reader = try reader()
         let told = restored(reader.restore(records: free.map { Record(id: $0.record, data: $0.data) }, sameAccount: sameAccount))
         let saved = savedList(reader)
-        return (saved, told.refused, told.held.filter { !saved.map(\.record).contains($0) })
+        return (saved, told.refused, Array(Set(told.held).subtracting(saved.map(\.record))))
     }
 
     private func restored(_ told: String) -> Restored {

@@ -83,6 +83,29 @@ struct LimitTests {
         #expect(try await sandbox.charges() == 1)
     }
 
+    @Test("a store that can't say what was spent is an error before anything is bought, and is given back once")
+    func unreadable() async throws {
+        struct Unreadable: Error {}
+        struct Failing: Store, Shelf {
+            let closed = Counter()
+            func open() throws -> any Shelf { self }
+            func keep(_ record: String, _ data: Data?) throws {}
+            func scanning<Found>(_ body: () throws -> Found) throws -> Found { try body() }
+            func free() throws -> [(record: String, data: Data)] { throw Unreadable() }
+            func claim(_ record: String) throws -> Data? { nil }
+            func release(_ record: String) {}
+            func claimIntent(_ intent: String) throws -> Bool { true }
+            func releaseIntent(_ intent: String) {}
+            func close() { closed.add(1) }
+        }
+        let store = Failing()
+        let options = ClientOptions(dailyCapUsd: 1)
+        let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", store: store, options: options) }
+        #expect(error.kind == .store && error.effect == .none && error.message.contains("Unreadable"), "\(error.debugDescription)")
+        try await until("the store is given back") { store.closed.total > 0 }
+        #expect(store.closed.total == 1)
+    }
+
     @Test("tasks at once stay under one cap")
     func together() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")

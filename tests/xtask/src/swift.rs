@@ -148,7 +148,9 @@ impl Toolchain {
         let mut command = match self {
             Toolchain::In(debian) => {
                 // The mounts are this command's alone, and go with it. Inside, every path is the same as outside.
-                let shown = [root().to_owned(), target()?, vectors.clone()];
+                let mut shown = vec![root().to_owned(), target()?, vectors.clone()];
+                // Test data of others, where it lies beside the repository.
+                shown.extend(root().parent().map(|beside| beside.join("shared/external")).filter(|folder| folder.exists()));
                 for folder in &shown {
                     std::fs::create_dir_all(inside(debian, folder))?;
                 }

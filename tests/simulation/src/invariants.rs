@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hopline::client::{Answered, Client, Holds};
 use hopline::{Effect, Error};
 
-use crate::path::{Scope, Story};
+use crate::path::{Scope, Story, effects};
 use crate::world::World;
 
 /// What the caller was told, over all processes.
@@ -17,6 +17,8 @@ pub(crate) struct Told {
     pub(crate) ended: bool,
     /// Sessions that were handed over.
     pub(crate) sessions: BTreeSet<String>,
+    /// Something was answered.
+    pub(crate) answered: bool,
     /// It was said that nothing happened, and nothing was started since.
     pub(crate) none: bool,
     /// At some time it was said that nobody knows.
@@ -27,6 +29,7 @@ impl Told {
     pub(crate) fn hear(&mut self, result: &Result<Answered, Error>) {
         match result {
             Ok(answered) => {
+                self.answered = true;
                 self.sessions.extend(answered.facts.session_id.clone());
             }
             Err(error) => {
@@ -40,10 +43,7 @@ impl Told {
 /// Checks the end of a path.
 pub(crate) fn check(scope: Scope, told: &Told, world: &World, client: &Client) -> Result<(), String> {
     let now = world.now.unix;
-    let effects = match scope.story {
-        Story::Rotate => world.service.sessions(now).iter().map(|session| session.rotations as usize).sum(),
-        _ => world.service.charges().len() - told.before,
-    };
+    let effects = effects(scope.story, world) - told.before;
     // With a key of the caller's own, what an earlier process did under it belongs to the same purchase.
     let ever = if scope.story == Story::CreateWithGivenKey { effects + told.before } else { effects };
     if ever > 1 {
@@ -52,8 +52,9 @@ pub(crate) fn check(scope: Scope, told: &Told, world: &World, client: &Client) -
     if told.none && ever > 0 {
         return Err("it was said that nothing happened, and it did".into());
     }
-    let held: Vec<_> = client.saved().into_iter().filter(|saved| saved.holds != Holds::Accepted).collect();
-    if scope.story != Story::Rotate {
+    let saved = client.saved();
+    let held: Vec<_> = saved.iter().filter(|saved| saved.holds != Holds::Accepted).collect();
+    if scope.story.buys() {
         let lost: Vec<String> = world
             .service
             .sessions(now)
@@ -66,8 +67,8 @@ pub(crate) fn check(scope: Scope, told: &Told, world: &World, client: &Client) -
         if !lost.is_empty() {
             return Err(format!("accepted and lost without a word: {lost:?}"));
         }
-    } else if effects > 0 && !told.ended && !told.doubt && told.sessions.is_empty() && held.is_empty() {
-        return Err("rotated and lost without a word".into());
+    } else if effects > 0 && !told.ended && !told.doubt && !told.answered && saved.is_empty() {
+        return Err("accepted and lost without a word".into());
     }
     Ok(())
 }

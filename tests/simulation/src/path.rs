@@ -23,11 +23,33 @@ pub enum Story {
     CreateWithGivenKey,
     /// `rotate_session` under an intent.
     Rotate,
+    /// `renew_session` under an intent.
+    Renew,
+    /// `create_recharge` under an intent.
+    Recharge,
+    /// `update_budget` under an intent.
+    Budget,
 }
 
 impl Story {
     /// Every story.
-    pub const ALL: [Story; 4] = [Story::Open, Story::Create, Story::CreateWithGivenKey, Story::Rotate];
+    pub const ALL: [Story; 7] =
+        [Story::Open, Story::Create, Story::CreateWithGivenKey, Story::Rotate, Story::Renew, Story::Recharge, Story::Budget];
+
+    /// Whether it buys a session.
+    pub(crate) fn buys(self) -> bool {
+        matches!(self, Story::Open | Story::Create | Story::CreateWithGivenKey)
+    }
+
+    /// Whether it costs nothing, so that it may be tried again with a new key.
+    fn is_free(self) -> bool {
+        matches!(self, Story::Rotate | Story::Budget)
+    }
+
+    /// Whether it goes by a name of the caller's own.
+    fn has_intent(self) -> bool {
+        !matches!(self, Story::Create | Story::CreateWithGivenKey)
+    }
 }
 
 /// How far to look.
@@ -113,8 +135,9 @@ impl<'a> Path<'a> {
     /// What came before the story, without faults.
     fn prepare(&mut self) {
         match self.scope.story {
-            Story::Rotate => {
-                let command = self.client.start_json("open_session", BUY, CallOptions::default());
+            Story::Rotate | Story::Renew => {
+                let wanted = if self.scope.story == Story::Rotate { BUY } else { RENT };
+                let command = self.client.start_json("open_session", wanted, CallOptions::default());
                 self.honest(command);
                 self.session =
                     self.world.service.sessions(self.world.now.unix).first().map(|session| session.session_id.clone()).unwrap_or_default();
@@ -129,7 +152,7 @@ impl<'a> Path<'a> {
             }
             _ => {}
         }
-        self.told = Told { before: self.world.service.charges().len(), ..Told::default() };
+        self.told = Told { before: effects(self.scope.story, &self.world), ..Told::default() };
         self.client = self.world.client(self.scope.without);
         self.fates = self.scope.fates;
         self.trouble = true;
@@ -145,6 +168,12 @@ impl<'a> Path<'a> {
                 let params = format!("{{\"session_id\":\"{}\"}}", self.session);
                 self.client.start_json("rotate_session", &params, CallOptions::intent("turn-1"))
             }
+            Story::Renew => {
+                let params = format!("{{\"session_id\":\"{}\",\"duration\":1}}", self.session);
+                self.client.start_json("renew_session", &params, CallOptions::intent("longer-1"))
+            }
+            Story::Recharge => self.client.start_json("create_recharge", r#"{"amount_usd":10}"#, CallOptions::intent("pay-1")),
+            Story::Budget => self.client.start_json("update_budget", r#"{"daily_limit_usd":50}"#, CallOptions::intent("limit-1")),
         }
     }
 
@@ -163,7 +192,7 @@ impl<'a> Path<'a> {
         if matches!(stop, Stop::Crashed) {
             self.restart();
             // A job that is run again starts its intent again; a daemon resumes what the store holds.
-            let again = matches!(self.scope.story, Story::Open | Story::Rotate) && self.choices.choose(2) == 1;
+            let again = self.scope.story.has_intent() && self.choices.choose(2) == 1;
             if again { self.drive_again()? } else { self.resume_all()? }
         }
         // Whatever is still in doubt is resumed in a new process and an honest world, as often as it says it may.
@@ -241,7 +270,7 @@ impl<'a> Path<'a> {
                     self.client.resolve(id, outcome, self.world.now).map_err(|misuse| misuse.to_string())?;
                 }
                 Step::Send { id, request, .. } => {
-                    let fates = if self.scope.story == Story::Rotate { Fate::REPEATABLE } else { Fate::ALL };
+                    let fates = if self.scope.story.is_free() { Fate::REPEATABLE } else { Fate::ALL };
                     let fate = match request.method {
                         Method::Get | Method::Delete => Fate::Answered,
                         _ if self.fates == 0 => Fate::Answered,
@@ -253,7 +282,8 @@ impl<'a> Path<'a> {
                     self.tell(|| {
                         format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key"))
                     });
-                    let crash = if self.trouble && request.method == Method::Post { self.choices.choose(3) } else { 0 };
+                    let crash =
+                        if self.trouble && matches!(request.method, Method::Post | Method::Put) { self.choices.choose(3) } else { 0 };
                     self.world.pass(50);
                     let heard = self.world.send(&request, fate);
                     if crash > 0 {
@@ -296,6 +326,18 @@ impl<'a> Path<'a> {
 }
 
 const BUY: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world","quantity":1}"#;
+
+const RENT: &str = r#"{"session_type":"static","product_no":"static-us","quantity":1}"#;
+
+/// How often the service did what the story asks for.
+pub(crate) fn effects(story: Story, world: &World) -> usize {
+    match story {
+        Story::Rotate => world.service.sessions(world.now.unix).iter().map(|session| session.rotations as usize).sum(),
+        Story::Recharge => world.service.orders().len(),
+        Story::Budget => world.service.executions().get("update_budget").map_or(0, |done| *done as usize),
+        Story::Open | Story::Create | Story::CreateWithGivenKey | Story::Renew => world.service.charges().len(),
+    }
+}
 
 fn given() -> CallOptions {
     CallOptions { idempotency_key: Some("mine-1".into()), ..CallOptions::default() }

@@ -7,7 +7,9 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, quote_text};
+use hopline::client::{
+    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, page_params_text, page_turn_text, quote_text,
+};
 use hopline::{Now, Outcome};
 
 pub use types::*;
@@ -30,6 +32,18 @@ pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> Strin
 #[uniffi::export]
 pub fn quote(product: &str, quantity: &str) -> Result<String, ClientError> {
     quote_text(product, quantity).map_err(ClientError::refused)
+}
+
+/// The parameters of the page that comes next, all as JSON text.
+#[uniffi::export]
+pub fn page_params(position: &str, params: &str) -> Result<String, ClientError> {
+    page_params_text(position, params).map_err(ClientError::refused)
+}
+
+/// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+#[uniffi::export]
+pub fn page_turn(position: &str, facts: &str) -> Result<String, ClientError> {
+    page_turn_text(position, facts).map_err(ClientError::refused)
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any

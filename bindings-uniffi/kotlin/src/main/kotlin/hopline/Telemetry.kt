@@ -7,6 +7,9 @@ import kotlinx.serialization.json.JsonObject
 /** What is more of a URL than its host name, which may hold secrets. */
 private val BEYOND_A_HOST = Regex("[/?#@\\\\\\s]")
 
+/** The names of the common facts. */
+private val COMMON = setOf("status", "seen", "latency_ms", "bytes", "target")
+
 /**
  * Builds an event for `reportSessionEvent` of what a request through a session met.
  *
@@ -37,7 +40,8 @@ public fun sessionEvent(
             "status" to status, "seen" to seen?.let { parse(told(it)) }, "latency_ms" to latency?.inWholeMilliseconds, "bytes" to bytes,
             "target" to target,
         )
-    return JsonObject(more + (parse(common) as JsonObject))
+    more.keys.firstOrNull { it in COMMON }?.let { refuse("more", "has `$it`, which is a parameter of its own") }
+    return JsonObject((parse(common) as JsonObject) + more)
 }
 
 private fun refuse(field: String, rule: String): Nothing =

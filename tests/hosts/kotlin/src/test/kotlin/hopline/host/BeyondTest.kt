@@ -89,6 +89,7 @@ class BeyondTest {
                 "status" to { sessionEvent(status = 99) }, "status" to { sessionEvent(status = 600) }, "seen" to { sessionEvent(seen = Seen.Status(403)) },
                 "latency" to { sessionEvent(latency = (-1).milliseconds) }, "bytes" to { sessionEvent(bytes = -1) }, "target" to { sessionEvent(target = "") },
                 "target" to { sessionEvent(target = "https://shop.example/?token=canary") }, "target" to { sessionEvent(target = "user:canary@shop.example") },
+                "more" to { sessionEvent(status = 200, more = mapOf("status" to JsonPrimitive("canary"))) },
             )
         for ((field, make) in wrong) {
             val refused = assertThrows<HoplineException.Invalid>(field) { make() }

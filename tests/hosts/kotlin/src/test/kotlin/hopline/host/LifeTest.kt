@@ -16,9 +16,8 @@ import hopline.Transport
 import hopline.Verdict
 import hopline.through
 import java.math.BigDecimal
-import kotlinx.coroutines.CompletableDeferred
-import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.jsonObject

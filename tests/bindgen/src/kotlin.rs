@@ -3,41 +3,27 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Field, Record, Safety, Shape, Words, endpoint, endpoints};
+use hopline::contract::{Record, Shape, Words, endpoints};
 
-use crate::model::{Type, about, camel, lines, types};
+use crate::model::{Type, camel, lines, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
-/// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("Types.kt", print_types()), ("Operations.kt", print_operations())]
+/// Writes a line.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => {
+        // A text takes whatever is written to it.
+        _ = writeln!($out, $($text)*)
+    };
 }
 
-/// One option of a call: its name, its type, what it does.
-type Option3 = (&'static str, &'static str, &'static str);
+mod method;
+mod operations;
 
-const INTENT: Option3 =
-    ("intent", "String", "your own name for this write, such as `job-17`: starting it again joins, resumes or returns it");
-const KEY: Option3 = ("idempotencyKey", "String", "a key of your own; it counts as sent before and is never replaced");
-const RETRY_PAID: Option3 =
-    ("retryPaid", "Boolean", "whether to buy again with a new key when the service failed; it may have sold all the same");
-/// Of the purchase of a session.
-const PRICE: [Option3; 2] = [
-    ("maxUnitPrice", "BigDecimal", "the highest price, in USD for one unit, that is paid"),
-    ("expectedChargeUsd", "BigDecimal", "under a daily cap: what it is to cost, where the client can't know it from the price"),
-];
-const ALWAYS: [Option3; 4] = [
-    ("attempts", "Int", "how often it is sent at most, the first time included"),
-    ("window", "Duration", "from the first send, the time within which another may be made"),
-    ("timeout", "Duration", "how long one attempt may take"),
-    ("headers", "Map<String, Secret>", "further headers of the request; they are not kept in records"),
-];
-const WAITING: [Option3; 3] = [
-    ("credentials", "Boolean", "whether the username and password are wanted once the session is active"),
-    ("deadline", "Duration", "after which waiting ends with a handle; 5 minutes where it is left out"),
-    ("ends", "List<String>", "further statuses that end it"),
-];
+/// The files of the package that are printed: their names and their text.
+pub fn files() -> Vec<(&'static str, String)> {
+    vec![("Types.kt", print_types()), ("Operations.kt", operations::print())]
+}
 
 /// The words that are no names in Kotlin.
 const KEYWORDS: [&str; 28] = [
@@ -70,14 +56,6 @@ const KEYWORDS: [&str; 28] = [
     "when",
     "while",
 ];
-
-/// Writes a line.
-macro_rules! put {
-    ($out:expr, $($text:tt)*) => {
-        // A text takes whatever is written to it.
-        _ = writeln!($out, $($text)*)
-    };
-}
 
 fn print_types() -> String {
     let mut out = HEADER.to_owned();
@@ -122,9 +100,10 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
     if is_answer {
         put!(out, "    override val raw: Raw = Raw.NONE,");
         put!(out, "    override val requestId: String? = null,");
+        put!(out, "    override val phase: Phase? = null,");
     }
     put!(out, "){}\n", if is_answer { " : Reply" } else { "" });
-    let more = if is_answer { ", raw: Raw = Raw.NONE, requestId: String? = null" } else { "" };
+    let more = if is_answer { ", told: Told = Told.NOTHING" } else { "" };
     put!(out, "internal fun read{}(value: JsonElement, place: String{more}): {} {{", record.name, record.name);
     put!(out, "    val of = members(value, place)");
     put!(out, "    return {}(", record.name);
@@ -133,104 +112,9 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
         put!(out, "        {} = of.{how}({}, {}),", member(field.name, is_answer), quoted(field.name), reader(field.shape));
     }
     if is_answer {
-        put!(out, "        raw = raw,\n        requestId = requestId,");
+        put!(out, "        raw = told.raw,\n        requestId = told.requestId,\n        phase = told.phase,");
     }
     put!(out, "    )\n}}");
-}
-
-fn print_operations() -> String {
-    let mut out = HEADER.to_owned();
-    put!(out, "import java.math.BigDecimal");
-    put!(out, "import kotlin.time.Duration");
-    put!(out, "import kotlinx.serialization.json.JsonElement\n");
-    put!(out, "/** One method for each operation of the API, and those that wait for a session. */");
-    put!(out, "public abstract class Operations internal constructor() : Caller() {{");
-    endpoints().for_each(|endpoint| print_method(&mut out, endpoint));
-    print_waiting(&mut out);
-    put!(out, "}}");
-    out
-}
-
-/// A method to print.
-struct Method<'a> {
-    name: String,
-    /// The lines before the parameters.
-    doc: Vec<String>,
-    fields: &'a [Field],
-    options: Vec<Option3>,
-    answer: String,
-    /// What is called: its text before and after the parameters and the options.
-    call: [String; 2],
-}
-
-fn print_method(out: &mut String, endpoint: &Endpoint) {
-    let writes = endpoint.safety != Safety::Safe;
-    let own = [(writes, INTENT), (endpoint.safety == Safety::Keyed, KEY), (endpoint.paid, RETRY_PAID)];
-    let price = PRICE.into_iter().filter(|_| endpoint.name == "create_session");
-    let options = own.into_iter().filter_map(|(has, option)| has.then_some(option)).chain(price).chain(ALWAYS).collect();
-    let (answer, read) = match record_of(endpoint.response) {
-        Some(record) => {
-            let read = format!("{{ data, raw, requestId -> read{}(data, \"data\", raw, requestId) }}", record.name);
-            (record.name, format!(") {read}"))
-        }
-        None => ("RawReply", ", ::rawReply)".to_owned()),
-    };
-    let call = [format!("call({}, ", quoted(endpoint.name)), read];
-    let method = Method {
-        name: camel(endpoint.name),
-        doc: about(endpoint),
-        fields: endpoint.request.fields,
-        options,
-        answer: answer.to_owned(),
-        call,
-    };
-    method.print(out);
-}
-
-/// The two methods that wait, which are no entries of the table: `openSession` and `waitSession`.
-fn print_waiting(out: &mut String) {
-    if let Some(create) = endpoint("create_session") {
-        let options = [INTENT, KEY, RETRY_PAID].into_iter().chain(PRICE).chain(ALWAYS).chain(WAITING).collect();
-        let doc = "Buys a session and waits until it is usable, over, or the deadline has come. It can charge money.".to_owned();
-        let (fields, call) = (create.request.fields, ["open(", ")"].map(str::to_owned));
-        Method { name: "openSession".to_owned(), doc: vec![doc], fields, options, answer: "OpenSession".to_owned(), call }.print(out);
-    }
-    if let Some(read) = endpoint("get_session") {
-        let fields: Vec<Field> = read.request.fields.iter().copied().filter(|field| field.name == "session_id").collect();
-        let options = ALWAYS.into_iter().chain(WAITING).collect();
-        let doc = "Waits for a session that is known by its id, as [openSession] does after its purchase.".to_owned();
-        let call = ["waitFor(", ")"].map(str::to_owned);
-        let answer = "OpenSession".to_owned();
-        Method { name: "waitSession".to_owned(), doc: vec![doc], fields: &fields, options, answer, call }.print(out);
-    }
-}
-
-impl Method<'_> {
-    fn print(&self, out: &mut String) {
-        let (must, may): (Vec<&Field>, Vec<&Field>) = self.fields.iter().partition(|field| field.required);
-        let mut doc = self.doc.clone();
-        doc.push(String::new());
-        let fields = must.iter().chain(&may).map(|field| (parameter(field.name), said(field.doc).join(" ")));
-        let options = self.options.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()));
-        doc.extend(fields.chain(options).map(|(name, about)| format!("@param {} {}", name.replace('`', ""), about.trim())));
-        put!(out, "");
-        print_doc(out, "    ", &doc);
-        put!(out, "    public suspend fun {}(", self.name);
-        must.iter().for_each(|field| put!(out, "        {}: {},", parameter(field.name), request_type(field.shape)));
-        for field in &may {
-            let (name, kind) = (parameter(field.name), request_type(field.shape));
-            match field.nullable {
-                true => put!(out, "        {name}: Patch<{kind}> = Patch.Absent,"),
-                false => put!(out, "        {name}: {kind}? = null,"),
-            }
-        }
-        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind}? = null,"));
-        let params: Vec<String> =
-            must.iter().chain(&may).map(|field| format!("{} to {}", quoted(field.name), parameter(field.name))).collect();
-        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name} = {name}")).collect();
-        let [before, after] = &self.call;
-        put!(out, "    ): {} =\n        {before}encode({}), Call({}){after}", self.answer, params.join(", "), options.join(", "));
-    }
 }
 
 fn record_of(shape: Shape) -> Option<&'static Record> {
@@ -243,13 +127,7 @@ fn record_of(shape: Shape) -> Option<&'static Record> {
 /// The name of a member of a type. Those that an answer has of itself are its own.
 fn member(wire: &str, is_answer: bool) -> String {
     let name = camel(wire);
-    if is_answer && ["raw", "requestId"].contains(&name.as_str()) { format!("{name}_") } else { escaped(name) }
-}
-
-/// The name of a parameter, which may not be that of an option.
-fn parameter(wire: &str) -> String {
-    let (name, mut options) = (camel(wire), [INTENT, KEY, RETRY_PAID].into_iter().chain(PRICE).chain(ALWAYS).chain(WAITING));
-    if options.any(|(option, _, _)| option == name) { format!("{name}_") } else { escaped(name) }
+    if is_answer && ["raw", "requestId", "phase"].contains(&name.as_str()) { format!("{name}_") } else { escaped(name) }
 }
 
 fn escaped(name: String) -> String {
@@ -321,17 +199,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_a_documented_method() {
-        let printed = print_operations();
-        for endpoint in endpoints() {
-            let at = printed.find(&format!("    public suspend fun {}(\n", camel(endpoint.name)));
-            let at = at.unwrap_or_else(|| panic!("{} has no method", endpoint.name));
-            assert!(printed[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
-            assert!(printed.contains(&format!("call(\"{}\", ", endpoint.name)), "{}", endpoint.name);
-        }
-    }
-
-    #[test]
     fn every_type_is_printed_with_its_members() {
         let printed = print_types();
         for known in types() {
@@ -355,7 +222,7 @@ mod tests {
         print_doc(&mut out, "", &["ends */ and begins /* here".to_owned()]);
         assert_eq!(out, "/** ends *&#47; and begins &#47;* here */\n");
         assert_eq!(
-            (member("object", false), member("raw", true), parameter("timeout")),
+            (member("object", false), member("raw", true), operations::parameter("timeout")),
             ("`object`".into(), "raw_".into(), "timeout_".into())
         );
         assert_eq!(quoted("a \"$\" b"), "\"a \\\"\\$\\\" b\"");

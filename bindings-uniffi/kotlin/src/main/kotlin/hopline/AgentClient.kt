@@ -36,17 +36,18 @@ public class AgentClient(
         val told = options.told(baseUrl ?: throw refusal("invalid", "client", missing, field = "base_url", advice = "change_request"), apiKey)
         // What is wrong with the options is said before the store is touched.
         val core = newCore(told)
-        engine = Engine(core, transport, Engine.opening { Records(told, store, sameAccount) })
+        val capped = options.dailyCapUsd != null
+        engine = Engine(core, transport, Engine.opening { Records(told, store, sameAccount, capped).also { if (capped) it.count(core) } })
     }
 
     /** Progress, from when it is collected until the client is closed. */
     public val events: Flow<Event> get() = engine.events.flow
 
     /** What the store holds: what this client has, and what no living client has. Nothing is sent. */
-    public suspend fun saved(): List<Saved> = engine.withRecords("saved") { core -> savedList(core.savedList()) + free().first }
+    public suspend fun saved(): List<Saved> = engine.withRecords("saved") { core -> savedList(core.savedList()) + free().saved }
 
     /** Records of the store that this client leaves alone, such as those of another account. */
-    public suspend fun rejected(): List<Rejected> = engine.withRecords("rejected") { free().second }
+    public suspend fun rejected(): List<Rejected> = engine.withRecords("rejected") { free().rejected }
 
     /** Goes on with what a record holds, and gives its session or its answer. */
     public suspend fun resume(record: String): Reply {

@@ -3,13 +3,15 @@ package hopline
 import hopline.core.Client
 import hopline.core.Taken
 import hopline.core.misfit
+import hopline.core.pageParams
+import hopline.core.pageTurn
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
 /** Reads the `data` of an answer as a type. */
-internal typealias Reader<T> = (JsonElement, Raw, String?) -> T
+internal typealias Reader<T> = (JsonElement, Told) -> T
 
-internal fun rawReply(@Suppress("UNUSED_PARAMETER") data: JsonElement, raw: Raw, requestId: String?): RawReply = RawReply(raw, requestId)
+internal fun rawReply(@Suppress("UNUSED_PARAMETER") data: JsonElement, told: Told): RawReply = RawReply(told.raw, told.requestId, told.phase)
 
 /** What the printed operations do with a call. */
 public abstract class Caller internal constructor() {
@@ -18,6 +20,22 @@ public abstract class Caller internal constructor() {
 
     internal suspend fun <T> call(operation: String, params: String, call: Call, read: Reader<T>): T =
         typed(operation, engine.run(operation, call.intent(), begin(operation, params, call)), read)
+
+    internal fun <I, P : Reply> walk(
+        operation: String,
+        params: String,
+        call: Call,
+        position: String?,
+        maxPages: Int?,
+        read: Reader<P>,
+        items: (P) -> List<I>,
+    ): Pages<I, P> =
+        Pages(operation, position, maxPages, items) { at ->
+            val given = asked { pageParams(at, sound(operation, "parameters", params)) }
+            val ended = engine.run(operation, null, begin(operation, given, call))
+            val page = typed(operation, ended, read)
+            page to asked { pageTurn(at, (ended.taken as Taken.Answered).answer.facts) }
+        }
 
     internal suspend fun open(params: String, call: Call): OpenSession =
         session("create_session", engine.run("open_session", call.intent(), begin("open_session", params, call)))
@@ -30,9 +48,8 @@ public abstract class Caller internal constructor() {
         if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else session("create_session", ended)
 
     private fun session(operation: String, ended: Engine.Ended): OpenSession {
-        val session = typed(operation, ended) { data, raw, requestId -> readSession(data, "data", raw, requestId) }
-        val phase = phase((ended.taken as? Taken.Answered)?.answer?.phase)
-        return OpenSession(self, phase, session)
+        val session = typed(operation, ended) { data, told -> readSession(data, "data", told) }
+        return OpenSession(self, session.phase ?: Phase.UNKNOWN, session)
     }
 
     private fun begin(operation: String, params: String, call: Call): (Client) -> UInt {
@@ -48,7 +65,7 @@ public abstract class Caller internal constructor() {
             }
         val raw = Raw(answer.raw)
         try {
-            return read(raw.json, raw, (parse(answer.facts) as? JsonObject)?.text("request_id"))
+            return read(raw.json, Told(raw, (parse(answer.facts) as? JsonObject)?.text("request_id"), answer.phase?.let(::phase)))
         } catch (misfit: Misfit) {
             throw exception(misfit(operation, answer.facts, answer.raw, misfit.place))
         }

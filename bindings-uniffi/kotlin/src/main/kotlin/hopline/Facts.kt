@@ -6,6 +6,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /** Where a session is. */
 public enum class Phase {
@@ -28,7 +29,8 @@ internal fun phase(word: String?): Phase = Phase.entries.firstOrNull { it.name.l
 public data class Event(
     /**
      * What happened: `repeating` (it will be sent again), `asking_time` (the service is asked for its time), `accepted` (a
-     * purchase), `status` (of a session, when it was read), `in_doubt`, or `store_failed` (of a record that nothing waits for).
+     * purchase), `status` (of a session, when it was read), `priced` (what is to be bought), `watched` (what a read is repeated
+     * for is not as it was), `in_doubt`, or `store_failed` (of a record that nothing waits for).
      */
     val event: String,
     /** Which operation. */
@@ -49,6 +51,10 @@ public data class Event(
     val status: String?,
     /** Of `status`: what it means for waiting. */
     val phase: Phase?,
+    /** Of `priced`: USD for one unit. */
+    val unitPrice: BigDecimal?,
+    /** Of `watched`: what is there now, where it is a word or a number. */
+    val value: String?,
     /** Of `in_doubt` and `store_failed`: the record. */
     val record: String?,
 )
@@ -66,6 +72,8 @@ internal fun event(text: String): Event {
         estimatedChargeUsd = told.text("estimated_charge_usd")?.toBigDecimalOrNull(),
         status = told.text("status"),
         phase = told.text("phase")?.let(::phase),
+        unitPrice = told.text("unit_price")?.toBigDecimalOrNull(),
+        value = told.text("value"),
         record = told.text("record"),
     )
 }
@@ -113,6 +121,9 @@ public data class Rejected(
     /** The same for a person. */
     val message: String,
 )
+
+/** The records that a core took back. */
+internal fun held(text: String): List<String> = ((parse(text) as JsonObject)["held"] as JsonArray).map { (it as JsonPrimitive).content }
 
 internal fun rejected(text: String): List<Rejected> =
     ((parse(text) as JsonObject)["refused"] as JsonArray).map { it as JsonObject }.map {

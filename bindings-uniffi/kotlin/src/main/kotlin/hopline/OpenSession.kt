@@ -1,12 +1,13 @@
 package hopline
 
+import java.math.BigDecimal
 import kotlin.time.Duration
 
 /** A session as waiting for it ended: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. */
 public class OpenSession internal constructor(
     private val client: AgentClient,
     /** Where it is. */
-    public val phase: Phase,
+    override val phase: Phase,
     /** The last read of it. */
     public val session: Session,
 ) : Reply {
@@ -24,8 +25,9 @@ public class OpenSession internal constructor(
     public suspend fun rotate(reason: RotateReason? = null, includeCredentials: Boolean? = null, intent: String? = null): Session =
         client.rotateSession(sessionId, reason = reason, includeCredentials = includeCredentials, intent = intent)
 
-    /** Lengthens it, if it is static. It can charge money. */
-    public suspend fun renew(duration: Long, intent: String? = null): RawReply = client.renewSession(sessionId, duration, intent = intent)
+    /** Lengthens it, if it is static. It can charge money; under a daily cap, `expectedChargeUsd` says how much. */
+    public suspend fun renew(duration: Long, intent: String? = null, expectedChargeUsd: BigDecimal? = null): RawReply =
+        client.renewSession(sessionId, duration, intent = intent, expectedChargeUsd = expectedChargeUsd)
 
     /** Ends it. */
     public suspend fun terminate(timeout: Duration? = null): RawReply = client.terminateSession(sessionId, timeout = timeout)

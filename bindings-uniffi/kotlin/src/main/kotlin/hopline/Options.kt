@@ -2,6 +2,7 @@ package hopline
 
 import java.math.BigDecimal
 import kotlin.time.Duration
+import kotlinx.serialization.json.JsonObject
 
 /** How a client repeats, waits and reads. What is left out is as the core has it. */
 public data class Options(
@@ -64,6 +65,7 @@ internal class Call(
     private val credentials: Boolean? = null,
     private val deadline: Duration? = null,
     private val ends: List<String>? = null,
+    private val until: Until? = null,
 ) {
     fun told(): String =
         encode(
@@ -71,6 +73,7 @@ internal class Call(
             "max_unit_price" to maxUnitPrice, "expected_charge_usd" to expectedChargeUsd, "attempts" to attempts,
             "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials,
             "deadline_ms" to deadline?.ms(), "ends" to ends,
+            "until" to until?.run { JsonObject(mapOf("at" to tree(at), "is" to tree(isOneOf)) + listOfNotNull(atLeast?.let { "at_least" to tree(it) })) },
         )
 }
 

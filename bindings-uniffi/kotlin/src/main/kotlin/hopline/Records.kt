@@ -27,8 +27,15 @@ internal fun sound(operation: String, field: String, text: String): String {
     throw refusal("invalid", operation, "`$field` holds half of a surrogate pair, which is no text", field = field, advice = "change_request")
 }
 
+/** The free records of a store: what they hold, which are refused, and which only say what was spent in a day. */
+internal class Free(
+    val saved: List<Saved> = emptyList(),
+    val rejected: List<Rejected> = emptyList(),
+    val totals: List<String> = emptyList(),
+)
+
 /** The records of one client: what its store keeps, what it holds, what it may take up. */
-internal class Records(private val options: Secret, store: Store, private val sameAccount: Boolean) {
+internal class Records(private val options: Secret, store: Store, private val sameAccount: Boolean, private val capped: Boolean) {
     private val shelf: Shelf = usable { store.open() }
 
     /** By intent that this client has claimed: how many calls of it are under way. */
@@ -84,29 +91,42 @@ internal class Records(private val options: Secret, store: Store, private val sa
         }
     }
 
-    /** Takes up the free records that are wanted, unless another client was quicker. */
+    /** Takes up the free records that are wanted, unless another client was quicker. Under a cap, also what was spent. */
     @Synchronized
     fun adopt(core: Client, wanted: (Saved) -> Boolean) {
         check("resume")
         usable {
             val taken = ArrayList<Record>()
             shelf.scanning {
-                for (saved in read().first.filter(wanted)) {
+                val found = read()
+                val names = if (capped) found.totals.toMutableList() else ArrayList()
+                for (saved in found.saved.filter(wanted)) {
                     if (saved.intent != null && !shelf.claimIntent(saved.intent)) continue
                     saved.intent?.let { intents.putIfAbsent(it, 0) }
-                    // Read anew, now that nobody else can change it.
-                    shelf.claim(saved.record)?.let { taken += Record(saved.record, it) }
+                    names += saved.record
                 }
+                // Read anew, now that nobody else can change them.
+                for (name in names) shelf.claim(name)?.let { taken += Record(name, it) }
             }
             if (taken.isNotEmpty()) rejected(core.restore(taken, sameAccount)).forEach { shelf.release(it.record) }
         }
     }
 
+    /** Takes up what clients that are no more have spent today, so that it counts from the first purchase on. */
+    fun count(core: Client) {
+        try {
+            adopt(core) { false }
+        } catch (unusable: HoplineException) {
+            shelf.close()
+            throw unusable
+        }
+    }
+
     /** The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses. */
     @Synchronized
-    fun free(): Pair<List<Saved>, List<Rejected>> =
+    fun free(): Free =
         usable {
-            var found = emptyList<Saved>() to emptyList<Rejected>()
+            var found = Free()
             shelf.scanning { found = read() }
             found
         }
@@ -121,12 +141,13 @@ internal class Records(private val options: Secret, store: Store, private val sa
         if (closed) throw refusal("misuse", operation, "this client is closed; make another one")
     }
 
-    private fun read(): Pair<List<Saved>, List<Rejected>> {
+    private fun read(): Free {
         val records = shelf.free().map { (record, data) -> Record(record, data) }
-        if (records.isEmpty()) return emptyList<Saved>() to emptyList()
+        if (records.isEmpty()) return Free()
         return newCore(options).use { reader ->
-            val refused = rejected(reader.restore(records, sameAccount))
-            savedList(reader.savedList()) to refused
+            val told = reader.restore(records, sameAccount)
+            val saved = savedList(reader.savedList())
+            Free(saved, rejected(told), held(told) - saved.map { it.record }.toSet())
         }
     }
 

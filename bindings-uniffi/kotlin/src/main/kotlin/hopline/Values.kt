@@ -48,10 +48,51 @@ public interface Reply {
 
     /** To quote when reporting a problem. */
     public val requestId: String?
+
+    /** Of a read that was watched: `READY` once what was waited for holds, `PENDING` at the deadline. Of a session: where it is. */
+    public val phase: Phase?
 }
 
 /** An answer whose members the contract does not show: all that there is, is [raw]. */
-public data class RawReply(override val raw: Raw, override val requestId: String? = null) : Reply
+public data class RawReply(override val raw: Raw, override val requestId: String? = null, override val phase: Phase? = null) : Reply
+
+/** What every answer has of itself. */
+internal class Told(val raw: Raw, val requestId: String? = null, val phase: Phase? = null) {
+    companion object {
+        val NOTHING = Told(Raw.NONE)
+    }
+}
+
+/** The HTTP method of a request of your own. */
+public enum class Method { GET, POST, PUT, PATCH, DELETE }
+
+/** What may be done with a request of your own after a failure whose effect is unknown. */
+public enum class Safety {
+    /** It changes nothing, and is repeated at will. */
+    SAFE,
+
+    /** To do it twice is as good as once. */
+    IDEMPOTENT,
+
+    /** It is sent twice at most, since twice does little harm. */
+    TWICE_AT_MOST,
+
+    /** The service knows it again by its idempotency key. */
+    KEYED,
+
+    /** It is never sent again by itself. */
+    AT_MOST_ONCE,
+}
+
+/** What a read is repeated for. It ends when the value at [at] is one of [isOneOf], or a number of at least [atLeast]. */
+public data class Until(
+    /** Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`. */
+    val at: String,
+    /** The words that end it. */
+    val isOneOf: List<String> = emptyList(),
+    /** The number that ends it, once it is reached. */
+    val atLeast: BigDecimal? = null,
+)
 
 /** A word of a list that the contract names. An answer may hold another one, and keeps it. */
 public interface Word {
@@ -86,12 +127,14 @@ internal fun encode(vararg members: Pair<String, Any?>): String =
     JsonObject(members.filter { (_, value) -> value != null && value != Patch.Absent }.associate { (name, value) -> name to tree(value) })
         .toString()
 
-private fun tree(value: Any?): JsonElement =
+internal fun tree(value: Any?): JsonElement =
     when (value) {
         is JsonElement -> value
         is Patch.Set<*> -> tree(value.value)
         is Word -> JsonPrimitive(value.word)
         is Secret -> JsonPrimitive(value.reveal())
+        is Method -> JsonPrimitive(value.name)
+        is Safety -> JsonPrimitive(value.name.lowercase())
         // The core takes a number's text for the number, so no digit is lost.
         is BigDecimal -> JsonPrimitive(if (value.scale() in -64..64) value.toPlainString() else value.toString())
         is Boolean -> JsonPrimitive(value)

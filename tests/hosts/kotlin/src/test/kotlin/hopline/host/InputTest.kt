@@ -44,8 +44,8 @@ class InputTest {
     fun `a client that can't be is refused by the name of what is wrong`() {
         fails<HoplineException.Invalid>("base_url") { AgentClient(null, null) }
         fails<HoplineException.Invalid>("must be https") { AgentClient(null, "http://api.example", nobody) }
-        fails<HoplineException.Invalid>("options") { client(options = Options(attempts = -1)) }
-        fails<HoplineException.Invalid>("options") { client(options = Options(timeout = (-1).milliseconds)) }
+        fails<HoplineException.Invalid>("attempts") { client(options = Options(attempts = -1)) }
+        fails<HoplineException.Invalid>("timeout") { client(options = Options(timeout = (-1).milliseconds)) }
         fails<HoplineException.Invalid>("surrogate") { AgentClient(Secret("\ud800"), "https://api.example/v1", nobody) }
     }
 
@@ -60,7 +60,7 @@ class InputTest {
             fails<HoplineException.Invalid>("surrogate") { agent.getSession("\udc00") }
             fails<HoplineException.Invalid>("surrogate") { agent.createSession(SessionType.Dynamic, "p", intent = "\ud800") }
             fails<HoplineException.Invalid>("session_id") { agent.getSession("") }
-            fails<HoplineException.Invalid>("options") { agent.getBalance(timeout = (-1).seconds) }
+            fails<HoplineException.Invalid>("timeout") { agent.getBalance(timeout = (-1).seconds) }
             assertThrows(HoplineException::class.java) { runBlocking { agent.resume("nothing") } }
             assertNull(agent.observe("s-1", Seen.Captcha))
             assertTrue(nobody.sent.isEmpty())

@@ -14,16 +14,14 @@ import hopline.SessionStatus
 import hopline.SessionType
 import hopline.Transport
 import hopline.Verdict
+import hopline.through
 import java.math.BigDecimal
-import java.net.InetSocketAddress
-import kotlinx.coroutines.CompletableDeferred
-import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.jsonObject
 import kotlinx.serialization.json.jsonPrimitive
-import okhttp3.Credentials
 import okhttp3.OkHttpClient
 import okhttp3.Request
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -36,14 +34,7 @@ import org.junit.jupiter.params.provider.MethodSource
 
 /** Fetches a site through a session's HTTP proxy, as any program with OkHttp would. */
 fun visit(site: String, proxy: Proxy): Pair<Int, String> {
-    val address = InetSocketAddress(proxy.host!!, proxy.port!!.toInt())
-    val client =
-        OkHttpClient.Builder().proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, address)).proxyAuthenticator { _, response ->
-            val told = Credentials.basic(proxy.username!!.reveal(), proxy.password!!.reveal())
-            // One try: the same answer again means that the password is wrong.
-            if (response.request.header("Proxy-Authorization") != null) null
-            else response.request.newBuilder().header("Proxy-Authorization", told).build()
-        }.build()
+    val client = OkHttpClient.Builder().through(proxy).build()
     return client.newCall(Request.Builder().url(site).build()).execute().use { it.code to it.body!!.string() }
 }
 

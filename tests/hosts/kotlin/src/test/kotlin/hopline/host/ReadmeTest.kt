@@ -2,7 +2,10 @@ package hopline.host
 
 import java.io.File
 import java.nio.file.Path
+import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit
+import kotlin.concurrent.thread
+import kotlinx.serialization.json.JsonArray
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -22,6 +25,23 @@ class ReadmeTest {
         return text
     }
 
+    /** Somebody who pays each order to top up, once it is there. */
+    private fun paying(sandbox: Sandbox, work: () -> String): String {
+        val over = CountDownLatch(1)
+        val payer = thread {
+            while (!over.await(100, TimeUnit.MILLISECONDS)) {
+                val orders = (sandbox.state().getValue("orders") as JsonArray).map { it.members() }
+                for (order in orders.filter { it.word("status") == "pending" }) sandbox.control("pay", """{"order_id":"${order.word("order_id")}"}""")
+            }
+        }
+        return try {
+            work()
+        } finally {
+            over.countDown()
+            payer.join()
+        }
+    }
+
     @Test
     fun `every program of the readme is one that is run`() {
         val shown = Regex("```kotlin\n(.*?)```", RegexOption.DOT_MATCHES_ALL).findAll(readme).map { it.groupValues[1] }.toList()
@@ -33,8 +53,9 @@ class ReadmeTest {
     fun `the programs of the readme do what they say`(@TempDir folder: Path) {
         Sandbox("--seed", "71", "--provisioning-ms", "0").use { sandbox ->
             assertTrue("dynamic-world: " in run("FirstKt", folder, sandbox))
-            val told = run("ProgramKt", folder, sandbox)
-            assertTrue("is READY at" in told && "[redacted]" in told, told)
+            val told = paying(sandbox) { run("ProgramKt", folder, sandbox) }
+            assertTrue("is READY at" in told && "[redacted]" in told && "the top-up is READY" in told, told)
+            assertTrue("\"bad_events\":1" in told && "\"status\":\"terminated\"" in "${sandbox.state()["sessions"]}", told)
             assertEquals(1 to 1, sandbox.counts())
         }
     }

@@ -1,0 +1,24 @@
+package hopline
+
+import java.net.Authenticator
+import java.net.InetSocketAddress
+import java.net.PasswordAuthentication
+import java.net.ProxySelector
+import java.net.http.HttpClient
+
+/**
+ * For your own requests: sends those of a `java.net.http` client through a session's proxy, and logs in there. It speaks to HTTP
+ * proxies only. For `https` sites Java logs in to a proxy only in a program that was started with
+ * `-Djdk.http.auth.tunneling.disabledSchemes=`.
+ */
+public fun HttpClient.Builder.through(proxy: Proxy): HttpClient.Builder {
+    val (host, port) = proxy.overHttp("java.net.http can't log in to such a proxy")
+    val (username, password) = proxy.login()
+    val login =
+        object : Authenticator() {
+            // Sites are not told the password of the proxy.
+            override fun getPasswordAuthentication(): PasswordAuthentication? =
+                if (requestorType == RequestorType.PROXY) PasswordAuthentication(username, password.toCharArray()) else null
+        }
+    return proxy(ProxySelector.of(InetSocketAddress(host, port))).authenticator(login)
+}

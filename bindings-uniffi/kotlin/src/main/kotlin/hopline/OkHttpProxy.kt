@@ -1,0 +1,23 @@
+package hopline
+
+import java.net.InetSocketAddress
+import okhttp3.Authenticator
+import okhttp3.Credentials
+import okhttp3.OkHttpClient
+
+/**
+ * For your own requests: sends those of an OkHttp client through a session's proxy, and logs in there. It speaks to HTTP proxies
+ * only, as the login for SOCKS5 is one for the whole process in Java.
+ */
+public fun OkHttpClient.Builder.through(proxy: Proxy): OkHttpClient.Builder {
+    val (host, port) = proxy.overHttp("OkHttp can't log in to such a proxy")
+    val (username, password) = proxy.login()
+    val told = Credentials.basic(username, password, Charsets.UTF_8)
+    return proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, InetSocketAddress(host, port))).proxyAuthenticator(
+        Authenticator { _, response ->
+            // One try: the same answer again means that the password is wrong.
+            if (response.request.header("Proxy-Authorization") == told) null
+            else response.request.newBuilder().header("Proxy-Authorization", told).build()
+        },
+    )
+}

@@ -1,0 +1,86 @@
+//! A method of the client as Kotlin writes it.
+
+use std::fmt::Write;
+
+use hopline::contract::Field;
+
+use super::operations::parameter;
+use super::{print_doc, quoted, request_type, said};
+
+/// One option of a call: its name, its type, what it does.
+pub(super) type Option3 = (&'static str, &'static str, &'static str);
+
+/// A parameter that is none of the table's: its name, its type, its default, what it is.
+pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
+
+/// A method to print.
+pub(super) struct Method {
+    /// How it begins: `suspend fun` or `fun`.
+    pub(super) fun: &'static str,
+    pub(super) name: String,
+    /// The lines before the parameters.
+    pub(super) doc: Vec<String>,
+    pub(super) params: Vec<Param>,
+    pub(super) options: Vec<Option3>,
+    /// What it takes beside, and hands on after the options.
+    pub(super) beside: Vec<Param>,
+    pub(super) answer: String,
+    /// What is called: its text before and after the parameters and the options.
+    pub(super) call: [String; 2],
+}
+
+/// A parameter of a method.
+pub(super) struct Param {
+    wire: &'static str,
+    name: String,
+    /// Its type and its default.
+    kind: String,
+    doc: String,
+}
+
+impl From<&Field> for Param {
+    fn from(field: &Field) -> Self {
+        let kind = request_type(field.shape);
+        let kind = match (field.required, field.nullable) {
+            (true, _) => kind,
+            (false, true) => format!("Patch<{kind}> = Patch.Absent"),
+            (false, false) => format!("{kind}? = null"),
+        };
+        Param { wire: field.name, name: parameter(field.name), kind, doc: said(field.doc).join(" ") }
+    }
+}
+
+impl From<&Given> for Param {
+    fn from((name, kind, default, doc): &Given) -> Self {
+        Param { wire: name, name: (*name).to_owned(), kind: format!("{kind}{default}"), doc: (*doc).to_owned() }
+    }
+}
+
+/// The parameters that a request has, those that it must have first.
+pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
+    let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().partition(|field| field.required);
+    must.into_iter().chain(may).map(Param::from).collect()
+}
+
+impl Method {
+    /// Prints it with its documentation.
+    pub(super) fn print(&self, out: &mut String) {
+        let mut doc = self.doc.clone();
+        doc.push(String::new());
+        let told = |param: &Param| (param.name.replace('`', ""), param.doc.clone());
+        let options = self.options.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()));
+        let all = self.params.iter().map(told).chain(options).chain(self.beside.iter().map(told));
+        doc.extend(all.map(|(name, about)| format!("@param {name} {}", about.trim())));
+        put!(out, "");
+        print_doc(out, "    ", &doc);
+        put!(out, "    public {} {}(", self.fun, self.name);
+        self.params.iter().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
+        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind}? = null,"));
+        self.beside.iter().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
+        let params: Vec<String> = self.params.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
+        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name} = {name}")).collect();
+        let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
+        let [before, after] = &self.call;
+        put!(out, "    ): {} =\n        {before}encode({}), Call({}){beside}{after}", self.answer, params.join(", "), options.join(", "));
+    }
+}

@@ -1,0 +1,171 @@
+package hopline.host
+
+import hopline.AgentClient
+import hopline.Effect
+import hopline.Event
+import hopline.FolderStore
+import hopline.HoplineException
+import hopline.JavaHttpTransport
+import hopline.MemoryStore
+import hopline.OkHttpTransport
+import hopline.Options
+import hopline.Phase
+import hopline.Secret
+import hopline.SessionType
+import hopline.Until
+import java.math.BigDecimal
+import java.nio.file.Path
+import java.util.concurrent.CopyOnWriteArrayList
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.yield
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.api.io.TempDir
+
+/** What a purchase may cost, and what a read is repeated for. */
+class LimitTest {
+    private suspend fun AgentClient.buy(quantity: Int? = null, most: BigDecimal? = null, expected: BigDecimal? = null, intent: String? = null) =
+        createSession(
+            SessionType.Dynamic, "dynamic-world", quantity = quantity?.toBigDecimal(), maxUnitPrice = most, expectedChargeUsd = expected, intent = intent,
+        )
+
+    private suspend fun AgentClient.price(): BigDecimal = walkProducts().first { it.productNo == "dynamic-world" }.price
+
+    private suspend inline fun <reified T : HoplineException> fails(part: String, crossinline work: suspend () -> Unit): T {
+        val failure = assertThrows<T> { runBlocking { work() } }
+        assertTrue(part in failure.message!!, "expected `$part` in: ${failure.message}")
+        return failure
+    }
+
+    @Test
+    fun `a client buys no more than its cap a day, also after a restart`(@TempDir folder: Path): Unit = runBlocking {
+        Sandbox("--seed", "81", "--provisioning-ms", "0").use { sandbox ->
+            val price = sandbox.client().use { it.price() }
+            val capped = Options(dailyCapUsd = price * BigDecimal(2))
+            sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+                agent.buy()
+                val refused = fails<HoplineException.Refused>("may spend today") { agent.buy(quantity = 2) }
+                assertEquals(Effect.NONE, refused.effect)
+                fails<HoplineException.Refused>("may spend today") { agent.buy(expected = price * BigDecimal(2)) }
+            }
+            // A client without a cap leaves what was spent to others.
+            sandbox.client(store = FolderStore(folder)).use { uncapped ->
+                assertTrue(uncapped.resumeAll().isEmpty() && uncapped.rejected().isEmpty())
+                sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+                    assertEquals(0, agent.buy().estimatedChargeUsd!!.compareTo(price))
+                    fails<HoplineException.Refused>("may spend today") { agent.buy() }
+                }
+            }
+            sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+                fails<HoplineException.Refused>("may spend today") { agent.buy(intent = "job-17") }
+            }
+            assertEquals(2 to 2, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `purchases at once stay under one cap, in memory too`(): Unit = runBlocking {
+        Sandbox("--seed", "82", "--provisioning-ms", "0").use { sandbox ->
+            val price = sandbox.client().use { it.price() }
+            val (store, capped) = MemoryStore() to Options(dailyCapUsd = price * BigDecimal(3))
+            sandbox.client(store = store, options = capped).use { agent ->
+                val ended = (1..8).map { n -> async { runCatching { agent.buy(intent = "job-$n") } } }.awaitAll()
+                assertEquals(3, ended.count { it.isSuccess })
+                assertTrue(ended.filter { it.isFailure }.all { (it.exceptionOrNull() as HoplineException.Refused).advice == "raise_budget" })
+            }
+            sandbox.client(store = store, options = capped).use { agent -> fails<HoplineException.Refused>("may spend today") { agent.buy() } }
+            assertEquals(3 to 3, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `nothing is bought above the highest price, and the price is told`(): Unit = runBlocking {
+        Sandbox("--seed", "83", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(OkHttpTransport()).use { agent ->
+                val events = CopyOnWriteArrayList<Event>()
+                val told = launch { agent.events.collect { events += it } }
+                yield()
+                val price = agent.price()
+                val refused = fails<HoplineException.Refused>("create_session") { agent.buy(most = price - BigDecimal("0.01")) }
+                assertEquals(Effect.NONE to (0 to 0), refused.effect to sandbox.counts())
+                agent.buy(most = price)
+                val open = agent.openSession(SessionType.Dynamic, "dynamic-world", maxUnitPrice = price, expectedChargeUsd = price)
+                assertEquals(Phase.READY to (2 to 2), open.phase to sandbox.counts())
+                agent.close()
+                told.join()
+                assertTrue(events.any { it.event == "priced" && it.unitPrice?.compareTo(price) == 0 }, "$events")
+            }
+        }
+    }
+
+    @Test
+    fun `an account that is known not to be ready buys nothing`(): Unit = runBlocking {
+        Sandbox("--seed", "84").use { sandbox ->
+            sandbox.client(options = Options(backendReady = false)).use { agent ->
+                assertEquals(Effect.NONE, fails<HoplineException>("create_session") { agent.buy() }.effect)
+            }
+            assertEquals(0 to 0, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `a renewal under a cap says what it is to cost`(): Unit = runBlocking {
+        Sandbox("--seed", "85", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(options = Options(dailyCapUsd = BigDecimal(1000))).use { agent ->
+                val bought = agent.openSession(SessionType.Static, "static-us", duration = 1, expectedChargeUsd = BigDecimal.TEN)
+                fails<HoplineException.Invalid>("expected_charge_usd") { bought.renew(duration = 1) }
+                bought.renew(duration = 1, expectedChargeUsd = BigDecimal("5.50"))
+                fails<HoplineException.Refused>("may spend today") { bought.renew(duration = 1, expectedChargeUsd = BigDecimal(10_000)) }
+            }
+            assertEquals(1 to 2, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `a balance is watched until it has grown`(): Unit = runBlocking {
+        Sandbox("--seed", "86", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client().use { agent ->
+                val events = CopyOnWriteArrayList<Event>()
+                val told = launch { agent.events.collect { events += it } }
+                yield()
+                val grown = Until(at = "/balance", atLeast = agent.balance() + BigDecimal("12.50"))
+                val order = agent.createRecharge(amountUsd = BigDecimal("12.50"), intent = "top-up")
+                assertEquals(Phase.PENDING, agent.getBalance(until = grown, deadline = 200.milliseconds).phase)
+                sandbox.control("pay", """{"order_id":"${order.orderId}"}""")
+                assertEquals(Phase.READY, agent.getBalance(until = grown, deadline = 30.seconds).phase)
+                assertNull(agent.getBalance().phase)
+                // Any read can be watched, for words too.
+                val session = agent.buy()
+                val read = agent.getSession(session.sessionId, until = Until("/status", listOf("active")), deadline = 30.seconds)
+                assertEquals(Phase.READY to "active", read.phase to read.status.word)
+                agent.close()
+                told.join()
+                assertTrue(events.any { it.event == "watched" && it.value?.toBigDecimalOrNull() != null }, "$events")
+            }
+        }
+    }
+
+    @Test
+    fun `conditions and caps that can't be are refused before anything is sent`(): Unit = runBlocking {
+        val nobody = Scripted { error("nothing was to be sent") }
+        val url = "https://api.example/v1"
+        fails<HoplineException.Invalid>("daily_cap_usd") { AgentClient(Secret("k"), url, nobody, options = Options(dailyCapUsd = BigDecimal(-1))) }
+        AgentClient(Secret("k"), url, nobody).use { agent ->
+            fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("balance", atLeast = BigDecimal.ONE)) }
+            fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("/balance")) }
+            fails<HoplineException.Invalid>("max_unit_price") { agent.buy(most = BigDecimal(-1)) }
+            fails<HoplineException.Invalid>("expected_charge_usd") { agent.buy(expected = BigDecimal(-1)) }
+        }
+        assertTrue(nobody.sent.isEmpty())
+        AgentClient(Secret("k"), url, JavaHttpTransport(), options = Options(dailyCapUsd = BigDecimal.ZERO)).close()
+    }
+}

@@ -41,6 +41,11 @@ pub(crate) fn run(command: &mut Command) -> Result<Outcome, Fail> {
     if status.success() { Ok(Outcome::ONE) } else { Err(format!("`{line}` ended with {status}").into()) }
 }
 
+/// Builds the sandbox, with its dependencies as the whole workspace has them, so that they are built once.
+pub(crate) fn sandbox() -> Result<Outcome, Fail> {
+    run(&mut cargo(&["build", "--workspace", "--bin", "hopline-sandbox"]))
+}
+
 /// Whether all is to be checked, so that what is missing is a failure.
 pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|ci| ci == "true")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
-use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
 
 /// Everything that is checked of the package.
@@ -82,7 +82,7 @@ fn generate() -> Result<(), Fail> {
 /// Makes the package, and takes away what Maven remembers of an earlier one.
 fn install() -> Result<(), Fail> {
     package()?;
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     let remembered = local_repository().join("dev/hopline/hopline");
     if remembered.exists() {
         std::fs::remove_dir_all(remembered)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
 use crate::{Fail, wasm};
 
@@ -86,7 +86,7 @@ pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
 /// Makes the package and installs it into an empty folder, with the tests beside it.
 fn install() -> Result<(), Fail> {
     let tarball = package()?;
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     let clean = clean()?;
     if clean.exists() {
         std::fs::remove_dir_all(&clean)?;

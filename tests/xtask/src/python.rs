@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
-use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
 
 /// Everything that is checked of the package.
@@ -68,7 +68,7 @@ fn without_paths() -> String {
 /// Makes the wheel and installs it beside what the tests need.
 fn install() -> Result<(), Fail> {
     let wheel = package()?;
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     run(python()?.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall"]).arg(wheel)).map(|_| ())
 }
 

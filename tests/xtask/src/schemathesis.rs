@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::Fail;
-use crate::cargo::{cargo, root, run, target};
+use crate::cargo::{root, sandbox, target};
 use crate::examples::Sandbox;
 use crate::python::{environment, missing};
 use crate::test::{Outcome, Report};
@@ -24,7 +24,7 @@ fn conformance() -> Result<Outcome, Fail> {
     if let Some(why) = missing()? {
         return Ok(Outcome::NotRun(why));
     }
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     let venv = target()?.join("schemathesis");
     let python = environment(&folder().join("requirements.txt"), &venv)?;
     let sandbox = Sandbox::start(ACCOUNT)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
-use crate::cargo::{built, cargo, is_ci, root, run, target};
+use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
 
 /// The oldest compiler that will do, and the Debian release that has one.
@@ -33,7 +33,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         found => found,
     };
     package()?;
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     run(swift.command(&["build", "--product", "demo"])?.stdout(Stdio::null()))?;
     let mut demo = swift.command(&["run", "--skip-build", "demo"])?;
     Ok(if demo.args(arguments).status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -113,7 +113,7 @@ fn static_library(system: Option<&str>) -> Result<PathBuf, Fail> {
 
 /// `swift test` over all tests, which it counts.
 fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
-    run(&mut cargo(&["build", "--package", "hopline-sandbox"]))?;
+    sandbox()?;
     // The hand-written half has no warnings, and neither has the generated one.
     run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
     let told = swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?.stderr(Stdio::inherit()).output()?;

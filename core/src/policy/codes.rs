@@ -90,6 +90,21 @@ pub enum Automatic {
     NewKey,
 }
 
+impl Automatic {
+    /// What it does, as a sentence of the documentation.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Automatic::No => "nothing",
+            Automatic::Wait => "waits, the whole client with it, and sends the same key again",
+            Automatic::AwaitEarlier => {
+                "after a send of its own, or with a key that the caller gave: waits, and asks again with the same key"
+            }
+            Automatic::UnderCap => "under the caller's own `max_unit_price`: reads the price again and buys with a new key",
+            Automatic::NewKey => "sends again, with a new key where it has one; a paid operation only with `retry_paid`",
+        }
+    }
+}
+
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRow {
@@ -140,4 +155,23 @@ const fn row(code: &'static str, status: u16, meaning: &'static str, advice: Adv
 /// The row of a code, where the contract names it.
 pub fn code(code: &str) -> Option<&'static CodeRow> {
     CODES.iter().find(|row| row.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_shows_every_row() {
+        let rows: Vec<String> = CODES
+            .iter()
+            .map(|row| {
+                let settles = if row.settles { "yes" } else { "no" };
+                format!("| {} | {} | {} | {} | {} | {settles} |", row.code, row.status, row.meaning, row.advice, row.automatic.as_str())
+            })
+            .collect();
+        let shown: Vec<&str> =
+            include_str!("codes.md").lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Code")).collect();
+        assert_eq!(shown, rows, "the table in codes.md must hold just these lines:\n{}", rows.join("\n"));
+    }
 }

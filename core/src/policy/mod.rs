@@ -1,4 +1,6 @@
 //! What to do about an answer, or the lack of one: pure functions and tables, without state or time of their own.
+//!
+#![doc = include_str!("codes.md")]
 
 mod codes;
 mod error;

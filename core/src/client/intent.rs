@@ -177,6 +177,9 @@ impl Client {
         if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
         }
+        if let (true, Some(order_no)) = (accepted.opened, &accepted.facts.order_no) {
+            return self.begin_order_watch(command, order_no.clone(), options);
+        }
         let facts = accepted.facts;
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
         // The body is not kept over a crash; the facts are, and they have its members' names. What was settled by hand had no

@@ -109,7 +109,14 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         // The answer to a key that may have been sent before can be a replay of how things were.
         let resent = (job.ledger.sends > 1 || job.ledger.given) && !job.cancelled;
+        if job.order.is_some() {
+            return self.order_read(id, answered);
+        }
+        if job.lookup.is_some() {
+            return self.looked_up(id, answered);
+        }
         match job.endpoint.name {
+            "create_static_order" if job.places_order() => return self.ordered(id, answered),
             "create_session" if job.watch.follow == Follow::UntilReady => return self.bought(id, answered),
             "get_session" => self.learn(&answered.facts),
             "rotate_session" | "renew_session" => {

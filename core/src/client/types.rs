@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
-use crate::wire::{Facts, Request};
+use crate::wire::{Facts, Request, view};
 
 /// Milliseconds.
 pub type Millis = i64;
@@ -237,7 +237,8 @@ impl<O: Operation> Outputs for O {
     type Output = Reply<O::Output>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        match answered.raw.read() {
+        // From its text: a value that borrows can't outlive the view.
+        match serde_json::from_str(&view(O::ENDPOINT.response, answered.raw.text()).json) {
             Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts }),
             Err(error) => Err(Box::new((answered, error))),
         }
@@ -299,6 +300,25 @@ pub enum Happening {
         status: String,
         /// What it means for waiting.
         phase: Phase,
+    },
+    /// The order was accepted.
+    Ordered {
+        /// Its number.
+        order_no: String,
+    },
+    /// The order's status was read.
+    OrderStatus {
+        /// Its number.
+        order_no: String,
+        /// As it came.
+        status: String,
+        /// What it means for waiting.
+        phase: Phase,
+    },
+    /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
+    Differing {
+        /// Where, in the table's spelling.
+        members: Vec<String>,
     },
     /// The price of what is to be bought was read from the authenticated list.
     Priced {

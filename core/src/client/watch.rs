@@ -211,7 +211,7 @@ impl Client {
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
     fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
-        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let (now, unix, hidden, api) = (self.clock.monotonic(), self.clock.unix(), self.hidden(), self.api);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled && job.tally.late < MAX_LATE {
             job.tally.late += 1;
@@ -237,10 +237,10 @@ impl Client {
         let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
         let mut error = Error::from(Report {
             cause: None,
-            ..job.error(Kind::Unavailable, effect, what(answer, lost), Advice::ReadSession).into_report()
+            ..job.error(Kind::Unavailable, effect, what(api, answer, lost), Advice::ReadSession).into_report()
         });
         if let Some(answer) = answer {
-            fill(&mut error, answer, self.key.as_ref(), unix);
+            fill(&mut error, answer, &hidden, unix);
         }
         if follow == Follow::UntilGone && missing {
             let facts = Facts { session_id: job.session.clone(), ..Facts::default() };

@@ -1,6 +1,65 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
-use hopline::contract::{Endpoint, Record, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, Record, Shape, Words, endpoints};
+
+mod options;
+
+pub use options::{CallOption, Kind, OPTIONS, Use, WALK};
+
+/// The APIs, for each of which every host has a client.
+pub const APIS: [Api; 1] = [Api::Agent];
+
+/// What the names of a client begin with: `AgentClient`, `AgentOperations`.
+pub fn client(api: Api) -> &'static str {
+    match api {
+        Api::Agent => "Agent",
+    }
+}
+
+/// The operations of an API, in the order of the table.
+pub fn operations(api: Api) -> impl Iterator<Item = &'static Endpoint> {
+    endpoints().filter(move |endpoint| endpoint.api == api)
+}
+
+/// An operation of that name, where it belongs to the API.
+pub fn operation(api: Api, name: &str) -> Option<&'static Endpoint> {
+    operations(api).find(|endpoint| endpoint.name == name)
+}
+
+/// The walk of a list that comes in pages.
+#[derive(Debug, Clone, Copy)]
+pub struct Walk {
+    /// The operation that reads a page.
+    pub endpoint: &'static Endpoint,
+    /// A page.
+    pub page: &'static Record,
+    /// The member of a page that holds its items.
+    pub items: &'static Field,
+    /// What an item is.
+    pub item: Shape,
+}
+
+impl Walk {
+    /// The walk of an operation whose answer names the page after it.
+    pub fn of(endpoint: &'static Endpoint) -> Option<Walk> {
+        let Shape::Record(page) = endpoint.response else { return None };
+        page.field("next_cursor")?;
+        page.fields.iter().find_map(|items| match items.shape {
+            Shape::List(item) => Some(Walk { endpoint, page, items, item: *item }),
+            _ => None,
+        })
+    }
+
+    /// Its name, in snake case: `list_x` is walked by `walk_x`.
+    pub fn name(self) -> String {
+        self.endpoint.name.replacen("list_", "walk_", 1)
+    }
+
+    /// Its parameters: where a page begins is its own to say.
+    pub fn fields(self) -> impl Iterator<Item = &'static Field> {
+        self.endpoint.request.fields.iter().filter(|field| field.name != "cursor")
+    }
+}
 
 /// A type to print.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +170,11 @@ mod tests {
         let names: Vec<&str> = types().into_iter().map(Type::name).collect();
         let at = |name: &str| names.iter().position(|known| *known == name).unwrap_or_else(|| panic!("{name} is missing"));
         assert!(at("Product") < at("ProductList") && at("Proxy") < at("Session") && at("SessionStatus") < at("Session"));
+    }
+
+    #[test]
+    fn every_operation_belongs_to_a_client() {
+        assert_eq!(APIS.into_iter().flat_map(operations).count(), endpoints().count());
     }
 
     #[test]

@@ -54,8 +54,9 @@ fn cover(root: &str) -> ExitCode {
         Ok(witnesses) => {
             let rows = witnesses.rows();
             let (told, gaps) = coverage::report(&rows);
-            println!("{told}\n{} rows, {gaps} gaps", rows.len());
-            if gaps == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            let (compared, faults) = witnesses.compare(&Path::new(root).join(coverage::CONTRACTS), &rows);
+            println!("{told}\n{} rows, {gaps} gaps\n{compared}{}", rows.len(), faults.join("\n"));
+            if gaps == 0 && faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
             eprintln!("hopline-bindgen: {error}");

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, Self, TypeAlias, Unpack, cast
 
+from ._agent_operations import AgentOperations, AsyncAgentOperations
 from ._bases import read_any
 from ._engine import Engine
 from ._errors import HoplineError
 from ._facts import Event, Rejected, Saved, Verdict
 from ._http import choose, choose_async
-from ._operations import AsyncOperations, Operations
 from ._options import Options, new_engine
 from ._run import Begin, Disk, run, run_async
 from ._session import SessionReply
@@ -67,7 +67,7 @@ class _Common:
         return start
 
 
-class AgentClient(_Common, Operations):
+class AgentClient(_Common, AgentOperations):
     """The client of one account, for threads. Any number of them may use it at once.
 
     Leaving a `with` block of it closes it: what is under way is given up, records stay, no session is ended.
@@ -164,7 +164,7 @@ class AgentClient(_Common, Operations):
         return done
 
 
-class AsyncAgentClient(_Common, AsyncOperations):
+class AsyncAgentClient(_Common, AsyncAgentOperations):
     """The client of one account, for tasks. Any number of them may use it at once, in any event loop.
 
     A task that is cancelled gives its command up: its request is aborted, its record kept. Leaving an `async with` block

@@ -271,21 +271,21 @@ export class AgentClient {
   }
 }
 
-for (const [method, { operation }] of Object.entries(operations)) {
+for (const [method, { api, operation }] of Object.entries(operations)) {
   const call = {
     [method](params, options) {
       return this.call(operation, params, options);
     },
   };
-  Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
+  if (api === "agent") Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
 }
-for (const [method, list] of Object.entries(walks)) {
+for (const [method, { api, ...list }] of Object.entries(walks)) {
   const walk = {
     [method](params, options) {
       return this.walk(list, params, options);
     },
   };
-  Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
+  if (api === "agent") Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
 }
 if (Symbol.asyncDispose) {
   Object.defineProperty(AgentClient.prototype, Symbol.asyncDispose, { value: AgentClient.prototype.close });

@@ -188,7 +188,7 @@ pub struct Answered {
     pub facts: Facts,
     /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
     pub raw: Json,
-    /// Of a session: where it is.
+    /// Of a session, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
     /// The HTTP status that it came with; none where it was not asked for now.
     pub http_status: Option<u16>,
@@ -212,6 +212,8 @@ pub struct Reply<T> {
     pub raw: Json,
     /// What the engine knows of it.
     pub facts: Facts,
+    /// Of a session, where it is; of a read with `until`, whether that holds.
+    pub phase: Option<Phase>,
 }
 
 impl<T> std::ops::Deref for Reply<T> {
@@ -239,7 +241,7 @@ impl<O: Operation> Outputs for O {
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
         // From its text: a value that borrows can't outlive the view.
         match serde_json::from_str(&view(O::ENDPOINT.response, answered.raw.text()).json) {
-            Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts }),
+            Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts, phase: answered.phase }),
             Err(error) => Err(Box::new((answered, error))),
         }
     }
@@ -249,7 +251,7 @@ impl Outputs for AnyRequest {
     type Output = Reply<Json>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts })
+        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts, phase: answered.phase })
     }
 }
 

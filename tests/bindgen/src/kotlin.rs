@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Record, Shape, Words, endpoints};
 
-use crate::model::{Type, camel, lines, types};
+use crate::model::{APIS, Kind, Type, camel, client, lines, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
@@ -21,8 +21,9 @@ mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("Types.kt", print_types()), ("Operations.kt", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("{}Operations.kt", client(api)), operations::print(api)));
+    [("Types.kt".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 /// The words that are no names in Kotlin.
@@ -153,6 +154,20 @@ fn request_type(shape: Shape) -> String {
         Shape::Json | Shape::Record(_) => "JsonElement".to_owned(),
         Shape::List(item) => format!("List<{}>", request_type(*item)),
         plain => answer_type(plain),
+    }
+}
+
+/// The type of an option.
+fn option_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "String",
+        Kind::Flag => "Boolean",
+        Kind::Count => "Int",
+        Kind::Time => "Duration",
+        Kind::Decimal => "BigDecimal",
+        Kind::Headers => "Map<String, Secret>",
+        Kind::Until => "Until",
+        Kind::Texts => "List<String>",
     }
 }
 

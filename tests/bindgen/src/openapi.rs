@@ -44,8 +44,8 @@ const LINKS: &[Link] = &[Link {
 }];
 
 /// The files to write, each with its name and its text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("agent.openapi.json", format!("{:#}\n", document(Api::Agent, "https://api.example/v1")))]
+pub fn files() -> Vec<(String, String)> {
+    vec![("agent.openapi.json".to_owned(), format!("{:#}\n", document(Api::Agent, "https://api.example/v1")))]
 }
 
 /// The document of an API at a base URL.

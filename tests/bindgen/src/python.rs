@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, Place, Record, Shape, Words, endpoints};
 
-use crate::model::{Type, lines, types};
+use crate::model::{APIS, Kind, Type, client, lines, types};
 
 const HEADER: &str = "# Printed from the table by hopline-bindgen. Do not edit: change the table.\n";
 
@@ -21,8 +21,9 @@ mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("_types.py", print_types()), ("_operations.py", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("_{}_operations.py", client(api).to_lowercase()), operations::print(api)));
+    [("_types.py".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 fn print_types() -> String {
@@ -113,6 +114,20 @@ fn given_type(shape: Shape) -> String {
         Shape::Record(_) => "Mapping[str, Any]".to_owned(),
         Shape::List(item) => format!("Sequence[{}]", given_type(*item)),
         plain => answer_type(plain),
+    }
+}
+
+/// The type of an option.
+fn option_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "str",
+        Kind::Flag => "bool",
+        Kind::Count => "int",
+        Kind::Time => "float",
+        Kind::Decimal => "Decimal | float",
+        Kind::Headers => "Mapping[str, str | Secret]",
+        Kind::Until => "Until",
+        Kind::Texts => "Sequence[str]",
     }
 }
 

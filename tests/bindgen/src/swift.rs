@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, Record, Shape, Words};
 
-use crate::model::{Type, camel, lines, types};
+use crate::model::{APIS, Type, camel, client, lines, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -75,8 +75,9 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The files to write, each with its name and its text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("Types.swift", print_types()), ("Operations.swift", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("{}Operations.swift", client(api)), operations::print(api)));
+    [("Types.swift".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 fn print_types() -> String {
@@ -205,9 +206,7 @@ mod tests {
     #[test]
     fn words_of_the_language_are_names_in_backticks() {
         assert_eq!([name("default"), name("type"), name(&lower("OnDemand"))], ["`default`", "type", "onDemand"]);
-        assert!(
-            operations::print().contains("        protocol: Protocol? = nil,")
-                || operations::print().contains("        `protocol`: Protocol? = nil,")
-        );
+        let printed = APIS.map(operations::print).concat();
+        assert!(printed.contains("        protocol: Protocol? = nil,") || printed.contains("        `protocol`: Protocol? = nil,"));
     }
 }

@@ -164,7 +164,7 @@ test("whatever is declared as a value is there", () => {
 test("every operation that is declared is a method, and is documented", () => {
   const folder = dirname(createRequire(import.meta.url).resolve("hopline"));
   for (const name of ["hopline.d.mts", "hopline.d.cts"]) {
-    const [, operations] = /^export interface Operations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
+    const [, operations] = /^export interface AgentOperations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
     const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
     assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
     assert.ok(methods.length >= 21);

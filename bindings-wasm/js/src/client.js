@@ -202,16 +202,16 @@ export class AgentClient {
   async #run(operation, start, signal) {
     if (this.#closing) throw closed(operation);
     const { taken, ...causes } = await this.#driver.run(start, signal);
-    const [how, facts, raw, phase] = taken;
+    const [how, facts, raw, phase, view] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, phase };
+    return { facts: JSON.parse(facts), raw, view, phase: phase || undefined };
   }
 
   /** A session where waiting was asked for or is what was resumed; otherwise the answer alone. */
-  #result({ facts, raw, phase }, ends) {
+  #result({ facts, raw, view, phase }, ends) {
     const { request_id } = facts;
-    if (ends === undefined) return { data: parse(raw, { request_id, phase }), facts, raw };
-    const data = parse(raw, { request_id });
+    if (ends === undefined) return { data: parse(raw, view, { request_id, phase }), facts, raw };
+    const data = parse(raw, view, { request_id });
     if (phase === undefined) return data;
     const { session_id } = facts;
     const session = data ?? facts;

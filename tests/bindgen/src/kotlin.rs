@@ -137,7 +137,7 @@ fn escaped(name: String) -> String {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "String".to_owned(),
+        Shape::Text | Shape::Label => "String".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "Boolean".to_owned(),
         Shape::Integer => "Long".to_owned(),
@@ -145,14 +145,14 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "Raw".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("List<{}>", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", answer_type(*item)),
     }
 }
 
 fn request_type(shape: Shape) -> String {
     match shape {
         Shape::Json | Shape::Record(_) => "JsonElement".to_owned(),
-        Shape::List(item) => format!("List<{}>", request_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", request_type(*item)),
         plain => answer_type(plain),
     }
 }
@@ -173,7 +173,7 @@ fn option_type(kind: Kind) -> &'static str {
 
 fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Text => "::text".to_owned(),
+        Shape::Text | Shape::Label => "::text".to_owned(),
         Shape::Secret => "::secret".to_owned(),
         Shape::Bool => "::flag".to_owned(),
         Shape::Integer => "::whole".to_owned(),
@@ -181,7 +181,7 @@ fn reader(shape: Shape) -> String {
         Shape::Json => "::anything".to_owned(),
         Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words.name),
         Shape::Record(record) => format!("{{ value, at -> read{}(value, at) }}", record.name),
-        Shape::List(item) => format!("list({})", reader(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("list({})", reader(*item)),
     }
 }
 

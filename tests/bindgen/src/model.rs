@@ -85,14 +85,21 @@ impl Type {
 /// among them, but the words that requests use are.
 pub fn types() -> Vec<Type> {
     let mut found = Vec::new();
-    for endpoint in endpoints() {
-        for field in endpoint.request.fields {
-            collect(field.shape, &mut found);
-        }
-        collect(endpoint.response, &mut found);
-    }
+    APIS.into_iter().flat_map(operations).for_each(|endpoint| collect_all(endpoint, &mut found));
     REPLIES.into_iter().for_each(|reply| collect(reply, &mut found));
     found
+}
+
+/// The types of one API that go over the wire.
+pub fn types_of(api: Api) -> Vec<Type> {
+    let mut found = Vec::new();
+    operations(api).for_each(|endpoint| collect_all(endpoint, &mut found));
+    found
+}
+
+fn collect_all(endpoint: &'static Endpoint, found: &mut Vec<Type>) {
+    endpoint.request.fields.iter().for_each(|field| collect(field.shape, found));
+    collect(endpoint.response, found);
 }
 
 fn collect(shape: Shape, found: &mut Vec<Type>) {

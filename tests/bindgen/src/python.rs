@@ -89,7 +89,7 @@ fn record_of(shape: Shape) -> Option<&'static Record> {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "str".to_owned(),
+        Shape::Text | Shape::Label => "str".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "bool".to_owned(),
         Shape::Integer => "int".to_owned(),
@@ -97,7 +97,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "Any".to_owned(),
         Shape::Word(words) => format!("{} | str", words.name),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("tuple[{}, ...]", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("tuple[{}, ...]", answer_type(*item)),
     }
 }
 
@@ -113,6 +113,7 @@ fn given_type(shape: Shape) -> String {
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(_) => "Mapping[str, Any]".to_owned(),
         Shape::List(item) => format!("Sequence[{}]", given_type(*item)),
+        Shape::OneOrMany(item) => format!("{0} | Sequence[{0}]", given_type(*item)),
         plain => answer_type(plain),
     }
 }
@@ -133,14 +134,14 @@ fn option_type(kind: Kind) -> &'static str {
 
 fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Text | Shape::Word(_) => "_v.text".to_owned(),
+        Shape::Text | Shape::Label | Shape::Word(_) => "_v.text".to_owned(),
         Shape::Secret => "_v.secret".to_owned(),
         Shape::Bool => "_v.flag".to_owned(),
         Shape::Integer => "_v.whole".to_owned(),
         Shape::Decimal => "_v.decimal".to_owned(),
         Shape::Json => "_v.anything".to_owned(),
         Shape::Record(record) => format!("{}._read", record.name),
-        Shape::List(item) => format!("_v.many({})", reader(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("_v.many({})", reader(*item)),
     }
 }
 

@@ -126,7 +126,7 @@ fn print_record(out: &mut String, record: &'static Record) {
 fn holds_secret(shape: Shape) -> bool {
     match shape {
         Shape::Secret => true,
-        Shape::List(item) => holds_secret(*item),
+        Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
         Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
         _ => false,
     }
@@ -134,7 +134,7 @@ fn holds_secret(shape: Shape) -> bool {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "String".to_owned(),
+        Shape::Text | Shape::Label => "String".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "Bool".to_owned(),
         Shape::Integer => "Int".to_owned(),
@@ -142,7 +142,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "JSON".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("[{}]", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", answer_type(*item)),
     }
 }
 
@@ -150,7 +150,7 @@ fn answer_type(shape: Shape) -> String {
 fn request_type(shape: Shape) -> String {
     match shape {
         Shape::Record(_) => "JSON".to_owned(),
-        Shape::List(item) => format!("[{}]", request_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", request_type(*item)),
         plain => answer_type(plain),
     }
 }

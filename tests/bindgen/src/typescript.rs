@@ -127,7 +127,7 @@ fn print_words(out: &mut String, words: &Words) {
 
 fn shape(shape: Shape, side: Side) -> String {
     match (shape, side) {
-        (Shape::Text | Shape::Secret, _) => "string".to_owned(),
+        (Shape::Text | Shape::Label | Shape::Secret, _) => "string".to_owned(),
         (Shape::Bool, _) => "boolean".to_owned(),
         (Shape::Integer, _) | (Shape::Decimal, Side::Answer) => "number".to_owned(),
         (Shape::Decimal, Side::Request) => "number | string".to_owned(),
@@ -135,6 +135,7 @@ fn shape(shape: Shape, side: Side) -> String {
         (Shape::Word(words), Side::Answer) => format!("Open<{}>", words.name),
         (Shape::Word(words), Side::Request) => words.name.to_owned(),
         (Shape::Record(record), _) => record.name.to_owned(),
+        (Shape::OneOrMany(item), side) => format!("{0} | Array<{0}>", self::shape(*item, side)),
         (Shape::List(item), side) => format!("Array<{}>", self::shape(*item, side)),
     }
 }

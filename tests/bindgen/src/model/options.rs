@@ -2,7 +2,7 @@
 
 use hopline::contract::{Endpoint, Safety};
 
-use self::Use::{Call, Keyed, Paid, Purchase, Read, Renew, Wait, Write};
+use self::Use::{Call, Keyed, Paid, Purchase, Read, Renew, Wait, Watch, Write};
 
 /// An option of a call.
 #[derive(Debug)]
@@ -88,10 +88,10 @@ pub const OPTIONS: [CallOption; 13] = [
     option(
         "deadline_ms",
         Kind::Time,
-        &[Read, Wait],
+        &[Read, Watch],
         "How long to wait before what is known then is returned; 5 minutes where it is left out.",
     ),
-    option("ends", Kind::Texts, &[Wait], "Further statuses that end it, at most 16, each of 1 to 64 bytes."),
+    option("ends", Kind::Texts, &[Watch], "Further statuses that end it, at most 16, each of 1 to 64 bytes."),
 ];
 
 /// Where an earlier walk of a list was, and how far a walk goes: no options of the core, whose pages these are.
@@ -122,17 +122,21 @@ pub enum Use {
     Renew,
     /// Buying a session.
     Purchase,
+    /// Waiting for an order.
+    Watch,
     /// Waiting for a session.
     Wait,
     /// Buying a session and waiting for it.
     Open,
+    /// Placing an order and waiting for it.
+    Place,
     /// A request of the caller's own.
     Request,
 }
 
 impl Use {
     /// All of them, each after those that it is based on.
-    pub const ALL: [Use; 10] = [Call, Read, Write, Keyed, Paid, Renew, Purchase, Wait, Use::Open, Use::Request];
+    pub const ALL: [Use; 12] = [Call, Read, Write, Keyed, Paid, Renew, Purchase, Watch, Wait, Use::Open, Use::Place, Use::Request];
 
     /// What an operation of the table is. The core refuses the options that mean nothing for it, as a test shows.
     pub fn of(endpoint: &Endpoint) -> Use {
@@ -150,12 +154,14 @@ impl Use {
     pub fn bases(self) -> &'static [Use] {
         match self {
             Call => &[],
-            Read | Write | Wait => &[Call],
+            Read | Write | Watch => &[Call],
+            Wait => &[Watch],
             Keyed => &[Write],
             Paid => &[Keyed],
             Renew => &[Paid],
             Purchase => &[Renew],
             Use::Open => &[Wait, Purchase],
+            Use::Place => &[Watch, Write],
             Use::Request => &[Read, Keyed],
         }
     }
@@ -170,8 +176,10 @@ impl Use {
             Paid => "a write that can charge money",
             Renew => "lengthening a session",
             Purchase => "buying a session",
+            Watch => "waiting for an order",
             Wait => "waiting for a session",
             Use::Open => "a session that is bought",
+            Use::Place => "an order that is placed",
             Use::Request => "a request of your own. What belongs to reads is for one that only reads, the rest for one that writes",
         }
     }
@@ -222,12 +230,12 @@ mod tests {
         match field.shape {
             Shape::Text | Shape::Secret if field.rules.contains(&Rule::Email) => json!("a@example.com"),
             Shape::Text | Shape::Secret if field.rules.contains(&Rule::Uuid) => json!("00000000-0000-4000-8000-000000000000"),
-            Shape::Text | Shape::Secret => json!("a"),
+            Shape::Text | Shape::Secret | Shape::Label => json!("abcdef"),
             Shape::Bool => json!(true),
             Shape::Integer | Shape::Decimal => json!(20),
             Shape::Word(words) => json!(words.words.first().map(|word| word.word)),
             Shape::Json | Shape::Record(_) => json!({}),
-            Shape::List(_) => json!([]),
+            Shape::List(_) | Shape::OneOrMany(_) => json!([]),
         }
     }
 
@@ -235,7 +243,8 @@ mod tests {
     fn the_core_refuses_what_an_operation_does_not_take_and_nothing_else() {
         for endpoint in endpoints() {
             for (option, given) in [("intent", json!("a")), ("idempotency_key", json!("a")), ("until", json!({"at": "/a", "is": ["b"]}))] {
-                let mut client = Client::from_text(r#"{"base_url":"https://example.com/v1","api_key":"a"}"#, &[1; 16]).expect("a client");
+                let client = json!({"base_url": "https://example.com/v1", "api": endpoint.api}).to_string();
+                let mut client = Client::from_text(&client, &[1; 16]).expect("a client");
                 let command = client.start_text(endpoint.name, &sound(endpoint), &json!({ option: given }).to_string());
                 let refused = client.take_text(command.0).map(|taken| taken.err().unwrap_or_default());
                 let takes = Use::of(endpoint).options().any(|known| known.name == option);

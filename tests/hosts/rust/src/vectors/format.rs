@@ -63,6 +63,7 @@ pub(super) enum Verb {
     Forget(Forget),
     Saved(Vec<Value>),
     Observe(Observe),
+    Walk(Walk),
 }
 
 macro_rules! verbs {
@@ -75,7 +76,7 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "start",
     "save",
     "delete",
@@ -98,6 +99,7 @@ const VERBS: [&str; 22] = [
     "forget",
     "saved",
     "observe",
+    "walk",
 ];
 
 impl Verb {
@@ -113,7 +115,7 @@ impl Verb {
         let read = verbs!(step, verb;
             whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
                 "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "settle" => Settle, "forget" => Forget,
-                "observe" => Observe;
+                "observe" => Observe, "walk" => Walk;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
                 "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))

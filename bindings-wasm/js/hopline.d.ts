@@ -173,6 +173,8 @@ export interface RequestOptions extends ReadOptions, KeyedOptions {}
 export interface SessionOptions extends CallOptions {
   /** Whether its username and password are wanted once it is active. */
   credentials?: boolean | undefined;
+  /** Whether `observe` rotates the session, a dynamic one, where it would advise to. It stays so, over a crash too. */
+  autoRotate?: boolean | undefined;
   /** Milliseconds after which waiting ends with a session that is not usable yet; 5 minutes. */
   deadlineMs?: number | undefined;
   /** Further statuses that end it. */
@@ -205,8 +207,8 @@ export class OpenSession implements AsyncDisposable {
   renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
   /** Ends it. */
   terminate(options?: WriteOptions): Promise<Json>;
-  /** Advice on what was seen through it. */
-  observe(seen: Seen): Promise<Verdict | undefined>;
+  /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
+  observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
   dispose(): Promise<void>;
   /** The same. */
@@ -216,8 +218,18 @@ export class OpenSession implements AsyncDisposable {
 /** What a request through a session met. */
 export type Seen = { status: number } | "captcha" | "timeout" | "block";
 
-/** What to do about it. */
-export type Verdict = { verdict: "keep" } | { verdict: "rotate"; reason: RotateReason } | { verdict: "unsure"; why: string };
+/** What to do about it; or what was done: `session` is as `rotateSession` answers it, with its new exit. */
+export type Verdict =
+  | { verdict: "keep" }
+  | { verdict: "rotate"; reason: RotateReason }
+  | { verdict: "rotated"; reason: RotateReason; session: Answer<Session> }
+  | { verdict: "unsure"; why: string };
+
+/** What may be decided for waiting for a rotation. */
+export interface ObserveOptions {
+  /** Gives the rotation up, unless others wait for it. */
+  signal?: AbortSignal | undefined;
+}
 
 /** Something that the store holds. */
 export interface Saved {
@@ -564,8 +576,12 @@ export class AgentClient implements AsyncDisposable {
    * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
    */
   request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
-  /** Advice on what was seen through a session; nothing if this client does not follow it. */
-  observe(session_id: string, seen: Seen): Promise<Verdict | undefined>;
+  /**
+   * Advice on what was seen through a session; nothing if this client does not follow it. Nothing is sent, unless the session
+   * was opened with `autoRotate`: then it is rotated where the advice would be to, and this waits for that and fails as it does.
+   * Whoever observes the same session meanwhile waits for the same rotation.
+   */
+  observe(session_id: string, seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
   events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
   /** Gives up what is under way, which stays in the store, and lets the store go. It terminates no session. */

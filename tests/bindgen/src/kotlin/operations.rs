@@ -27,8 +27,9 @@ const ALWAYS: [Option3; 4] = [
     ("timeout", "Duration", "how long one attempt may take"),
     ("headers", "Map<String, Secret>", "further headers of the request; they are not kept in records"),
 ];
-const WAITING: [Option3; 3] = [
+const WAITING: [Option3; 4] = [
     ("credentials", "Boolean", "whether the username and password are wanted once the session is active"),
+    ("autoRotate", "Boolean", "whether `observe` rotates the session, a dynamic one, where it would advise to"),
     ("deadline", "Duration", "after which waiting ends with a handle; 5 minutes where it is left out"),
     ("ends", "List<String>", "further statuses that end it"),
 ];

@@ -30,8 +30,9 @@ const WATCHING: [Option3; 2] = [
     ("until", "Until", "What the read is repeated for; the answer's `phase` says whether it holds."),
     ("deadline", "float", "Seconds after which `until` is no longer waited for; 5 minutes where it is left out."),
 ];
-const WAITING: [Option3; 3] = [
+const WAITING: [Option3; 4] = [
     ("credentials", "bool", "Whether the username and password are wanted once the session is active."),
+    ("auto_rotate", "bool", "Whether `observe` rotates the session, a dynamic one, where it would advise to."),
     ("deadline", "float", "Seconds after which waiting ends with a handle; 5 minutes where it is left out."),
     ("ends", "Sequence[str]", "Further statuses that end it."),
 ];

@@ -71,8 +71,9 @@ const WATCHING: [Given; 2] = [
     given("until", "until", "Until? = nil", "What the read is repeated for; the answer's `phase` says whether it holds."),
     given("deadline_ms", "deadline", "Duration? = nil", "How long `until` is waited for; 5 minutes where it is left out."),
 ];
-const WAITING: [Given; 3] = [
+const WAITING: [Given; 4] = [
     given("credentials", "credentials", "Bool = false", "Whether the username and password are wanted once the session is active."),
+    given("auto_rotate", "autoRotate", "Bool = false", "Whether `observe` rotates the session, a dynamic one, where it would advise to."),
     given(
         "deadline_ms",
         "deadline",

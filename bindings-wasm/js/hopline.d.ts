@@ -123,8 +123,8 @@ export class OpenSession implements AsyncDisposable {
   renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
   /** Ends it. */
   terminate(options?: WriteOptions): Promise<Json>;
-  /** Advice on what was seen through it. */
-  observe(seen: Seen): Promise<Verdict | undefined>;
+  /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
+  observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
   dispose(): Promise<void>;
   /** The same. */
@@ -134,8 +134,18 @@ export class OpenSession implements AsyncDisposable {
 /** What a request through a session met. */
 export type Seen = { status: number } | "captcha" | "timeout" | "block";
 
-/** What to do about it. */
-export type Verdict = { verdict: "keep" } | { verdict: "rotate"; reason: RotateReason } | { verdict: "unsure"; why: string };
+/** What to do about it; or what was done: `session` is as `rotateSession` answers it, with its new exit. */
+export type Verdict =
+  | { verdict: "keep" }
+  | { verdict: "rotate"; reason: RotateReason }
+  | { verdict: "rotated"; reason: RotateReason; session: Answer<Session> }
+  | { verdict: "unsure"; why: string };
+
+/** What may be decided for waiting for a rotation. */
+export interface ObserveOptions {
+  /** Gives the rotation up, unless others wait for it. */
+  signal?: AbortSignal | undefined;
+}
 
 /** Something that the store holds. */
 export interface Saved {
@@ -488,8 +498,12 @@ export class AgentClient implements AsyncDisposable {
    * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
    */
   request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
-  /** Advice on what was seen through a session; nothing if this client does not follow it. */
-  observe(session_id: string, seen: Seen): Promise<Verdict | undefined>;
+  /**
+   * Advice on what was seen through a session; nothing if this client does not follow it. Nothing is sent, unless the session
+   * was opened with `autoRotate`: then it is rotated where the advice would be to, and this waits for that and fails as it does.
+   * Whoever observes the same session meanwhile waits for the same rotation.
+   */
+  observe(session_id: string, seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
   events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
   /** Gives up what is under way, which stays in the store, and lets the store go. It terminates no session. */

@@ -130,15 +130,16 @@ export class AgentClient {
     return this.call("request", { ...params, method, path }, options);
   }
 
-  async observe(session_id, seen) {
+  async observe(session_id, seen, options = {}) {
+    const signal = signalOf("observe", options);
     await this.#usable("observe");
     const what = encode("observe", "seen", seen);
-    try {
-      const advice = this.#driver.ask((core) => core.observe(String(session_id), what, ...this.#driver.now()));
-      return advice && JSON.parse(advice);
-    } catch (error) {
-      throw read(error.message);
-    }
+    const ask = (core) => core.observe(String(session_id), what, ...this.#driver.now());
+    const advice = this.#driver.ask((core) => asked(ask, core));
+    const { command, ...told } = advice ? JSON.parse(advice) : {};
+    if (command === undefined) return advice && told;
+    const { data } = this.#result(await this.#run("rotate_session", () => command, signal));
+    return { ...told, verdict: "rotated", session: data };
   }
 
   events(options = {}) {

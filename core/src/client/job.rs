@@ -139,6 +139,7 @@ pub(super) enum Age {
 pub(super) struct Watch {
     pub(super) follow: Follow,
     pub(super) credentials: bool,
+    pub(super) auto_rotate: bool,
     pub(super) ends: Vec<String>,
     pub(super) deadline_ms: Millis,
     /// Since when, monotonic: since the purchase was accepted, or the first read.
@@ -247,6 +248,7 @@ impl Job {
             watch: Watch {
                 follow: Follow::Nothing,
                 credentials,
+                auto_rotate: options.auto_rotate,
                 ends: options.ends.clone(),
                 deadline_ms: options.deadline_ms.unwrap_or(super::session::DEADLINE),
                 since: None,
@@ -329,6 +331,7 @@ impl Job {
             spent: self.spent,
             opens: self.watch.follow == Follow::UntilReady,
             credentials: self.watch.credentials,
+            auto_rotate: self.watch.auto_rotate,
             ends: self.watch.ends.clone(),
             age_ms,
             doubt_since: self.doubt_since,

@@ -122,19 +122,22 @@ impl Client {
     }
 
     /// What was seen through a session, `{"status":403}` or a word, turned into advice: `{"verdict":"keep"}`,
-    /// `{"verdict":"rotate","reason"}` or `{"verdict":"unsure","why"}`. `None` if this client does not follow the session.
+    /// `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or `{"verdict":"unsure","why"}`. `None` if
+    /// this client does not follow the session.
     pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<String>, String> {
         #[derive(Serialize)]
         #[serde(rename_all = "snake_case", tag = "verdict")]
         enum Told<'a> {
             Keep,
             Rotate { reason: &'a str },
+            Rotating { reason: &'a str, command: CommandId },
             Unsure { why: &'a str },
         }
         let seen: Seen = read("observe", "seen", seen).map_err(|error| error_text(&error))?;
         Ok(self.observe(session_id, seen, now).map(|verdict| match &verdict {
             Verdict::Keep => text(&Told::Keep),
             Verdict::Rotate(reason) => text(&Told::Rotate { reason: reason.as_str() }),
+            Verdict::Rotating(reason, command) => text(&Told::Rotating { reason: reason.as_str(), command: *command }),
             Verdict::Unsure(why) => text(&Told::Unsure { why }),
         }))
     }

@@ -84,6 +84,8 @@ pub(super) struct SavedCall {
     pub(super) opens: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) auto_rotate: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ends: Vec<String>,
     /// The age of the first send when this was written.
@@ -121,6 +123,9 @@ pub(super) struct SavedSession {
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    /// Whether what is seen through it may rotate it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) auto_rotate: bool,
     /// Further statuses that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ends: Vec<String>,

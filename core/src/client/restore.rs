@@ -129,14 +129,16 @@ impl Client {
         let further = self.follows(&id).then(|| record.clone());
         if further.is_none() {
             self.store.own(&record, Owner::Session(id.clone()));
+            let before = self.sessions.remove(&id).unwrap_or_default();
             let tracked = Tracked {
                 record: Some(record),
                 session_type: session.session_type,
                 status: session.status,
                 credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.auto_rotate,
                 ends: session.ends,
                 intent,
-                ..self.sessions.remove(&id).unwrap_or_default()
+                ..before
             };
             self.sessions.insert(id.clone(), tracked);
         }
@@ -161,7 +163,8 @@ impl Client {
             clues: call.clues,
             ..Built::at(&call.target)
         };
-        let options = CallOptions { credentials: call.credentials, ends: call.ends, ..CallOptions::default() };
+        let options =
+            CallOptions { credentials: call.credentials, auto_rotate: call.auto_rotate, ends: call.ends, ..CallOptions::default() };
         let mut job = Job::new(id, endpoint, Some(built), &options, self.retry);
         job.state = State::Held;
         job.restored = true;

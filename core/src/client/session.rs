@@ -26,6 +26,8 @@ pub(super) struct Tracked {
     pub(super) seen: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
+    /// Whether what is seen through it may rotate it.
+    pub(super) auto_rotate: bool,
     /// Further statuses that end it.
     pub(super) ends: Vec<String>,
     /// The jobs that change it: one, unless more of them came out of records.

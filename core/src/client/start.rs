@@ -6,8 +6,9 @@ use super::options::CallOptions;
 use super::session::{OpenSession, forbidden};
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, Ticket};
+use super::watch::requested_type;
 use super::{Client, Command, Intent};
-use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
@@ -102,6 +103,10 @@ impl Client {
         if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
             return self.reject(error, options.intent);
         }
+        let known = self.sessions.get(session_id).and_then(|tracked| tracked.session_type.as_deref());
+        if let Err(error) = check_rotation(GetSession::ENDPOINT, Follow::UntilReady, known, &options) {
+            return self.reject(error, options.intent);
+        }
         let command = self.command(GetSession::ENDPOINT);
         self.begin_watch(command, GetSession::ENDPOINT, session_id.to_owned(), &options);
         command
@@ -109,6 +114,9 @@ impl Client {
 
     /// Queues a job that reads a session it knows.
     pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
+        if options.auto_rotate {
+            self.rotate_when_seen(&session_id);
+        }
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
@@ -129,7 +137,8 @@ impl Client {
 
     /// Queues a request whose parameters are sound.
     fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
-        if let Err(error) = self.check_use(endpoint, &options) {
+        let rotates = || check_rotation(endpoint, follow, requested_type(&built).as_deref(), &options);
+        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()) {
             return self.reject(error, options.intent);
         }
         let fingerprint = Self::fingerprint(endpoint, &built, follow);
@@ -156,7 +165,11 @@ impl Client {
         let command = self.command(endpoint);
         self.join(&mut job, command);
         if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            self.sessions.entry(session.clone()).or_default().changing.insert(id);
+            let tracked = self.sessions.entry(session.clone()).or_default();
+            tracked.changing.insert(id);
+            if endpoint.name == RotateSession::ENDPOINT.name {
+                tracked.observed.asked(self.clock.monotonic());
+            }
         }
         if let Some(name) = &job.intent {
             self.intents.insert(name.clone(), Intent::Active(id));
@@ -279,4 +292,15 @@ impl Client {
         job.go(On::Again);
         self.set_timer(id, now);
     }
+}
+
+/// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
+fn check_rotation(endpoint: &Endpoint, follow: Follow, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
+    let rule = match session_type {
+        _ if !options.auto_rotate => return Ok(()),
+        _ if follow != Follow::UntilReady => "belongs to a session that is opened or waited for".to_owned(),
+        Some(kind) if kind != "dynamic" => format!("is for a dynamic session, and this one is {kind}"),
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(endpoint.name, "auto_rotate", &rule))
 }

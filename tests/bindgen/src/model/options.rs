@@ -43,7 +43,7 @@ const fn option(name: &'static str, kind: Kind, of: &'static [Use], doc: &'stati
 }
 
 /// Every option of a call, in the order in which methods take them.
-pub const OPTIONS: [CallOption; 13] = [
+pub const OPTIONS: [CallOption; 14] = [
     option(
         "intent",
         Kind::Text,
@@ -85,6 +85,12 @@ pub const OPTIONS: [CallOption; 13] = [
         "What the read is repeated for, at growing intervals from a second on; the answer's `phase` says whether it holds.",
     ),
     option("credentials", Kind::Flag, &[Wait], "Whether the username and password are wanted once the session is active."),
+    option(
+        "auto_rotate",
+        Kind::Flag,
+        &[Wait],
+        "Whether `observe` rotates the session, a dynamic one, where it would advise to. It stays so, over a crash too.",
+    ),
     option(
         "deadline_ms",
         Kind::Time,

@@ -136,7 +136,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
 
     let shared = Arc::new(Shared::new(service));
     let mut tasks = JoinSet::new();
-    let router = http::router(shared.clone(), &ready.agent_url);
+    let router = http::router(shared.clone(), &ready);
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));

@@ -57,7 +57,7 @@ pub(crate) fn all(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refus
 /// The traffic of one product, which may be none.
 pub(crate) fn one(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let owner = service.within(call.caller, number("user_id", call.id(0))?)?;
-    let product = service.product(call.id(1), DYNAMIC)?;
+    let product = service.product("product_no", call.id(1), DYNAMIC)?;
     let sum = service.sums(owner, call.now_ms).get(&product.number).copied().unwrap_or_default();
     Ok(Reply::new(200, &service.flow(owner, &product.number, sum)))
 }
@@ -75,7 +75,7 @@ pub(crate) fn extract(service: &mut Service, call: &Call<'_>) -> Result<Reply, R
     if proxy_type != PROXY_TYPE_DYNAMIC {
         return Err(Refusal::invalid("proxyType", &format!("must be {PROXY_TYPE_DYNAMIC}, the type of the dynamic products")));
     }
-    let product = service.product(&product_no, DYNAMIC)?;
+    let product = service.product("productNo", &product_no, DYNAMIC)?;
     let orders = || service.backend.dynamic_orders.iter().enumerate();
     let fitting = || orders().filter(|(_, order)| order.product.number == product.number && order.is_active());
     let own = fitting().find(|(_, order)| order.owner == call.caller);

@@ -17,6 +17,7 @@ mod routes;
 mod static_create;
 mod static_list;
 mod static_order;
+mod static_record;
 mod terms;
 mod usdt;
 mod users;

@@ -53,7 +53,7 @@ struct Acceptance<'a> {
 pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let wanted = Wanted::read(call.body)?;
     let owner = service.buyer(call.caller, wanted.user_id)?;
-    let product = service.product(&wanted.pool_id, STATIC)?;
+    let product = service.product("poolId", &wanted.pool_id, STATIC)?;
     check_location(&product, &wanted.regions)?;
     let project = check_project(&product, wanted.project_id.as_deref())?;
     let price = service.price(&product);
@@ -182,11 +182,11 @@ impl Service {
     }
 
     /// A product of a type by its number.
-    pub(super) fn product(&self, number: &str, kind: &str) -> Result<Arc<Product>, Refusal> {
+    pub(super) fn product(&self, field: &str, number: &str, kind: &str) -> Result<Arc<Product>, Refusal> {
         let product = self.catalogue.iter().find(|product| product.number == number);
         match product.ok_or_else(|| refused(404, "there is no such product"))? {
             product if product.kind == kind => Ok(product.clone()),
-            _ => Err(Refusal::invalid("poolId", &format!("must be a {kind} product"))),
+            _ => Err(Refusal::invalid(field, &format!("must be a {kind} product"))),
         }
     }
 

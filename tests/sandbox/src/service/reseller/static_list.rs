@@ -5,7 +5,8 @@ use serde_json::Map;
 use super::input::{Paging, Span};
 use super::people::number;
 use super::routes::Call;
-use super::static_order::{InstanceRecord, Record, STATUSES, Status};
+use super::static_order::{STATUSES, Status};
+use super::static_record::{InstanceRecord, Record};
 use crate::service::Service;
 use crate::service::envelope::{Refusal, Reply};
 

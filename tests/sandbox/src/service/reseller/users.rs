@@ -54,7 +54,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         return Err(Refusal::invalid("phone", "must be a mobile number of 11 digits"));
     }
     let (email, remark) = (body.text("email")?, body.text("remark")?);
-    let balance = body.least("balance", Decimal::ZERO)?;
+    let balance = body.least("balance", Decimal::ZERO)?.filter(|balance| !balance.is_zero());
     service.check_name(&username, None)?;
     service.check_funds(call.caller, balance.unwrap_or_default())?;
     let user = User {

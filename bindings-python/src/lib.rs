@@ -102,11 +102,11 @@ impl Client {
         self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms));
     }
 
-    /// The result of a command that completed, once: `("answered", facts, raw, phase)` or `("failed", error)`, else `None`.
+    /// The result of a command that completed, once: `("answered", facts, raw, phase, view)` or `("failed", error)`, else `None`.
     fn take<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let taken = self.lock().take_text(command);
         let tuple = taken.map(|taken| match taken {
-            Ok(TakenText { facts, raw, phase }) => ("answered", facts, raw, phase).into_pyobject(py),
+            Ok(TakenText { facts, raw, view, phase }) => ("answered", facts, raw, phase, view).into_pyobject(py),
             Err(error) => ("failed", error).into_pyobject(py),
         });
         tuple.transpose()
@@ -155,7 +155,7 @@ impl Client {
 /// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
 #[pyfunction]
 fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
+    misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place)
 }
 
 /// The parameters of the page that comes next at a position, from those of the caller. All is JSON, as is the error that

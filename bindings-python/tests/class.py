@@ -74,7 +74,7 @@ class Class(unittest.TestCase):
         it = client()
         it.start("open_session", BUY, "{}")
         _, (_, step, *_) = until_send(it)
-        it.respond(step, 202, [], ACCEPTED, False, *NOW)
+        it.respond(step, 202, [], ACCEPTED.replace(b"creating", b"active"), False, *NOW)
         self.assertEqual(it.observe("s-1", '{"status":403}', *NOW), '{"verdict":"rotate","reason":"http_403"}')
         self.assertIsNone(it.observe("s-2", '"captcha"', *NOW))
         self.assertRaises(ValueError, it.observe, "s-1", '"nothing"', *NOW)

@@ -25,7 +25,7 @@ pub fn response_headers() -> Vec<String> {
 /// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts, raw, phase: None }, place)
+    misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place)
 }
 
 /// Prices a quantity of a product of a list, both as JSON, exactly.

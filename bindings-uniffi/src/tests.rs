@@ -78,7 +78,8 @@ fn what_is_seen_through_a_session_is_judged() {
     let client = client();
     client.start("open_session", BUY, "{}");
     let (_, step, _) = until_send(&client);
-    client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).expect("is answered once");
+    let active = br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
+    client.respond(step, 202, Vec::new(), active, false, NOW, 0).expect("is answered once");
     let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0);
     assert_eq!(advice, Ok(Some(r#"{"verdict":"rotate","reason":"http_403"}"#.into())));
     assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0), Ok(None));

@@ -177,7 +177,9 @@ pub struct Answer {
     pub facts: String,
     /// The whole `data`, as the service wrote it. It may hold secrets.
     pub raw: String,
-    /// Of a session: `pending`, `ready`, `ended` or `unknown`.
+    /// The same under the names and with the words of the table, where the service wrote it in another way.
+    pub view: Option<String>,
+    /// Of a session or an order: `pending`, `ready`, `ended` or `unknown`.
     pub phase: Option<String>,
 }
 
@@ -205,7 +207,9 @@ pub enum Taken {
 impl From<Result<TakenText, String>> for Taken {
     fn from(taken: Result<TakenText, String>) -> Self {
         match taken {
-            Ok(TakenText { facts, raw, phase }) => Taken::Answered { answer: Answer { facts, raw, phase: phase.map(str::to_owned) } },
+            Ok(TakenText { facts, raw, view, phase }) => {
+                Taken::Answered { answer: Answer { facts, raw, view, phase: phase.map(str::to_owned) } }
+            }
             Err(error) => Taken::Failed { error },
         }
     }

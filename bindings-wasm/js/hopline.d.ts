@@ -93,20 +93,6 @@ export interface RetryOptions {
   retryPaid?: boolean | undefined;
 }
 
-/** What may be decided for one call. Whatever is left out is as the client has it. */
-export interface CallOptions {
-  /** Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent. */
-  signal?: AbortSignal | undefined;
-  /** Sends, the first included. */
-  attempts?: number | undefined;
-  /** Milliseconds from the first send within which another may be made. */
-  windowMs?: number | undefined;
-  /** Milliseconds that one attempt may take. */
-  timeoutMs?: number | undefined;
-  /** Further headers of the request. They are not kept in records. */
-  headers?: Record<string, string> | undefined;
-}
-
 /** What a read is repeated for: it ends when the value at `at` is one of `is`, or a number of at least `atLeast`. */
 export interface Until {
   /** Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`. */
@@ -115,74 +101,6 @@ export interface Until {
   is?: string[] | undefined;
   /** The number that ends it, once it is reached; a text is compared digit for digit. */
   atLeast?: number | string | undefined;
-}
-
-/** What may be decided for a call that only reads. */
-export interface ReadOptions extends CallOptions {
-  /** Reads again until this holds, at growing intervals from a second on. The answer's `phase` says whether it does. */
-  until?: Until | undefined;
-  /** Milliseconds after which that ends with what was read last; 5 minutes. */
-  deadlineMs?: number | undefined;
-}
-
-/** What may be decided for a write. */
-export interface WriteOptions extends CallOptions {
-  /** Your own name for it, such as `job-17`: starting it again joins, resumes or returns it. 1 to 256 bytes. */
-  intent?: string | undefined;
-}
-
-/** What may be decided for a write that has an idempotency key. */
-export interface KeyedOptions extends WriteOptions {
-  /** A key of your own, 1 to 64 visible ASCII characters. It counts as sent before and is never replaced. */
-  idempotencyKey?: string | undefined;
-}
-
-/** What may be decided for a write that can charge money. */
-export interface PaidOptions extends KeyedOptions {
-  /** Whether it may be bought again with a new key if the service failed it; it may then be charged twice. */
-  retryPaid?: boolean | undefined;
-}
-
-/** What may be decided for lengthening a session. */
-export interface RenewOptions extends PaidOptions {
-  /** What it is to cost, in USD: `dailyCapUsd` counts that where no price can tell it, and without it the call is `invalid`. */
-  expectedChargeUsd?: number | string | undefined;
-}
-
-/** What may be decided for buying a session. */
-export interface PurchaseOptions extends RenewOptions {
-  /**
-   * The highest price, in USD for one unit, that is paid. The authenticated list is read first, and again where the service
-   * says that the price has changed; a price above this is `refused` before anything is bought. At least 0.
-   */
-  maxUnitPrice?: number | string | undefined;
-}
-
-/** What may be decided for walking a list. The options of the call are those of each page. */
-export interface WalkOptions extends CallOptions {
-  /** Where an earlier walk of this list was, to go on from there. */
-  position?: string | undefined;
-  /** How many pages are read in all, those before `position` included; 1000. */
-  maxPages?: number | undefined;
-}
-
-/** What may be decided for a request of your own. `until` belongs to one that only reads, the others to one that writes. */
-export interface RequestOptions extends ReadOptions, KeyedOptions {}
-
-/** What may be decided for waiting for a session. */
-export interface SessionOptions extends CallOptions {
-  /** Whether its username and password are wanted once it is active. */
-  credentials?: boolean | undefined;
-  /** Milliseconds after which waiting ends with a session that is not usable yet; 5 minutes. */
-  deadlineMs?: number | undefined;
-  /** Further statuses that end it. */
-  ends?: string[] | undefined;
-}
-
-/** What may be decided for a session that is bought. */
-export interface OpenOptions extends SessionOptions, PurchaseOptions {
-  /** Keeps a dynamic session when it is disposed of, which else terminates it. */
-  keep?: boolean | undefined;
 }
 
 /** Where a session is, as far as waiting for it goes. */
@@ -205,8 +123,8 @@ export class OpenSession implements AsyncDisposable {
   renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
   /** Ends it. */
   terminate(options?: WriteOptions): Promise<Json>;
-  /** Advice on what was seen through it. */
-  observe(seen: Seen): Promise<Verdict | undefined>;
+  /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
+  observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
   dispose(): Promise<void>;
   /** The same. */
@@ -216,8 +134,18 @@ export class OpenSession implements AsyncDisposable {
 /** What a request through a session met. */
 export type Seen = { status: number } | "captcha" | "timeout" | "block";
 
-/** What to do about it. */
-export type Verdict = { verdict: "keep" } | { verdict: "rotate"; reason: RotateReason } | { verdict: "unsure"; why: string };
+/** What to do about it; or what was done: `session` is as `rotateSession` answers it, with its new exit. */
+export type Verdict =
+  | { verdict: "keep" }
+  | { verdict: "rotate"; reason: RotateReason }
+  | { verdict: "rotated"; reason: RotateReason; session: Answer<Session> }
+  | { verdict: "unsure"; why: string };
+
+/** What may be decided for waiting for a rotation. */
+export interface ObserveOptions {
+  /** Gives the rotation up, unless others wait for it. */
+  signal?: AbortSignal | undefined;
+}
 
 /** Something that the store holds. */
 export interface Saved {
@@ -523,10 +451,16 @@ export function load(): Promise<void>;
 
 /** What each method sends, so that a backend can name the ones that it lets through. `{name}` in a path is a parameter. */
 export const operations: {
-  readonly [Method in keyof Operations]: { readonly operation: string; readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly path: string };
+  readonly [Method in Exclude<keyof Operations, `walk${string}`>]: {
+    /** Whose client has it. */
+    readonly api: "agent";
+    readonly operation: string;
+    readonly method: "GET" | "POST" | "PUT" | "DELETE";
+    readonly path: string;
+  };
 };
 
-export interface AgentClient extends Operations {}
+export interface AgentClient extends AgentOperations {}
 
 /**
  * The client of one account. It may have any number of calls and sessions under way at once; every method that fails
@@ -564,8 +498,12 @@ export class AgentClient implements AsyncDisposable {
    * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
    */
   request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
-  /** Advice on what was seen through a session; nothing if this client does not follow it. */
-  observe(session_id: string, seen: Seen): Promise<Verdict | undefined>;
+  /**
+   * Advice on what was seen through a session; nothing if this client does not follow it. Nothing is sent, unless the session
+   * was opened with `autoRotate`: then it is rotated where the advice would be to, and this waits for that and fails as it does.
+   * Whoever observes the same session meanwhile waits for the same rotation.
+   */
+  observe(session_id: string, seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
   events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
   /** Gives up what is under way, which stays in the store, and lets the store go. It terminates no session. */

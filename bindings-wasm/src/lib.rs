@@ -39,7 +39,7 @@ pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
 /// The error, as JSON, for an answer that does not fit its type at that place.
 #[wasm_bindgen]
 pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts: facts.to_owned(), raw: raw.to_owned(), phase: None }, place)
+    misfit_text(operation, &TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None }, place)
 }
 
 /// What `poll` said.
@@ -230,12 +230,14 @@ impl Client {
         self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `["answered", facts, raw]`, and its phase where it is a session, or
-    /// `["failed", error]`; else `undefined`.
+    /// The result of a command that completed, once: `["answered", facts, raw]`, its phase where it is a session or an order
+    /// (else empty), and its data under the names of the table where the service used others; or `["failed", error]`; else
+    /// `undefined`.
     pub fn take(&mut self, command: u32) -> Option<Vec<String>> {
         self.client.take_text(command).map(|taken| match taken {
-            Ok(TakenText { facts, raw, phase }) => {
-                ["answered".to_owned(), facts, raw].into_iter().chain(phase.map(str::to_owned)).collect()
+            Ok(TakenText { facts, raw, view, phase }) => {
+                let phase = phase.map(str::to_owned).or(view.is_some().then(String::new));
+                ["answered".to_owned(), facts, raw].into_iter().chain(phase).chain(view).collect()
             }
             Err(error) => vec!["failed".to_owned(), error],
         })

@@ -80,7 +80,8 @@ fn what_is_seen_through_a_session_is_judged() {
     let mut client = client(7);
     client.start("open_session", BUY, "{}");
     let (_, step) = until_send(&mut client);
-    client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0.5).expect("is answered once");
+    let active = br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
+    client.respond(step, 202, Vec::new(), active, false, NOW, 0.5).expect("is answered once");
     let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0.5);
     assert_eq!(advice, Ok(Some(r#"{"verdict":"rotate","reason":"http_403"}"#.into())));
     assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0.5), Ok(None));

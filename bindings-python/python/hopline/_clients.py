@@ -7,18 +7,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, Self, TypeAlias, Unpack, cast
 
-from ._bases import read_any
+from ._agent_operations import AgentOperations, AsyncAgentOperations
+from ._bases import read, read_any
 from ._engine import Engine
 from ._errors import HoplineError
 from ._facts import Event, Rejected, Saved, Verdict
 from ._http import choose, choose_async
-from ._operations import AsyncOperations, Operations
 from ._options import Options, new_engine
 from ._run import Begin, Disk, run, run_async
 from ._session import SessionReply
 from ._store import Store
-from ._values import Reply, Secret
-from ._work import now
+from ._types import Session
+from ._values import Reply, Secret, loads
+from ._work import Taken, now
 
 Seen: TypeAlias = int | Literal["captcha", "timeout", "block"]
 """What a request through a session met: an HTTP status, a page that asks for a captcha, no answer, or another block."""
@@ -41,8 +42,8 @@ class _Common:
         """Records of the store that this client leaves alone, such as those of another account."""
         return self._engine.rejected()
 
-    def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
-        """Advice on what was seen through a session. Nothing is sent. `None` if this client does not follow the session."""
+    def _observed(self, session_id: str, seen: Seen) -> dict[str, Any] | None:
+        """What was seen comes to this. If it begins a rotation, or joins one, there is a `command` to wait for."""
         told = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
 
         def ask(core: Any) -> Any:
@@ -54,7 +55,7 @@ class _Common:
         found = self._engine.call("observe", ask)
         if isinstance(found, HoplineError):
             raise found
-        return None if found is None else Verdict._parse(found)
+        return None if found is None else loads(found)
 
     def _adopt(self, operation: str, record: str) -> None:
         self._engine.call(operation, lambda core: self._engine.adopt(lambda saved: saved.record == record))
@@ -67,7 +68,7 @@ class _Common:
         return start
 
 
-class AgentClient(_Common, Operations):
+class AgentClient(_Common, AgentOperations):
     """The client of one account, for threads. Any number of them may use it at once.
 
     Leaving a `with` block of it closes it: what is under way is given up, records stay, no session is ended.
@@ -136,6 +137,19 @@ class AgentClient(_Common, Operations):
         self._adopt("forget", record)
         return self._now("forget", lambda core: core.forget(record))
 
+    def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
+        """Advice on what was seen through a session. `None` if this client does not follow the session.
+
+        Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
+        this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+        """
+        advice = self._observed(session_id, seen)
+        if advice is None:
+            return None
+        if (command := advice.pop("command", None)) is None:
+            return Verdict(**advice)
+        return _rotated(advice, run(self._engine, self._send, "rotate_session", lambda core: command))
+
     def events(self) -> Iterator[Event]:
         """Progress, from now on until the client is closed."""
         told: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
@@ -164,7 +178,7 @@ class AgentClient(_Common, Operations):
         return done
 
 
-class AsyncAgentClient(_Common, AsyncOperations):
+class AsyncAgentClient(_Common, AsyncAgentOperations):
     """The client of one account, for tasks. Any number of them may use it at once, in any event loop.
 
     A task that is cancelled gives its command up: its request is aborted, its record kept. Leaving an `async with` block
@@ -236,6 +250,19 @@ class AsyncAgentClient(_Common, AsyncOperations):
         self._adopt("forget", record)
         return await self._now("forget", lambda core: core.forget(record))
 
+    async def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
+        """Advice on what was seen through a session. `None` if this client does not follow the session.
+
+        Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
+        this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+        """
+        advice = self._observed(session_id, seen)
+        if advice is None:
+            return None
+        if (command := advice.pop("command", None)) is None:
+            return Verdict(**advice)
+        return _rotated(advice, await run_async(self._engine, self._send, self._disk, "rotate_session", lambda core: command))
+
     def events(self) -> AsyncIterator[Event]:
         """Progress, from now on until the client is closed."""
         loop = asyncio.get_running_loop()
@@ -276,3 +303,11 @@ class AsyncAgentClient(_Common, AsyncOperations):
         done = self._engine.call(operation, ask)
         await run_async(self._engine, self._send, self._disk, operation, None)
         return done
+
+
+def _rotated(advice: dict[str, Any], taken: Taken | None) -> Verdict:
+    assert taken is not None  # a command that has ended was taken
+    session = read("rotate_session", taken, Session)
+    if isinstance(session, HoplineError):
+        raise session
+    return Verdict(verdict="rotated", reason=advice["reason"], session=session)

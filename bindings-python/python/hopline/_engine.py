@@ -130,8 +130,8 @@ class Engine:
     def _take(self, owner: Owner) -> Taken:
         taken = None if owner.command is None else self._core.take(owner.command)
         match taken:
-            case ("answered", facts, raw, phase):
-                return Taken(facts=facts, raw=raw, phase=phase)
+            case ("answered", facts, raw, phase, view):
+                return Taken(facts=facts, raw=raw, phase=phase, view=view)
             case ("failed", failure):
                 return Taken(failure=failure, notes=owner.notes)
         misuse("client", "the result was taken before")

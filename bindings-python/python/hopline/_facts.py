@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from ._errors import HoplineError, moment
+from ._types import Session
 from ._values import Phase, loads
 
 
@@ -89,19 +90,16 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Advice on a session. Nothing was sent: to rotate is your decision."""
+    """What was seen of a session comes to this. To rotate is your decision, unless it was made by `auto_rotate`."""
 
-    verdict: Literal["keep", "rotate", "unsure"]
-    """What to do: keep it, rotate it with `reason`, or wait and see."""
+    verdict: Literal["keep", "rotate", "rotated", "unsure"]
+    """What to do: keep it, rotate it with `reason`, use it as it is now that it was rotated, or wait and see."""
     reason: Literal["manual", "scheduled", "http_403", "http_429", "captcha", "timeout", "block"] | None = None
-    """Of `rotate`: the reason to give."""
+    """Of `rotate`: the reason to give. Of `rotated`: the reason that was given."""
+    session: Session | None = None
+    """Of `rotated`: the session with its new exit, as `rotate_session` answers it."""
     why: str | None = None
     """Of `unsure`: why."""
-
-    @staticmethod
-    def _parse(text: str) -> "Verdict":
-        return Verdict(**loads(text))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:

@@ -41,6 +41,7 @@ class Taken:
     facts: str = field(default="", repr=False)
     raw: str = field(default="", repr=False)
     phase: str | None = field(default=None, repr=False)
+    view: str | None = field(default=None, repr=False)
     notes: list[str] = field(default_factory=list, repr=False)
 
 

@@ -130,15 +130,16 @@ export class AgentClient {
     return this.call("request", { ...params, method, path }, options);
   }
 
-  async observe(session_id, seen) {
+  async observe(session_id, seen, options = {}) {
+    const signal = signalOf("observe", options);
     await this.#usable("observe");
     const what = encode("observe", "seen", seen);
-    try {
-      const advice = this.#driver.ask((core) => core.observe(String(session_id), what, ...this.#driver.now()));
-      return advice && JSON.parse(advice);
-    } catch (error) {
-      throw read(error.message);
-    }
+    const ask = (core) => core.observe(String(session_id), what, ...this.#driver.now());
+    const advice = this.#driver.ask((core) => asked(ask, core));
+    const { command, ...told } = advice ? JSON.parse(advice) : {};
+    if (command === undefined) return advice && told;
+    const { data } = this.#result(await this.#run("rotate_session", () => command, signal));
+    return { ...told, verdict: "rotated", session: data };
   }
 
   events(options = {}) {
@@ -202,16 +203,16 @@ export class AgentClient {
   async #run(operation, start, signal) {
     if (this.#closing) throw closed(operation);
     const { taken, ...causes } = await this.#driver.run(start, signal);
-    const [how, facts, raw, phase] = taken;
+    const [how, facts, raw, phase, view] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, phase };
+    return { facts: JSON.parse(facts), raw, view, phase: phase || undefined };
   }
 
   /** A session where waiting was asked for or is what was resumed; otherwise the answer alone. */
-  #result({ facts, raw, phase }, ends) {
+  #result({ facts, raw, view, phase }, ends) {
     const { request_id } = facts;
-    if (ends === undefined) return { data: parse(raw, { request_id, phase }), facts, raw };
-    const data = parse(raw, { request_id });
+    if (ends === undefined) return { data: parse(raw, view, { request_id, phase }), facts, raw };
+    const data = parse(raw, view, { request_id });
     if (phase === undefined) return data;
     const { session_id } = facts;
     const session = data ?? facts;
@@ -271,21 +272,21 @@ export class AgentClient {
   }
 }
 
-for (const [method, { operation }] of Object.entries(operations)) {
+for (const [method, { api, operation }] of Object.entries(operations)) {
   const call = {
     [method](params, options) {
       return this.call(operation, params, options);
     },
   };
-  Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
+  if (api === "agent") Object.defineProperty(AgentClient.prototype, method, { value: call[method], writable: true, configurable: true });
 }
-for (const [method, list] of Object.entries(walks)) {
+for (const [method, { api, ...list }] of Object.entries(walks)) {
   const walk = {
     [method](params, options) {
       return this.walk(list, params, options);
     },
   };
-  Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
+  if (api === "agent") Object.defineProperty(AgentClient.prototype, method, { value: walk[method], writable: true, configurable: true });
 }
 if (Symbol.asyncDispose) {
   Object.defineProperty(AgentClient.prototype, Symbol.asyncDispose, { value: AgentClient.prototype.close });

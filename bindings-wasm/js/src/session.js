@@ -27,8 +27,8 @@ export class OpenSession {
     return ended;
   }
 
-  observe(seen) {
-    return this.#client.observe(this.session_id, seen);
+  observe(seen, options) {
+    return this.#client.observe(this.session_id, seen, options);
   }
 
   async dispose() {

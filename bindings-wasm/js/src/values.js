@@ -2,9 +2,12 @@ import { refuse } from "./error.js";
 import { hide } from "./hide.js";
 import { secrets } from "../gen/operations.js";
 
-/** Parses what the service answered, and hides in it what must not be printed. It stays readable by its name. */
-export function parse(raw, more) {
-  const data = JSON.parse(raw);
+/**
+ * Parses what the service answered, or its view under the names of the table, and hides in it what must not be printed. It
+ * stays readable by its name.
+ */
+export function parse(raw, view, more) {
+  const data = JSON.parse(view ?? raw);
   if (data === null || typeof data !== "object") return data;
   // A list of its own instead of recursion: how deep an answer goes is for the service to say.
   const rest = [data];

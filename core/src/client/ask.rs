@@ -1,11 +1,11 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
 use super::job::{Age, On, State};
-use super::outcome::{fill, is_throttle, what};
+use super::outcome::{fill, what};
 use super::store::JobId;
 use super::types::{Happening, Millis, Outcome, Step};
 use super::{Client, CommandId, Pending};
-use crate::contract::endpoint;
+use crate::contract::{Api, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Built, Verdict};
 
@@ -25,7 +25,12 @@ impl Client {
             return self.wait_to_ask(not_before);
         }
         // Any authenticated read would do; this one takes no parameters.
-        let Some(balance) = endpoint("get_balance") else { return };
+        let Some(balance) = endpoint(match self.api {
+            Api::Agent => "get_balance",
+            Api::Reseller => "get_current_balance",
+        }) else {
+            return;
+        };
         let built = Built::at(balance.path);
         let request = self.lay_out(balance.method, balance.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
         self.asked = self.asked.saturating_add(1);
@@ -60,7 +65,7 @@ impl Client {
         self.asking = None;
         let answer = self.classified(&outcome);
         let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
-        let envelope = answer.as_ref().filter(|answer| !matches!(answer.verdict, Verdict::NoEnvelope { .. }) && !is_throttle(answer));
+        let envelope = answer.as_ref().filter(|answer| !matches!(answer.verdict, Verdict::NoEnvelope { .. }) && !self.is_throttle(answer));
         if let Some(answer) = envelope {
             if let Some(time) = answer.server_time {
                 self.clock.hear(time);
@@ -77,7 +82,7 @@ impl Client {
         };
         let now = self.clock.monotonic();
         let delay = jittered(self.retry.ceiling(self.asked.saturating_sub(1), false), random).max(asked);
-        if answer.as_ref().is_some_and(is_throttle) {
+        if answer.as_ref().is_some_and(|answer| self.is_throttle(answer)) {
             self.hold_until = self.hold_until.max(now.saturating_add(delay));
         }
         self.ask_not_before = now.saturating_add(delay);
@@ -89,9 +94,9 @@ impl Client {
         self.asked = 0;
         let Some(first) = waiting.first().and_then(|id| self.jobs.get(id)) else { return };
         let unix = self.clock.unix();
-        let mut error = first.error(Kind::Unavailable, Effect::Unknown, what(answer.as_ref(), lost), Advice::RetryLater);
+        let mut error = first.error(Kind::Unavailable, Effect::Unknown, what(self.api, answer.as_ref(), lost), Advice::RetryLater);
         if let Some(answer) = &answer {
-            fill(&mut error, answer, self.key.as_ref(), unix);
+            fill(&mut error, answer, &self.hidden(), unix);
         }
         for id in waiting {
             self.stay_in_doubt(id, Some(error.clone()), error.retry_at);

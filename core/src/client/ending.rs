@@ -1,10 +1,12 @@
 //! How a job ends: without effect, in doubt, or for good.
 
-use super::job::{Follow, On};
+use super::job::{Follow, Job, On};
 use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, Happening, RecordId};
 use super::{Accepted, Client};
+use crate::contract::Operation;
+use crate::contract::reseller::CreateStaticOrder;
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule};
 use crate::wire::Facts;
 
@@ -14,6 +16,11 @@ const KEPT_RAW: usize = 4096;
 impl Client {
     /// Ends a call as its last judgement says.
     pub(super) fn conclude(&mut self, id: JobId, judgement: Judgement, mut error: Error) {
+        match self.jobs.get(&id) {
+            Some(Job { order: Some(_), .. }) => return self.order_not_read(id, error),
+            Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
+            _ => {}
+        }
         if let Some(job) = self.jobs.get(&id) {
             // The first failure is the cause of a later one, not of itself.
             error.cause = job.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
@@ -95,10 +102,11 @@ impl Client {
         match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
+                let operation = job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name);
                 let small = answered.raw.text().len() <= KEPT_RAW && !job.watch.credentials;
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
-                    operation: job.endpoint.name,
+                    operation,
                     facts: answered.facts.clone(),
                     raw: (small && !opened).then(|| answered.raw.clone()),
                     record: job.record.take(),
@@ -112,12 +120,14 @@ impl Client {
             (Some(name), Err(error)) if error.effect == Effect::Done => {
                 let session =
                     job.session.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
-                let opened = session.is_some() && job.watch.follow == Follow::UntilReady;
+                let opened = (session.is_some() || job.order.is_some()) && job.watch.follow == Follow::UntilReady;
+                let order_no = job.order.as_ref().map(|order| order.order_no.clone());
                 let facts = match session.filter(|_| opened) {
                     Some(session) => self.known(session).0,
-                    None => Facts { session_id: job.session.clone(), ..Facts::default() },
+                    None => Facts { session_id: job.session.clone(), order_no, ..Facts::default() },
                 };
-                let (operation, record) = (job.endpoint.name, job.record.take());
+                let operation = job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name);
+                let record = job.record.take();
                 let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
                 let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at };
                 self.save_accepted(name, &accepted);
@@ -147,6 +157,10 @@ impl Client {
     /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt.
     pub(super) fn stop_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
+        if job.order.is_some() {
+            let error = job.let_go();
+            return self.finish(id, Err(error));
+        }
         let open = job.ledger.is_open() && !job.is_safe();
         if open {
             self.doubt_cancelled(id);

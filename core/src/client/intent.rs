@@ -41,6 +41,7 @@ impl Job {
     /// that start, all of them count, since those of the first start are not kept in records.
     pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
         self.watch.credentials |= options.credentials;
+        self.watch.auto_rotate |= options.auto_rotate;
         let more = options.ends.iter().filter(|end| !self.watch.ends.contains(end));
         let more: Vec<String> = more.cloned().collect();
         self.watch.ends.extend(more);
@@ -144,10 +145,13 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.join(options, options.policy(&self.retry));
         let Some(session) = job.session.clone().filter(|_| job.watch.follow == Follow::UntilReady) else { return };
-        let (credentials, ends) = (job.watch.credentials, job.watch.ends.clone());
+        let wanted = (job.watch.credentials, job.watch.auto_rotate, job.watch.ends.clone());
         let known = self.sessions.get_mut(&session).filter(|tracked| tracked.changing.contains(&id));
-        let Some(tracked) = known.filter(|tracked| tracked.credentials != credentials || tracked.ends != ends) else { return };
-        (tracked.credentials, tracked.ends) = (credentials, ends);
+        let Some(tracked) = known.filter(|known| (known.credentials, known.auto_rotate, &known.ends) != (wanted.0, wanted.1, &wanted.2))
+        else {
+            return;
+        };
+        (tracked.credentials, tracked.auto_rotate, tracked.ends) = wanted;
         self.save_session(&session);
     }
 
@@ -176,6 +180,9 @@ impl Client {
     pub(super) fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
         if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
+        }
+        if let (true, Some(order_no)) = (accepted.opened, &accepted.facts.order_no) {
+            return self.begin_order_watch(command, order_no.clone(), options);
         }
         let facts = accepted.facts;
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));

@@ -1,6 +1,8 @@
 //! A job: one call, one purchase, one change of a session, from its start to its end, with the table of its transitions.
 
+use super::lookup::Lookup;
 use super::options::CallOptions;
+use super::order::OrderWatch;
 use super::price::Price;
 use super::record::SavedCall;
 use super::store::JobId;
@@ -31,6 +33,8 @@ pub enum State {
     Asking,
     /// The price is being read, before anything is bought.
     Pricing,
+    /// A login is under way, whose token it will be sent with.
+    LoggingIn,
     /// Over.
     Done,
 }
@@ -56,6 +60,8 @@ pub enum On {
     Ask,
     /// The price is needed first.
     Price,
+    /// A token is needed first.
+    Login,
     /// It is over.
     End,
 }
@@ -95,6 +101,11 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Pricing, On::Refuse, State::Deleting),
     (State::Pricing, On::Doubt, State::Held),
     (State::Pricing, On::End, State::Done),
+    (State::Waiting, On::Login, State::LoggingIn),
+    (State::LoggingIn, On::Again, State::Waiting),
+    (State::LoggingIn, On::Refuse, State::Deleting),
+    (State::LoggingIn, On::Doubt, State::Held),
+    (State::LoggingIn, On::End, State::Done),
     (State::Asking, On::Again, State::Waiting),
     (State::Asking, On::Doubt, State::Held),
 ];
@@ -128,6 +139,7 @@ pub(super) enum Age {
 pub(super) struct Watch {
     pub(super) follow: Follow,
     pub(super) credentials: bool,
+    pub(super) auto_rotate: bool,
     pub(super) ends: Vec<String>,
     pub(super) deadline_ms: Millis,
     /// Since when, monotonic: since the purchase was accepted, or the first read.
@@ -180,6 +192,13 @@ pub(super) struct Job {
     /// What a read is repeated for, and what it showed last.
     pub(super) until: Option<Until>,
     pub(super) looked: Option<Option<String>>,
+    /// The order that it watches.
+    pub(super) order: Option<OrderWatch>,
+    /// What it looks for, to close a doubt.
+    pub(super) lookup: Option<Lookup>,
+    /// The token it was last sent with, and whether another was fetched for it since.
+    pub(super) token: u32,
+    pub(super) renewed: bool,
     pub(super) price: Price,
 }
 
@@ -229,6 +248,7 @@ impl Job {
             watch: Watch {
                 follow: Follow::Nothing,
                 credentials,
+                auto_rotate: options.auto_rotate,
                 ends: options.ends.clone(),
                 deadline_ms: options.deadline_ms.unwrap_or(super::session::DEADLINE),
                 since: None,
@@ -256,6 +276,10 @@ impl Job {
             doubt_since: None,
             until: options.until.clone(),
             looked: None,
+            order: None,
+            lookup: None,
+            token: 0,
+            renewed: false,
             price: Price { cap: options.max_unit_price, expected: options.expected_charge_usd, ..Price::default() },
         }
     }
@@ -282,6 +306,9 @@ impl Job {
 
     /// The part of its record that is the call itself.
     pub(super) fn saved(&self, elapsed: Millis) -> Option<SavedCall> {
+        if let Some(order) = &self.order {
+            return order.call.clone();
+        }
         let built = self.built.as_ref()?;
         // What is never sent again needs no body, and a free one may hold anything.
         let bodiless = built.secret || self.endpoint.safety == Safety::AtMostOnce;
@@ -304,10 +331,13 @@ impl Job {
             spent: self.spent,
             opens: self.watch.follow == Follow::UntilReady,
             credentials: self.watch.credentials,
+            auto_rotate: self.watch.auto_rotate,
             ends: self.watch.ends.clone(),
             age_ms,
             doubt_since: self.doubt_since,
             reserved: self.price.reserved,
+            clues: built.clues.clone(),
+            order_no: None,
         })
     }
 }

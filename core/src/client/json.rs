@@ -2,6 +2,8 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
+use std::borrow::Cow;
+
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome
 use super::{Client, Seen, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind, quote};
-use crate::wire::Facts;
+use crate::wire::{Facts, view};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,7 +22,10 @@ pub struct TakenText {
     pub facts: String,
     /// The whole `data`, as the service wrote it. It may hold secrets, so this type has no `Debug`.
     pub raw: String,
-    /// Of a session: where it is.
+    /// The same under the names and with the words of the table, where the service wrote it in another way: what a host reads
+    /// as its type.
+    pub view: Option<String>,
+    /// Of a session or an order: where it is.
     pub phase: Option<&'static str>,
 }
 
@@ -65,9 +70,14 @@ impl Client {
 
     /// The result of a command that completed, once; an error as JSON.
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
+        let operation = self.commands.get(&CommandId(command)).map_or("", |command| command.operation);
         let taken = self.take_answer(CommandId(command))?;
         Some(taken.map_err(|error| error_text(&error)).map(|answered| TakenText {
             facts: text(&FactsTold { facts: answered.facts, http_status: answered.http_status, attempts: answered.attempts }),
+            view: endpoint(operation).and_then(|endpoint| match view(endpoint.response, answered.raw.text()).json {
+                Cow::Owned(text) => Some(text),
+                Cow::Borrowed(_) => None,
+            }),
             raw: answered.raw.text().to_owned(),
             phase: answered.phase.map(|phase| match phase {
                 Phase::Pending => "pending",
@@ -112,19 +122,22 @@ impl Client {
     }
 
     /// What was seen through a session, `{"status":403}` or a word, turned into advice: `{"verdict":"keep"}`,
-    /// `{"verdict":"rotate","reason"}` or `{"verdict":"unsure","why"}`. `None` if this client does not follow the session.
+    /// `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or `{"verdict":"unsure","why"}`. `None` if
+    /// this client does not follow the session.
     pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<String>, String> {
         #[derive(Serialize)]
         #[serde(rename_all = "snake_case", tag = "verdict")]
         enum Told<'a> {
             Keep,
             Rotate { reason: &'a str },
+            Rotating { reason: &'a str, command: CommandId },
             Unsure { why: &'a str },
         }
         let seen: Seen = read("observe", "seen", seen).map_err(|error| error_text(&error))?;
         Ok(self.observe(session_id, seen, now).map(|verdict| match &verdict {
             Verdict::Keep => text(&Told::Keep),
             Verdict::Rotate(reason) => text(&Told::Rotate { reason: reason.as_str() }),
+            Verdict::Rotating(reason, command) => text(&Told::Rotating { reason: reason.as_str(), command: *command }),
             Verdict::Unsure(why) => text(&Told::Unsure { why }),
         }))
     }
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
-        let taken = TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), phase: None };
+        let taken = TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), view: None, phase: None };
         let error = json(&misfit_text("create_session", &taken, "anywhere"));
         assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
         assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));

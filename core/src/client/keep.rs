@@ -74,6 +74,7 @@ fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         session_type: tracked.session_type.clone(),
         status: tracked.status.clone(),
         credentials: tracked.credentials,
+        auto_rotate: tracked.auto_rotate,
         ends: tracked.ends.clone(),
     }
 }

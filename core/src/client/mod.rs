@@ -15,9 +15,12 @@ mod intent;
 mod job;
 mod json;
 mod keep;
+mod login;
+mod lookup;
 mod numbers;
 mod observe;
 mod options;
+mod order;
 mod outcome;
 mod pages;
 mod price;
@@ -37,8 +40,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
+pub use lookup::Reconcile;
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
+pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use record::BadRecord;
 pub use restore::{Restored, Settlement};
@@ -52,11 +57,12 @@ use self::entropy::Entropy;
 use self::guard::Guard;
 use self::intent::{Accepted, Intent};
 use self::job::{Job, State as JobState};
+use self::login::Login;
 use self::numbers::Numbers;
 use self::record::Account;
 use self::session::Tracked;
 use self::store::{JobId, Owner, Store};
-use crate::contract::{Decimal, Secret};
+use crate::contract::{Api, Decimal, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
 use crate::wire::BaseUrl;
 
@@ -67,8 +73,12 @@ const MAX_BODY: u32 = 8 << 20;
 
 /// The client of one account.
 pub struct Client {
+    api: Api,
     base: BaseUrl,
     key: Option<Secret>,
+    login: Login,
+    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
+    token_codes: Vec<String>,
     account_name: Secret,
     account: Account,
     retry: RetryPolicy,
@@ -129,6 +139,7 @@ enum Pending {
     Save(RecordId),
     Send(JobId),
     Ask,
+    Login,
 }
 
 impl Client {
@@ -138,8 +149,13 @@ impl Client {
         let base = BaseUrl::new(&options.base_url, options.allow_http)
             .map_err(|error| Error::from(Report { what: error.to_string(), ..refuse("base_url", "is refused").into_report() }))?;
         let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
-        if options.api_key.as_ref().is_some_and(|key| !visible(key)) {
-            return Err(refuse("api_key", "must be visible ASCII characters"));
+        for (field, secret) in [("api_key", &options.api_key), ("token", &options.token)] {
+            if secret.as_ref().is_some_and(|secret| !visible(secret)) {
+                return Err(refuse(field, "must be visible ASCII characters"));
+            }
+        }
+        if let Some((field, rule)) = options.misplaced() {
+            return Err(refuse(field, rule));
         }
         if let Some((field, rule)) = options.retry.refusal() {
             return Err(refuse(field, rule));
@@ -148,13 +164,17 @@ impl Client {
             return Err(refuse("daily_cap_usd", "must not be negative"));
         }
         let entropy = Entropy::new(entropy);
-        let name = options.account.or_else(|| options.api_key.as_ref().map(|key| key.reveal().to_owned())).unwrap_or_default();
+        let owner = options.api_key.as_ref().or(options.username.as_ref());
+        let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
         Ok(Client {
             account: Account { digest: entropy::digest(&salt, &[name.reveal()]), salt },
             account_name: name,
+            api: options.api,
             base,
             key: options.api_key,
+            login: Login::new(options.username.zip(options.password), options.token),
+            token_codes: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
             retry: options.retry,
             max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
             #[cfg(feature = "ablation")]
@@ -201,7 +221,7 @@ impl Client {
     pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
         let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
         match (pending, &outcome) {
-            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask, Outcome::Saved) => {
+            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask | Pending::Login, Outcome::Saved) => {
                 return Err(Misuse::WrongAnswer);
             }
             _ => {}
@@ -211,6 +231,7 @@ impl Client {
             Some(Pending::Save(record)) => self.saved_step(&record, matches!(outcome, Outcome::Saved)),
             Some(Pending::Send(job)) => self.heard(job, outcome),
             Some(Pending::Ask) => self.told_time(outcome),
+            Some(Pending::Login) => self.told_login(outcome),
             None => {}
         }
         Ok(())
@@ -233,7 +254,7 @@ impl Client {
         job.cancelled = true;
         let out = job.out;
         match job.state {
-            JobState::Waiting => self.stop_cancelled(id),
+            JobState::Waiting | JobState::LoggingIn => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
             JobState::Asking => self.stay_in_doubt(id, None, None),
             _ => {}
@@ -297,6 +318,7 @@ impl Client {
             JobState::Waiting => self.send_due(id, due),
             JobState::Watching => self.read_due(id),
             JobState::Asking => self.ask_due(),
+            JobState::LoggingIn => self.ask_login(),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::types::Millis;
 use super::until::Until;
-use crate::contract::{Decimal, Secret};
+use crate::contract::{Api, Decimal, Secret};
 use crate::policy::RetryPolicy;
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
@@ -15,10 +15,21 @@ use crate::policy::Rule;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientOptions {
-    /// The address of the API, with its version segment, such as `https://host/v1`.
+    /// Which of the two APIs; the agent API where it is left out.
+    pub api: Api,
+    /// The address of the API, with the path that belongs to it, such as `https://host/v1` or `https://host/api`.
     pub base_url: String,
-    /// The API key; without it only public endpoints and a caller's own backend will answer.
+    /// Of the agent API: the key; without it only public endpoints and a caller's own backend will answer.
     pub api_key: Option<Secret>,
+    /// Of the reseller API: who logs in. The client does so by itself, once for any number of calls, when it has no token or
+    /// the service refuses it.
+    pub username: Option<Secret>,
+    /// The password that goes with it.
+    pub password: Option<Secret>,
+    /// Of the reseller API: a token to start from. Without a username and a password there is no other.
+    pub token: Option<Secret>,
+    /// Of the reseller API: the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+    pub token_codes: Option<Vec<String>>,
     /// Names the account in records when there is no key to know it by.
     pub account: Option<String>,
     /// Allows plain http to a host that is not loopback.
@@ -68,10 +79,43 @@ pub struct CallOptions {
     pub credentials: bool,
     /// Of a session, and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes where it is left out.
     pub deadline_ms: Option<Millis>,
+    /// Of a dynamic session: whether [`Client::observe`](super::Client::observe) rotates it where it would advise to. It stays so
+    /// for as long as the session is followed, over a crash too.
+    pub auto_rotate: bool,
     /// Of a session: further statuses that end it, at most 16, each of 1 to 64 bytes.
     pub ends: Vec<String>,
     /// Of a read: what it is repeated for, up to `deadline_ms`. Then its phase is `Ready`, or `Pending` at the deadline.
     pub until: Option<Until>,
+}
+
+impl ClientOptions {
+    /// The first option that does not go with the others, and why.
+    pub(super) fn misplaced(&self) -> Option<(&'static str, &'static str)> {
+        let agent = [
+            ("daily_cap_usd", self.daily_cap_usd.is_some()),
+            ("api_key", self.api_key.is_some()),
+            ("backend_ready", self.backend_ready.is_some()),
+        ];
+        let reseller = [
+            ("username", self.username.is_some()),
+            ("password", self.password.is_some()),
+            ("token", self.token.is_some()),
+            ("token_codes", self.token_codes.is_some()),
+        ];
+        let (others, rule) = match self.api {
+            Api::Agent => (reseller.as_slice(), "belongs to the reseller API"),
+            Api::Reseller => (agent.as_slice(), "belongs to the agent API"),
+        };
+        let stray = others.iter().find(|(_, given)| *given).map(|(field, _)| (*field, rule));
+        let empty = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.reveal().is_empty());
+        stray.or(match (&self.username, &self.password) {
+            (Some(_), None) => Some(("password", "is required with a username")),
+            (None, Some(_)) => Some(("username", "is required with a password")),
+            _ if empty(&self.username) => Some(("username", "must not be empty")),
+            _ if empty(&self.password) => Some(("password", "must not be empty")),
+            _ => None,
+        })
+    }
 }
 
 fn clamped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {

@@ -5,10 +5,12 @@ use super::job::{Grace, On, State};
 use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
-use crate::contract::{Safety, Secret};
+use crate::contract::{Api, Safety, Secret};
 use crate::policy::{Again, Asked, Error, Heard, Judgement, Report, conflict_delay, jittered, judge};
-use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify};
+use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify, count_items, view};
 
+/// The operation whose answer holds a token.
+const LOGIN: &str = "login";
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 pub(super) const MAX_LATE: u32 = 8;
 
@@ -17,7 +19,7 @@ impl Client {
     pub(super) fn classified(&mut self, outcome: &Outcome<'_>) -> Option<Answer> {
         let Outcome::Response { status, headers, body, truncated } = *outcome else { return None };
         let truncated = truncated || body.len() > self.max_body as usize;
-        Some(classify(Body { status, headers, bytes: body, truncated }, self.clock.unix()))
+        Some(classify(self.api, Body { status, headers, bytes: body, truncated }, self.clock.unix()))
     }
 
     /// What came of a send.
@@ -30,7 +32,7 @@ impl Client {
             if let (true, Some(time), false) = (safe, answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
                 self.clock.hear(time);
             }
-            if is_throttle(answer) {
+            if self.is_throttle(answer) {
                 let wait = answer.retry_after.unwrap_or(0);
                 self.hold_until = self.hold_until.max(self.clock.monotonic().saturating_add(wait));
             }
@@ -46,8 +48,17 @@ impl Client {
             (Some(Answer { verdict: Verdict::Success(data), request_id, status, .. }), _) => {
                 job.ledger.unanswered = false;
                 self.quota.refund(job.tally.taken);
-                let facts = Facts::of(data.text(), request_id.as_deref());
-                let attempts = job.tally.attempts;
+                let seen = view(job.endpoint.response, data.text());
+                let mut facts = Facts::of(&seen.json, request_id.as_deref());
+                let page_size = job.built.as_ref().and_then(|built| built.page_size);
+                facts.short_page = page_size.zip(count_items(&seen.json)).map(|(size, items)| items < size as usize);
+                let (attempts, login) = (job.tally.attempts, job.endpoint.name == LOGIN);
+                if !seen.differing.is_empty() {
+                    self.notify(id, Happening::Differing { members: seen.differing.clone() });
+                }
+                if login {
+                    self.logged_in(data.text());
+                }
                 self.charged(id, &facts);
                 self.backend_ready = facts.backend_ready.or(self.backend_ready);
                 self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
@@ -70,6 +81,9 @@ impl Client {
     /// A send that did not succeed: judge it, and send again or end.
     fn failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
         let (now, unix, rules) = (self.clock.monotonic(), self.clock.unix(), self.rules);
+        if answer.is_some_and(|answer| self.renews(id, answer)) {
+            return;
+        }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let open_before = job.ledger.is_open();
         let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
@@ -80,10 +94,11 @@ impl Client {
         };
         let asked = Asked { capped: job.price.cap.is_some(), ..Asked::new(job.endpoint, job.policy.retry_paid, rules) };
         let mut judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
-        let mut error = job.error(judgement.kind, judgement.effect, what(answer, lost), judgement.advice);
+        let mut error = job.error(judgement.kind, judgement.effect, what(self.api, answer, lost), judgement.advice);
         if let Some(answer) = answer {
-            fill(&mut error, answer, self.key.as_ref(), unix);
+            fill(&mut error, answer, &self.hidden(), unix);
         }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if judgement.again == Again::NewKey && job.ledger.given {
             judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
@@ -176,22 +191,35 @@ impl Client {
     }
 }
 
-pub(super) fn is_throttle(answer: &Answer) -> bool {
-    matches!(&answer.verdict, Verdict::Failure(Failure { code, .. }) if code == "RATE_LIMIT_EXCEEDED")
+impl Client {
+    /// Whether the service says that there is too much.
+    pub(super) fn is_throttle(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
+            (Verdict::Failure(_), Api::Reseller) => answer.status == 429,
+            _ => false,
+        }
+    }
+
+    /// What an error must not repeat, even if the service does.
+    pub(super) fn hidden(&self) -> Vec<Secret> {
+        let password = self.login.credentials.as_ref().map(|(_, password)| password);
+        [self.key.as_ref(), self.login.token(), password].into_iter().flatten().cloned().collect()
+    }
 }
 
 /// What happened, as part of a sentence.
-pub(super) fn what(answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -> String {
+pub(super) fn what(api: Api, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -> String {
     match (answer.map(|answer| &answer.verdict), lost) {
-        (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(&failure.code).to_owned(),
+        (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
         (Some(_), _) => "the answer is none of the API's, perhaps a gateway's page".to_owned(),
         (None, Some((kind, _))) => kind.as_str().to_owned(),
         (None, None) => "the request failed".to_owned(),
     }
 }
 
-/// Puts what the service said into an error. The key is none of it, even if the service repeats it.
-pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, unix: Millis) {
+/// Puts what the service said into an error. No secret is part of it, even if the service repeats it.
+pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Millis) {
     error.status = Some(answer.status);
     error.request_id = answer.request_id.as_deref().and_then(|id| without(key, id));
     match &answer.verdict {
@@ -212,9 +240,10 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: Option<&Secret>, uni
     }
 }
 
-/// A text of the service without the key, or nothing if it is empty.
-fn without(key: Option<&Secret>, text: &str) -> Option<String> {
-    let key = key.map(Secret::reveal).filter(|key| key.len() >= 8);
-    let clean = key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[redacted]"));
+/// A text of the service without those secrets, or nothing if it is empty. What is shorter than 6 characters may be part of
+/// any text.
+fn without(secrets: &[Secret], text: &str) -> Option<String> {
+    let secrets = secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= 6);
+    let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "[redacted]"));
     Some(clean).filter(|text| !text.is_empty())
 }

@@ -6,16 +6,19 @@ use serde_json::value::RawValue;
 use super::entropy::digest;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::policy::Error;
-use crate::wire::Facts;
+use crate::wire::{Facts, page_size};
 
 /// No list is walked further than this many pages, unless the caller says otherwise.
 const CAP: u32 = 1000;
+
+/// How many items a numbered page has at most.
+const FULL_PAGE: u32 = 100;
 
 /// Where a walk is: small enough to be saved, and to be gone on from in another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Position {
-    /// The operation, one whose answer has a `next_cursor`.
+    /// The operation, one whose answer has a `next_cursor` or that takes the number of a page.
     pub operation: String,
     /// The `cursor` of the page that comes next; none for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +55,8 @@ pub struct Turn {
 pub enum PagesEnd {
     /// The page named no next one.
     LastPage,
+    /// The page held fewer items than it may, so that no other follows.
+    ShortPage,
     /// The page named one that was read before: the list would never end.
     RepeatedCursor,
     /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
@@ -65,15 +70,23 @@ impl Position {
         position.list().map(|_| position)
     }
 
-    /// The parameters of the page that comes next: those of the caller, with the cursor laid over them.
+    /// The parameters of the page that comes next: those of the caller, with the cursor or the number of the page laid over
+    /// them. Numbered pages are as long as they may be, unless the caller says how long.
     pub fn params(&self, params: &str) -> Result<String, Error> {
         let list = self.list()?;
         let refuse = |rule| Error::invalid(list.name, "parameters", rule);
         let mut given: std::collections::BTreeMap<String, &RawValue> =
             serde_json::from_str(params).map_err(|_| refuse("must be a JSON object"))?;
+        let json = |text: String| RawValue::from_string(text).ok();
         let cursor = self.cursor.as_ref().and_then(|cursor| serde_json::value::to_raw_value(cursor).ok());
-        if let Some(cursor) = &cursor {
-            given.insert("cursor".to_owned(), cursor);
+        let (page, full) = (json((u64::from(self.pages) + 1).to_string()), json(FULL_PAGE.to_string()));
+        match (page_size(list), &page, &full, &cursor) {
+            (Some(size), Some(page), Some(full), _) => {
+                given.entry(size.to_owned()).or_insert(full);
+                given.insert("page".to_owned(), page);
+            }
+            (_, _, _, Some(cursor)) => _ = given.insert("cursor".to_owned(), cursor),
+            _ => {}
         }
         serde_json::to_string(&given).map_err(|_| refuse("must be a JSON object"))
     }
@@ -81,6 +94,14 @@ impl Position {
     /// What comes after a page whose facts these are. An empty page that names a next one goes on.
     pub fn turn(mut self, facts: &Facts) -> Turn {
         self.pages = self.pages.saturating_add(1);
+        let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
+        if self.list().is_ok_and(|list| page_size(list).is_some()) {
+            // A list that does not say how long it is: there is no more than what was shown.
+            return match facts.short_page {
+                Some(false) => Turn { position: Some(self), end },
+                Some(true) | None => Turn { position: None, end: Some(PagesEnd::ShortPage) },
+            };
+        }
         let Some(cursor) = facts.next_cursor.clone().filter(|cursor| !cursor.is_empty()) else {
             return Turn { position: None, end: Some(PagesEnd::LastPage) };
         };
@@ -90,14 +111,13 @@ impl Position {
         }
         self.seen.push(known);
         self.cursor = Some(cursor);
-        let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
         Turn { position: Some(self), end }
     }
 
     fn list(&self) -> Result<&'static Endpoint, Error> {
         let pages = |endpoint: &&Endpoint| match endpoint.response {
-            Shape::Record(record) => record.field("next_cursor").is_some() && endpoint.request.field("cursor").is_some(),
-            _ => false,
+            Shape::Record(record) if record.field("next_cursor").is_some() => endpoint.request.field("cursor").is_some(),
+            _ => page_size(endpoint).is_some(),
         };
         endpoint(&self.operation).filter(pages).ok_or_else(|| Error::invalid("pages", "operation", "is none that comes in pages"))
     }
@@ -156,6 +176,20 @@ mod tests {
         assert_eq!(capped.end, Some(PagesEnd::PageCap));
         let further = Position { max_pages: 2, ..capped.position.expect("goes on") };
         assert_eq!(further.turn(&facts(None)).end, Some(PagesEnd::LastPage));
+    }
+
+    #[test]
+    fn numbered_pages_go_on_until_one_is_short() {
+        let page = |short_page| Facts { short_page, ..Facts::default() };
+        let position = Position::start("list_sub_users").expect("is a list");
+        assert_eq!(position.params(r#"{"search":"x"}"#).as_deref(), Ok(r#"{"page":1,"pageSize":100,"search":"x"}"#));
+        let position = position.turn(&page(Some(false))).position.expect("goes on");
+        assert_eq!(position.params(r#"{"pageSize":5,"page":9}"#).as_deref(), Ok(r#"{"page":2,"pageSize":5}"#));
+        assert_eq!(position.turn(&page(Some(true))), Turn { position: None, end: Some(PagesEnd::ShortPage) });
+        let snake = Position { max_pages: 1, ..Position::start("list_dynamic_orders").expect("is a list") };
+        assert_eq!(snake.params("{}").as_deref(), Ok(r#"{"page":1,"page_size":100}"#));
+        let capped = snake.turn(&page(Some(false)));
+        assert!(capped.end == Some(PagesEnd::PageCap) && capped.position.is_some());
     }
 
     #[test]

@@ -156,10 +156,10 @@ impl Client {
         }
         let (open, kind) = (job.ledger.is_open(), if passing { Kind::Unavailable } else { Kind::Refused });
         let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (kind, Effect::None) };
-        let what = format!("was not sent, because the price could not be read: {}", what(answer, lost));
+        let what = format!("was not sent, because the price could not be read: {}", what(self.api, answer, lost));
         let mut error = job.error(kind, effect, what, Advice::RetryLater);
         if let Some(answer) = answer {
-            fill(&mut error, answer, self.key.as_ref(), unix);
+            fill(&mut error, answer, &self.hidden(), unix);
         }
         if open { self.doubt(id, error) } else { self.refuse(id, error) }
     }

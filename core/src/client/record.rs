@@ -1,9 +1,11 @@
 //! What survives a crash: versioned JSON without secrets.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::types::Millis;
-use crate::contract::{ANY, Decimal, Endpoint, Method, Safety, any, endpoint};
+use crate::contract::{ANY, Api, Decimal, Endpoint, Method, Safety, any, endpoint};
 use crate::wire::{Facts, is_key};
 
 /// The version that this library writes, and the newest that it reads.
@@ -82,6 +84,8 @@ pub(super) struct SavedCall {
     pub(super) opens: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) auto_rotate: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ends: Vec<String>,
     /// The age of the first send when this was written.
@@ -92,6 +96,12 @@ pub(super) struct SavedCall {
     /// What it has set aside of the day's cap, and of which day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reserved: Option<Reserved>,
+    /// What a list may show of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) clues: BTreeMap<String, String>,
+    /// The order that it was accepted as: all that is left is to watch it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) order_no: Option<String>,
 }
 
 /// What a purchase may cost, set aside of the cap of a UTC day.
@@ -113,6 +123,9 @@ pub(super) struct SavedSession {
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) credentials: bool,
+    /// Whether what is seen through it may rotate it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) auto_rotate: bool,
     /// Further statuses that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ends: Vec<String>,
@@ -155,7 +168,7 @@ impl Data {
     }
 
     /// Reads a record and checks all that the engine will rely on.
-    pub(super) fn read(bytes: &[u8]) -> Result<Data, BadRecord> {
+    pub(super) fn read(bytes: &[u8], api: Api) -> Result<Data, BadRecord> {
         #[derive(Deserialize)]
         struct Version {
             hopline: u32,
@@ -171,8 +184,11 @@ impl Data {
         if data.call.is_none() && data.session.is_none() && data.done.is_none() && data.spent.is_none() {
             return Err(BadRecord::Damaged("it holds neither a call nor a session"));
         }
-        if data.call.as_ref().is_some_and(|call| !call.is_sound())
-            || data.done.as_ref().is_some_and(|done| done.operation != ANY && endpoint(&done.operation).is_none())
+        if data.call.as_ref().is_some_and(|call| !call.is_sound(api))
+            || data
+                .done
+                .as_ref()
+                .is_some_and(|done| done.operation != ANY && endpoint(&done.operation).is_none_or(|known| known.api != api))
         {
             return Err(BadRecord::Damaged("its call is none of this library's"));
         }
@@ -192,14 +208,14 @@ impl Data {
 }
 
 impl SavedCall {
-    pub(super) fn endpoint(&self) -> Option<&'static Endpoint> {
+    pub(super) fn endpoint(&self, api: Api) -> Option<&'static Endpoint> {
         match self.any {
-            Some((method, safety)) if self.operation == ANY => Some(any(method, safety)),
-            _ => endpoint(&self.operation),
+            Some((method, safety)) if self.operation == ANY => Some(any(api, method, safety)),
+            _ => endpoint(&self.operation).filter(|endpoint| endpoint.api == api),
         }
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_sound(&self, api: Api) -> bool {
         let key = self.key.as_deref().is_none_or(is_key);
         // A body is only ever JSON that was built here; a target never leaves the API.
         let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
@@ -207,7 +223,7 @@ impl SavedCall {
             && self.target.bytes().all(|byte| byte.is_ascii_graphic())
             && !self.target.contains("/..")
             && !self.target.contains('#');
-        let keyed = self.endpoint().is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
+        let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
         keyed && key && body && target && self.age_ms >= 0
     }
 }

@@ -63,7 +63,7 @@ impl Client {
     }
 
     fn readable(&self, record: &Record, same_account: bool) -> Result<Data, BadRecord> {
-        let data = Data::read(&record.data)?;
+        let data = Data::read(&record.data, self.api)?;
         if data.base_url != self.base.as_str() {
             return Err(BadRecord::OtherApi(data.base_url));
         }
@@ -129,14 +129,16 @@ impl Client {
         let further = self.follows(&id).then(|| record.clone());
         if further.is_none() {
             self.store.own(&record, Owner::Session(id.clone()));
+            let before = self.sessions.remove(&id).unwrap_or_default();
             let tracked = Tracked {
                 record: Some(record),
                 session_type: session.session_type,
                 status: session.status,
                 credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.auto_rotate,
                 ends: session.ends,
                 intent,
-                ..self.sessions.remove(&id).unwrap_or_default()
+                ..before
             };
             self.sessions.insert(id.clone(), tracked);
         }
@@ -150,17 +152,19 @@ impl Client {
 
     /// Holds a call that may have been sent.
     fn hold_call(&mut self, record: RecordId, call: SavedCall, intent: Option<(String, String)>, unix: Millis) {
-        let Some(endpoint) = call.endpoint() else { return };
+        let Some(endpoint) = call.endpoint(self.api) else { return };
+        let placed = call.clone();
         let id = self.job_id();
         let built = Built {
-            target: call.target,
             body: call.body,
-            headers: Vec::new(),
             secret: call.secret,
             session_id: call.session_id.clone(),
             credentials: call.credentials,
+            clues: call.clues,
+            ..Built::at(&call.target)
         };
-        let options = CallOptions { credentials: call.credentials, ends: call.ends, ..CallOptions::default() };
+        let options =
+            CallOptions { credentials: call.credentials, auto_rotate: call.auto_rotate, ends: call.ends, ..CallOptions::default() };
         let mut job = Job::new(id, endpoint, Some(built), &options, self.retry);
         job.state = State::Held;
         job.restored = true;
@@ -168,6 +172,7 @@ impl Client {
         job.session = call.session_id;
         self.store.own(&record, Owner::Job(id));
         job.record = Some(record);
+        self.hold_order(&mut job, placed);
         job.age = Age::Saved { age: call.age_ms, unix };
         job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
         job.price.reserved = call.reserved;
@@ -224,7 +229,7 @@ impl Client {
 
     /// Resumes all that can be resumed: operations in doubt and sessions.
     pub fn resume_all(&mut self) -> Vec<CommandId> {
-        let held = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session));
+        let held = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
         let records: Vec<RecordId> = held.map(|saved| saved.record).collect();
         records.iter().map(|record| self.resume(record)).collect()
     }

@@ -6,6 +6,8 @@ use super::Client;
 use super::intent::Intent;
 use super::job::State;
 use super::types::{Millis, RecordId};
+use crate::contract::Operation;
+use crate::contract::reseller::CreateStaticOrder;
 
 /// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,7 +22,10 @@ pub struct Saved {
     /// Its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The session's status, when it was last read.
+    /// Its order's number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_no: Option<String>,
+    /// The status of the session or of the order, when it was last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// What there is to do about it.
@@ -42,6 +47,8 @@ pub enum Holds {
     InDoubtForGood,
     /// A session.
     Session,
+    /// An order that was accepted, and is to be watched.
+    Order,
     /// An intent that was accepted.
     Accepted,
 }
@@ -51,16 +58,18 @@ impl Client {
     pub fn saved(&self) -> Vec<Saved> {
         let jobs = self.jobs.values().filter_map(|job| {
             let holds = match job.state {
+                State::Held if job.order.is_some() => Holds::Order,
                 State::Held if job.can_resume() => Holds::InDoubt,
                 State::Held => Holds::InDoubtForGood,
                 _ => Holds::UnderWay,
             };
             Some(Saved {
                 record: job.record.clone()?,
-                operation: job.endpoint.name.to_owned(),
+                operation: job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name).to_owned(),
                 intent: job.intent.clone(),
                 session_id: job.session.clone(),
-                status: None,
+                order_no: job.order.as_ref().map(|order| order.order_no.clone()),
+                status: job.order.as_ref().and_then(|order| order.status.clone()),
                 holds,
                 in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held),
             })
@@ -71,6 +80,7 @@ impl Client {
                 operation: "create_session".to_owned(),
                 intent: tracked.intent.clone().map(|(name, _)| name),
                 session_id: Some(id.clone()),
+                order_no: None,
                 status: tracked.status.clone(),
                 holds: Holds::Session,
                 in_doubt_since: None,
@@ -82,6 +92,7 @@ impl Client {
                 operation: accepted.operation.to_owned(),
                 intent: Some(name.clone()),
                 session_id: accepted.facts.session_id.clone(),
+                order_no: accepted.facts.order_no.clone(),
                 status: accepted.facts.status.clone(),
                 holds: Holds::Accepted,
                 in_doubt_since: None,

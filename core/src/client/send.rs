@@ -18,6 +18,7 @@ impl Job {
             idempotency_key: self.ledger.key.clone(),
             intent: self.intent.clone(),
             session_id: self.session.clone(),
+            order_no: self.order.as_ref().map(|order| order.order_no.clone()),
             attempts: self.tally.attempts,
             cause: self.cause.clone(),
             ..Error::new(kind, effect, self.endpoint.name, what, advice).into_report()
@@ -26,6 +27,12 @@ impl Job {
 
     /// What a command is told that no longer waits for this job.
     pub(super) fn let_go(&self) -> Error {
+        if let Some(order) = &self.order {
+            let effect = if order.call.is_some() { Effect::Done } else { Effect::None };
+            let what = "waiting for the order was given up; the order lives on";
+            let report = self.error(Kind::Cancelled, effect, what, Advice::WaitOrder).into_report();
+            return Error::from(Report { cause: None, ..report });
+        }
         if !matches!(self.state, State::Watching | State::Reading) || self.watch.follow == Follow::UntilGone {
             return self.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
         }
@@ -86,6 +93,9 @@ impl Client {
             }
         }
         if self.key_too_old(id, elapsed) {
+            return;
+        }
+        if self.login_due(id) {
             return;
         }
         if self.jobs.get(&id).is_some_and(Job::is_safe) {
@@ -181,6 +191,7 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let Some(built) = job.built.clone() else { return };
         job.go(On::Send);
+        job.token = self.login.generation();
         job.sent_at = now;
         job.tally.started.get_or_insert(now);
         job.tally.attempts = job.tally.attempts.saturating_add(1);
@@ -217,8 +228,10 @@ impl Client {
         late: Millis,
     ) -> Request {
         let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
-        if let (Auth::Key, Some(key)) = (auth, &self.key) {
-            headers.push(("x-api-key".to_owned(), key.reveal().to_owned()));
+        match (auth, &self.key, self.login.token()) {
+            (Auth::Key, Some(key), _) => headers.push(("x-api-key".to_owned(), key.reveal().to_owned())),
+            (Auth::Bearer, _, Some(token)) => headers.push(("authorization".to_owned(), format!("Bearer {}", token.reveal()))),
+            _ => {}
         }
         if built.body.is_some() {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));

@@ -26,6 +26,8 @@ pub(super) struct Tracked {
     pub(super) seen: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
+    /// Whether what is seen through it may rotate it.
+    pub(super) auto_rotate: bool,
     /// Further statuses that end it.
     pub(super) ends: Vec<String>,
     /// The jobs that change it: one, unless more of them came out of records.
@@ -109,7 +111,14 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         // The answer to a key that may have been sent before can be a replay of how things were.
         let resent = (job.ledger.sends > 1 || job.ledger.given) && !job.cancelled;
+        if job.order.is_some() {
+            return self.order_read(id, answered);
+        }
+        if job.lookup.is_some() {
+            return self.looked_up(id, answered);
+        }
         match job.endpoint.name {
+            "create_static_order" if job.places_order() => return self.ordered(id, answered),
             "create_session" if job.watch.follow == Follow::UntilReady => return self.bought(id, answered),
             "get_session" => self.learn(&answered.facts),
             "rotate_session" | "renew_session" => {

@@ -5,12 +5,20 @@ use super::job::{Follow, Job, On, State};
 use super::options::CallOptions;
 use super::session::{OpenSession, forbidden};
 use super::store::JobId;
-use super::types::{CommandId, Millis, Ticket};
+use super::types::{CommandId, Millis, RecordId, Ticket};
+use super::watch::requested_type;
 use super::{Client, Command, Intent};
-use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::agent::{CreateSession, GetSession, RotateSession};
+use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
 use crate::wire::{Built, build, build_any};
+
+/// A text among the parameters of a command that is none of the table; empty where there is none.
+fn named(params: &str, name: &str) -> String {
+    let given = serde_json::from_str::<std::collections::BTreeMap<String, serde_json::Value>>(params).unwrap_or_default();
+    given.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
 
 /// Due at once.
 const NOW: Millis = Millis::MIN;
@@ -46,7 +54,8 @@ impl Client {
 
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
     /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
-    /// (`session_id`) and `request` ([`AnyRequest`]).
+    /// (`session_id`), `place_order` (those of `create_static_order`), `wait_order` (`order_no`), `reconcile` (`record`) and
+    /// `request` ([`AnyRequest`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
@@ -54,6 +63,9 @@ impl Client {
                 Ok(read) => self.watch(&read.session_id, options),
                 Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
             },
+            ("place_order", _) => self.admit(CreateStaticOrder::ENDPOINT, params, Follow::UntilReady, options),
+            ("wait_order", _) => self.watch_order(&named(params, "order_no"), options),
+            ("reconcile", _) => self.look_up(&RecordId(named(params, "record")), options),
             (ANY, _) => self.admit_any(params, options),
             (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
             (_, None) => {
@@ -65,11 +77,19 @@ impl Client {
     }
 
     fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
-        match (options.refusal(), build_any(params)) {
+        match (options.refusal(), build_any(self.api, params)) {
             (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
             (_, Err(refusal)) => self.reject(Error::invalid(ANY, &refusal.field, &refusal.rule), options.intent),
         }
+    }
+
+    /// Queues a job that only reads.
+    pub(super) fn begin(&mut self, mut job: Job, command: CommandId) {
+        let id = job.id;
+        self.join(&mut job, command);
+        self.jobs.insert(id, job);
+        self.set_timer(id, NOW);
     }
 
     fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
@@ -83,6 +103,10 @@ impl Client {
         if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
             return self.reject(error, options.intent);
         }
+        let known = self.sessions.get(session_id).and_then(|tracked| tracked.session_type.as_deref());
+        if let Err(error) = check_rotation(GetSession::ENDPOINT, Follow::UntilReady, known, &options) {
+            return self.reject(error, options.intent);
+        }
         let command = self.command(GetSession::ENDPOINT);
         self.begin_watch(command, GetSession::ENDPOINT, session_id.to_owned(), &options);
         command
@@ -90,15 +114,16 @@ impl Client {
 
     /// Queues a job that reads a session it knows.
     pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
+        if options.auto_rotate {
+            self.rotate_when_seen(&session_id);
+        }
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
         job.session = Some(session_id);
         job.recalls = true;
         job.watch.follow = Follow::UntilReady;
         job.state = State::Watching;
-        self.join(&mut job, command);
-        self.jobs.insert(id, job);
-        self.set_timer(id, NOW);
+        self.begin(job, command);
     }
 
     /// Checks a request and queues it.
@@ -112,7 +137,8 @@ impl Client {
 
     /// Queues a request whose parameters are sound.
     fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
-        if let Err(error) = self.check_use(endpoint, &options) {
+        let rotates = || check_rotation(endpoint, follow, requested_type(&built).as_deref(), &options);
+        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()) {
             return self.reject(error, options.intent);
         }
         let fingerprint = Self::fingerprint(endpoint, &built, follow);
@@ -139,7 +165,11 @@ impl Client {
         let command = self.command(endpoint);
         self.join(&mut job, command);
         if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            self.sessions.entry(session.clone()).or_default().changing.insert(id);
+            let tracked = self.sessions.entry(session.clone()).or_default();
+            tracked.changing.insert(id);
+            if endpoint.name == RotateSession::ENDPOINT.name {
+                tracked.observed.asked(self.clock.monotonic());
+            }
         }
         if let Some(name) = &job.intent {
             self.intents.insert(name.clone(), Intent::Active(id));
@@ -150,8 +180,12 @@ impl Client {
     }
 
     /// Options that have no meaning for this operation, and a key that is missing.
-    fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
+    pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
         let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
+        if endpoint.api != self.api {
+            let what = format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.api.as_str());
+            return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::Nothing));
+        }
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
@@ -258,4 +292,15 @@ impl Client {
         job.go(On::Again);
         self.set_timer(id, now);
     }
+}
+
+/// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
+fn check_rotation(endpoint: &Endpoint, follow: Follow, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
+    let rule = match session_type {
+        _ if !options.auto_rotate => return Ok(()),
+        _ if follow != Follow::UntilReady => "belongs to a session that is opened or waited for".to_owned(),
+        Some(kind) if kind != "dynamic" => format!("is for a dynamic session, and this one is {kind}"),
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(endpoint.name, "auto_rotate", &rule))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
-use crate::wire::{Facts, Request};
+use crate::wire::{Facts, Request, view};
 
 /// Milliseconds.
 pub type Millis = i64;
@@ -188,7 +188,7 @@ pub struct Answered {
     pub facts: Facts,
     /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
     pub raw: Json,
-    /// Of a session: where it is.
+    /// Of a session, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
     /// The HTTP status that it came with; none where it was not asked for now.
     pub http_status: Option<u16>,
@@ -212,6 +212,8 @@ pub struct Reply<T> {
     pub raw: Json,
     /// What the engine knows of it.
     pub facts: Facts,
+    /// Of a session, where it is; of a read with `until`, whether that holds.
+    pub phase: Option<Phase>,
 }
 
 impl<T> std::ops::Deref for Reply<T> {
@@ -237,8 +239,9 @@ impl<O: Operation> Outputs for O {
     type Output = Reply<O::Output>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        match answered.raw.read() {
-            Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts }),
+        // From its text: a value that borrows can't outlive the view.
+        match serde_json::from_str(&view(O::ENDPOINT.response, answered.raw.text()).json) {
+            Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts, phase: answered.phase }),
             Err(error) => Err(Box::new((answered, error))),
         }
     }
@@ -248,7 +251,7 @@ impl Outputs for AnyRequest {
     type Output = Reply<Json>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts })
+        Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts, phase: answered.phase })
     }
 }
 
@@ -299,6 +302,25 @@ pub enum Happening {
         status: String,
         /// What it means for waiting.
         phase: Phase,
+    },
+    /// The order was accepted.
+    Ordered {
+        /// Its number.
+        order_no: String,
+    },
+    /// The order's status was read.
+    OrderStatus {
+        /// Its number.
+        order_no: String,
+        /// As it came.
+        status: String,
+        /// What it means for waiting.
+        phase: Phase,
+    },
+    /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
+    Differing {
+        /// Where, in the table's spelling.
+        members: Vec<String>,
     },
     /// The price of what is to be bought was read from the authenticated list.
     Priced {

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Client;
-use super::job::On;
 use super::store::JobId;
 use super::types::{Answered, Happening, Phase};
 use crate::contract::Decimal;
@@ -79,11 +78,7 @@ impl Client {
             return self.stop_cancelled(id);
         }
         let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
-        // Each read is a call of its own, with all of its attempts.
-        job.tally = Default::default();
-        job.last = None;
-        job.cause = None;
-        job.go(On::Again);
+        job.read_anew();
         self.set_timer(id, now.saturating_add(wait).min(deadline));
     }
 }

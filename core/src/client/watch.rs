@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Client;
-use super::job::{Follow, Job, On, State};
+use super::job::{Follow, On, State};
 use super::outcome::{MAX_LATE, fill, what};
 use super::session::{FIRST_INTERVAL, Tracked, phase_of};
 use super::store::JobId;
@@ -11,7 +11,7 @@ use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Phase, Sen
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::policy::{Advice, Effect, Error, Kind, Report, jittered};
-use crate::wire::{Answer, Facts, Verdict, build};
+use crate::wire::{Answer, Built, Facts, Verdict, build};
 
 /// No two reads are further apart than this, in milliseconds.
 const LAST_INTERVAL: Millis = 10_000;
@@ -34,12 +34,13 @@ impl Client {
         };
         job.session = Some(session_id.clone());
         job.watch.since = Some(now);
-        let bought_type = requested_type(job);
+        let bought_type = job.built.as_ref().and_then(requested_type);
         let tracked = Tracked {
             record: job.record.take(),
             session_type: answered.facts.session_type.clone().or(bought_type),
             status: answered.facts.status.clone(),
             credentials: job.watch.credentials,
+            auto_rotate: job.watch.auto_rotate,
             ends: job.watch.ends.clone(),
             changing: BTreeSet::from([id]),
             intent: job.intent.clone().map(|intent| (intent, job.fingerprint.clone())),
@@ -52,6 +53,7 @@ impl Client {
             // A replay of a purchase that is followed already: one session has one record, and another intent its own.
             Some(known) if known.record.is_some() => {
                 known.credentials |= tracked.credentials;
+                known.auto_rotate |= tracked.auto_rotate;
                 if let Some(job) = self.jobs.get_mut(&id) {
                     job.record = tracked.record;
                 }
@@ -211,7 +213,7 @@ impl Client {
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
     fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
-        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let (now, unix, hidden, api) = (self.clock.monotonic(), self.clock.unix(), self.hidden(), self.api);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled && job.tally.late < MAX_LATE {
             job.tally.late += 1;
@@ -237,10 +239,10 @@ impl Client {
         let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
         let mut error = Error::from(Report {
             cause: None,
-            ..job.error(Kind::Unavailable, effect, what(answer, lost), Advice::ReadSession).into_report()
+            ..job.error(Kind::Unavailable, effect, what(api, answer, lost), Advice::ReadSession).into_report()
         });
         if let Some(answer) = answer {
-            fill(&mut error, answer, self.key.as_ref(), unix);
+            fill(&mut error, answer, &hidden, unix);
         }
         if follow == Follow::UntilGone && missing {
             let facts = Facts { session_id: job.session.clone(), ..Facts::default() };
@@ -287,7 +289,8 @@ impl Client {
     }
 }
 
-fn requested_type(job: &Job) -> Option<String> {
-    let body = job.built.as_ref()?.body.as_deref()?;
+/// The type of the session that a request buys.
+pub(super) fn requested_type(built: &Built) -> Option<String> {
+    let body = built.body.as_deref()?;
     serde_json::from_str::<CreateSession>(body).ok().map(|request| request.session_type.as_str().to_owned())
 }

@@ -32,9 +32,9 @@ impl AnyRequest {
         AnyRequest { method, path: path.into(), query: BTreeMap::new(), body: None, safety: None }
     }
 
-    pub(crate) fn endpoint(&self) -> &'static Endpoint {
+    pub(crate) fn endpoint(&self, api: Api) -> &'static Endpoint {
         let default = if self.method == Method::Get { Safety::Safe } else { Safety::AtMostOnce };
-        any(self.method, self.safety.unwrap_or(default))
+        any(api, self.method, self.safety.unwrap_or(default))
     }
 }
 
@@ -43,14 +43,17 @@ pub(crate) const ANY: &str = "request";
 
 const NOTHING: &Record = &Record { name: "AnyRequest", doc: "", fields: &[] };
 
-const fn entry(method: Method, safety: Safety) -> Endpoint {
+const fn entry(api: Api, method: Method, safety: Safety) -> Endpoint {
     Endpoint {
-        api: Api::Agent,
+        api,
         name: ANY,
         doc: "A request of the caller's own.",
         method,
         path: "/",
-        auth: Auth::Key,
+        auth: match api {
+            Api::Agent => Auth::Key,
+            Api::Reseller => Auth::Bearer,
+        },
         safety,
         // NOT SHOWN: what it costs.
         paid: false,
@@ -59,23 +62,28 @@ const fn entry(method: Method, safety: Safety) -> Endpoint {
     }
 }
 
-const fn row(method: Method) -> [Endpoint; 5] {
+const fn row(api: Api, method: Method) -> [Endpoint; 5] {
     [
-        entry(method, Safety::Safe),
-        entry(method, Safety::Idempotent),
-        entry(method, Safety::TwiceAtMost),
-        entry(method, Safety::Keyed),
-        entry(method, Safety::AtMostOnce),
+        entry(api, method, Safety::Safe),
+        entry(api, method, Safety::Idempotent),
+        entry(api, method, Safety::TwiceAtMost),
+        entry(api, method, Safety::Keyed),
+        entry(api, method, Safety::AtMostOnce),
     ]
 }
 
-static ENTRIES: [[Endpoint; 5]; 5] = [row(Method::Get), row(Method::Post), row(Method::Put), row(Method::Patch), row(Method::Delete)];
+const fn rows(api: Api) -> [[Endpoint; 5]; 5] {
+    [row(api, Method::Get), row(api, Method::Post), row(api, Method::Put), row(api, Method::Patch), row(api, Method::Delete)]
+}
+
+static ENTRIES: [[[Endpoint; 5]; 5]; 2] = [rows(Api::Agent), rows(Api::Reseller)];
 
 /// The entry of a method and a safety.
-pub(crate) fn any(method: Method, safety: Safety) -> &'static Endpoint {
-    // Every pair is there, as a test says; the other is never needed.
-    static OTHER: Endpoint = entry(Method::Post, Safety::AtMostOnce);
-    ENTRIES.iter().flatten().find(|entry| entry.method == method && entry.safety == safety).unwrap_or(&OTHER)
+pub(crate) fn any(api: Api, method: Method, safety: Safety) -> &'static Endpoint {
+    // Every triple is there, as a test says; the other is never needed.
+    static OTHER: Endpoint = entry(Api::Agent, Method::Post, Safety::AtMostOnce);
+    let mut entries = ENTRIES.iter().flatten().flatten();
+    entries.find(|entry| entry.api == api && entry.method == method && entry.safety == safety).unwrap_or(&OTHER)
 }
 
 #[cfg(test)]
@@ -83,11 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_method_comes_with_every_safety() {
-        for method in [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete] {
+    fn every_method_comes_with_every_safety_in_both_apis() {
+        for (api, method) in [Api::Agent, Api::Reseller]
+            .into_iter()
+            .flat_map(|api| [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete].map(|method| (api, method)))
+        {
             for safety in [Safety::Safe, Safety::Idempotent, Safety::TwiceAtMost, Safety::Keyed, Safety::AtMostOnce] {
-                let found = any(method, safety);
-                assert_eq!((found.method, found.safety), (method, safety));
+                let found = any(api, method, safety);
+                assert_eq!((found.api, found.method, found.safety), (api, method, safety));
             }
         }
     }

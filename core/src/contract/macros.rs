@@ -1,8 +1,9 @@
 //! The three macros that read the table. Each yields typed Rust and a constant descriptor of the same entry.
 
-/// A list of words: an enum with one variant a word, and `Other` for a word that the contract does not name.
+/// A list of words: an enum with one variant a word, and `Other` for a word that the contract does not name. A word that
+/// goes over the wire as a number is `Variant = "word" (number);`.
 macro_rules! string_enum {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $word_doc:literal])* $variant:ident = $word:literal;)* }) => {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $word_doc:literal])* $variant:ident = $word:literal $(($number:literal))?;)* }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -42,7 +43,7 @@ macro_rules! string_enum {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n",)*),
                 words: &[$($crate::contract::Word {
-                    name: stringify!($variant), word: $word, doc: concat!($($word_doc, "\n",)*),
+                    name: stringify!($variant), word: $word, number: [$($number,)?].first().copied(), doc: concat!($($word_doc, "\n",)*),
                 },)*],
             });
         }
@@ -50,13 +51,14 @@ macro_rules! string_enum {
 }
 
 /// A type with named members. `field: Type => Place, rules…;` in a request, `field: Type;` in an answer. A header is
-/// `=> Header("X-Name")`.
+/// `=> Header("X-Name")`. A name that is another on the wire is `field: Type as "wireName"`, and further spellings that an
+/// answer may use follow it: `as "wireName" | "wire_name"`.
 macro_rules! record {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(=> $place:ident $(($header:literal))? $(, $rule:expr)*)?;)* }) => {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(as $wire:literal $(| $alias:literal)*)? $(=> $place:ident $(($header:literal))? $(, $rule:expr)*)?;)* }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $name {
-            $($(#[doc = $field_doc])* #[serde(skip_serializing_if = "crate::contract::is_absent")] pub $field: $ty,)*
+            $($(#[doc = $field_doc])* #[serde($(rename = $wire,)? skip_serializing_if = "crate::contract::is_absent")] pub $field: $ty,)*
         }
         $($(const _: () = assert!(
             $crate::contract::all_fit(
@@ -70,7 +72,8 @@ macro_rules! record {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n",)*),
                 fields: &[$($crate::contract::Field {
-                    name: $crate::contract::wire_name(stringify!($field)),
+                    name: record!(@name $field $($wire)?),
+                    aliases: &[$($($alias,)*)?],
                     doc: concat!($($field_doc, "\n",)*),
                     shape: <$ty as $crate::contract::Shaped>::SHAPE,
                     required: <$ty as $crate::contract::Shaped>::REQUIRED,
@@ -81,6 +84,8 @@ macro_rules! record {
             });
         }
     };
+    (@name $field:ident) => { $crate::contract::wire_name(stringify!($field)) };
+    (@name $field:ident $wire:literal) => { $wire };
     (@place) => { $crate::contract::Place::Body };
     (@place $place:ident $(($header:literal))?) => { $crate::contract::Place::$place $(($header))? };
 }

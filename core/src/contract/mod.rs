@@ -9,11 +9,14 @@
 mod macros;
 pub mod agent;
 mod any;
+mod replies;
+pub mod reseller;
 mod values;
 
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
-pub use values::{Decimal, Json, Patch, Secret};
+pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
+pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -66,10 +69,24 @@ pub struct Endpoint {
 }
 
 /// The two APIs, which differ in authentication and in their envelope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Api {
     /// The Agent Proxy Session API.
+    #[default]
     Agent,
+    /// The Reseller Backend API.
+    Reseller,
+}
+
+impl Api {
+    /// Its name, as part of a sentence.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Api::Agent => "agent",
+            Api::Reseller => "reseller",
+        }
+    }
 }
 
 /// An HTTP method.
@@ -108,6 +125,8 @@ pub enum Auth {
     Public,
     /// The `X-API-Key` header.
     Key,
+    /// The `Authorization: Bearer` header, with the token of a login.
+    Bearer,
 }
 
 /// What may be done after a failure whose effect is unknown.
@@ -157,6 +176,8 @@ impl Record {
 pub struct Field {
     /// The name on the wire.
     pub name: &'static str,
+    /// Other spellings of it that an answer may use, alone or beside it.
+    pub aliases: &'static [&'static str],
     /// What it means, its unit and its default, in Markdown.
     pub doc: &'static str,
     /// Its type.
@@ -182,6 +203,8 @@ pub enum Place {
     Body,
     /// The whole JSON body, which is an object of the caller's own.
     Whole,
+    /// The whole query, an object of the caller's own whose values are texts, numbers, `true` or `false`.
+    WholeQuery,
     /// The header of that name.
     Header(&'static str),
 }
@@ -191,6 +214,8 @@ pub enum Place {
 pub enum Shape {
     /// A string.
     Text,
+    /// A string that an answer may write as a number.
+    Label,
     /// A string that never prints.
     Secret,
     /// `true` or `false`.
@@ -207,6 +232,8 @@ pub enum Shape {
     Record(&'static Record),
     /// An array.
     List(&'static Shape),
+    /// One value, or an array of them.
+    OneOrMany(&'static Shape),
 }
 
 impl Shape {
@@ -236,10 +263,22 @@ pub struct Words {
 pub struct Word {
     /// The variant's name, in upper camel case.
     pub name: &'static str,
-    /// The word on the wire.
+    /// The word; it is what goes over the wire, unless there is a number.
     pub word: &'static str,
+    /// The number that stands for it on the wire.
+    pub number: Option<i64>,
     /// What it means, in Markdown.
     pub doc: &'static str,
+}
+
+impl Word {
+    /// Whether some JSON names this word: with its text, or with the number that stands for it.
+    pub(crate) fn is(&self, json: &str) -> bool {
+        match self.number {
+            Some(number) if json.parse() == Ok(number) => true,
+            _ => serde_json::from_str::<std::borrow::Cow<'_, str>>(json).is_ok_and(|text| text == self.word),
+        }
+    }
 }
 
 /// What a value must satisfy before it is sent.
@@ -259,6 +298,18 @@ pub enum Rule {
     Email,
     /// The format of a UUID.
     Uuid,
+    /// A text of at least the first and at most the second number of characters.
+    Length(usize, usize),
+    /// Letters, digits, underscores and hyphens.
+    Name,
+    /// Eleven digits.
+    Phone,
+    /// A day, `YYYY-MM-DD`.
+    Date,
+    /// The two letters of a country, ISO 3166.
+    Country,
+    /// Always sent, with this word, also where it is left out: the contract leaves no choice.
+    Always(&'static str),
 }
 
 impl Rule {
@@ -266,19 +317,22 @@ impl Rule {
     const fn fits(self, shape: Shape) -> bool {
         match self {
             Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => match shape {
-                Shape::List(item) => matches!(item, Shape::Integer | Shape::Decimal),
+                Shape::List(item) | Shape::OneOrMany(item) => matches!(item, Shape::Integer | Shape::Decimal),
                 _ => matches!(shape, Shape::Integer | Shape::Decimal),
             },
             Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
             Rule::Unless(_) => true,
-            Rule::Email | Rule::Uuid => matches!(shape, Shape::Text | Shape::Secret),
+            Rule::Always(_) => matches!(shape, Shape::Word(_)),
+            Rule::Email | Rule::Uuid | Rule::Length(..) | Rule::Name | Rule::Phone | Rule::Date | Rule::Country => {
+                matches!(shape, Shape::Text | Shape::Secret)
+            }
         }
     }
 }
 
 /// Every endpoint of the table.
 pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    agent::ENDPOINTS.iter().copied().flatten().copied()
+    agent::ENDPOINTS.iter().chain(reseller::ENDPOINTS).copied().flatten().copied()
 }
 
 /// The endpoint of that name.

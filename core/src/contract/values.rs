@@ -188,10 +188,39 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     }
 }
 
+/// A text that the service may write as a number: an id, a kind, a time whose form its contract does not show.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Label(pub String);
+
+impl std::ops::Deref for Label {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One value or several, each sent as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    /// One.
+    One(T),
+    /// Any number of them.
+    Many(Vec<T>),
+}
+
 macro_rules! shapes {
     ($($ty:ty => $shape:ident),* $(,)?) => { $(impl Shaped for $ty { const SHAPE: Shape = Shape::$shape; })* };
 }
-shapes! { String => Text, Secret => Secret, bool => Bool, i64 => Integer, Decimal => Decimal, Json => Json }
+shapes! { String => Text, Secret => Secret, bool => Bool, i64 => Integer, Decimal => Decimal, Json => Json, Label => Label }
 
 impl<T: Shaped> Shaped for Option<T> {
     const SHAPE: Shape = T::SHAPE;
@@ -214,6 +243,10 @@ impl<T: Shaped> Shaped for Patch<T> {
 
 impl<T: Shaped> Shaped for Vec<T> {
     const SHAPE: Shape = Shape::List(&T::SHAPE);
+}
+
+impl<T: Shaped> Shaped for OneOrMany<T> {
+    const SHAPE: Shape = Shape::OneOrMany(&T::SHAPE);
 }
 
 #[cfg(test)]

@@ -36,6 +36,10 @@ pub enum Advice {
     CheckAccount,
     /// Wait for the other change of this session.
     WaitForOther,
+    /// Look it up: `reconcile` shows what the service has that may be it.
+    Reconcile,
+    /// Wait for the order by its number.
+    WaitOrder,
     /// Mend the store.
     MendStore,
     /// It is done: read it from `raw`.
@@ -62,6 +66,8 @@ impl Advice {
             Advice::Resume => "resume it, or settle it once you know what happened; do not start it anew",
             Advice::CheckAccount => "look at the account's sessions and transactions before you try again",
             Advice::WaitForOther => "wait for the other change to end",
+            Advice::Reconcile => "look it up with reconcile, then settle it; do not start it anew",
+            Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::MendStore => "mend the store",
             Advice::ReadRaw => "read the answer from its raw data",
             Advice::Nothing => "nothing needs to be done",

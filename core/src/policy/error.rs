@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::codes::{self, Advice};
 use crate::client::Millis;
-use crate::contract::Json;
+use crate::contract::{Api, Json};
 
 /// What kind of failure it is. The list is closed: a program can match all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -94,6 +94,9 @@ pub struct Report {
     /// The session it was about, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The order it was about, where its number is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_no: Option<String>,
     /// The record to resume it by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
@@ -129,6 +132,7 @@ impl Error {
             idempotency_key: None,
             intent: None,
             session_id: None,
+            order_no: None,
             record: None,
             retry_at: None,
             attempts: 0,
@@ -218,7 +222,13 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self} [{:?}, attempts {}", self.kind, self.attempts)?;
-        let more = [("request", &self.request_id), ("key", &self.idempotency_key), ("session", &self.session_id), ("record", &self.record)];
+        let more = [
+            ("request", &self.request_id),
+            ("key", &self.idempotency_key),
+            ("session", &self.session_id),
+            ("order", &self.order_no),
+            ("record", &self.record),
+        ];
         for (name, value) in more {
             if let Some(value) = value {
                 write!(f, ", {name} {value}")?;
@@ -238,6 +248,13 @@ impl std::error::Error for Error {
 }
 
 /// What a code means, where the contract names it.
-pub(crate) fn meaning(code: &str) -> &'static str {
+pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
+    if api == Api::Reseller {
+        return match code {
+            "location_not_supported_for_product" => "the product is not sold in that region; the details name those that it is sold in",
+            // NOT SHOWN: any other code.
+            _ => "the service refused it",
+        };
+    }
     codes::code(code).map_or("the service refused it with a code that its contract does not name", |row| row.meaning)
 }

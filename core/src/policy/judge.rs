@@ -7,7 +7,7 @@ use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
 use super::ledger::Ledger;
 use super::rules::{Rule, Rules};
-use crate::contract::{Endpoint, Safety};
+use crate::contract::{Api, Endpoint, Safety};
 
 /// Why a host has no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,11 +80,15 @@ pub(crate) struct Asked {
     /// Whether the caller set a limit for the price.
     pub(crate) capped: bool,
     pub(crate) rules: Rules,
+    pub(crate) api: Api,
+    /// Whether lists of the service may show what became of it.
+    pub(crate) traceable: bool,
 }
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
-        Asked { safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        let traceable = !super::lookups(endpoint.name).is_empty();
+        Asked { api: endpoint.api, traceable, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -129,6 +133,7 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: Outcome<'_>, req
             let again = if passing || (asked.safety == Safety::Keyed && status < 300) { repeat(asked) } else { Again::No };
             ending(asked, ledger, again, Kind::Protocol, if passing { Advice::RetryLater } else { Advice::CheckBaseUrl })
         }
+        Outcome::Failure { status, .. } if asked.api == Api::Reseller => refused(asked, ledger, status),
         Outcome::Failure { code, status } => answered(asked, ledger, code, status, request_id),
     }
 }
@@ -194,6 +199,21 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     }
 }
 
+/// A failure envelope of the reseller API, whose codes are not shown: the HTTP status is all there is to go by.
+fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
+    match status {
+        500.. => {
+            ledger.unanswered |= asked.safety != Safety::Safe;
+            ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
+        }
+        429 if asked.safety == Safety::AtMostOnce => ending(asked, ledger, Again::No, Kind::Unavailable, Advice::Wait),
+        429 => ending(asked, ledger, Again::Throttled, Kind::Unavailable, Advice::Wait),
+        401 => ending(asked, ledger, Again::No, Kind::Refused, Advice::Reauthenticate),
+        403 => ending(asked, ledger, Again::No, Kind::Refused, Advice::Stop),
+        _ => ending(asked, ledger, Again::No, Kind::Refused, Advice::ChangeRequest),
+    }
+}
+
 /// After an outcome that leaves the effect open.
 fn repeat(asked: Asked) -> Again {
     if asked.safety == Safety::AtMostOnce { Again::No } else { Again::Same }
@@ -207,7 +227,12 @@ fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advic
     // A settled key can't be resumed: all that is left is to look at the account.
     // What a repeat does not change can always be asked for once more.
     let keep = ledger.unanswered || matches!(asked.safety, Safety::Idempotent | Safety::TwiceAtMost);
-    let advice = if keep { Advice::Resume } else { Advice::CheckAccount };
+    let advice = match (asked.api, asked.safety) {
+        (Api::Reseller, Safety::AtMostOnce) if asked.traceable => Advice::Reconcile,
+        (Api::Reseller, Safety::AtMostOnce) => Advice::CheckAccount,
+        _ if keep => Advice::Resume,
+        _ => Advice::CheckAccount,
+    };
     Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep }
 }
 
@@ -216,7 +241,7 @@ mod tests {
     use super::*;
 
     fn asked(safety: Safety, paid: bool) -> Asked {
-        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default() }
+        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, traceable: false }
     }
 
     fn fresh() -> Ledger {

@@ -1,12 +1,13 @@
 //! From parameters to a request: every field is checked against the table, and whatever breaks a rule is refused by name
 //! before anything is sent.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, value_of};
-use crate::contract::{AnyRequest, Endpoint, Method, Place};
+use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, quote, value_of};
+use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Shape};
 
 /// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -29,6 +30,10 @@ pub(crate) struct Built {
     pub(crate) session_id: Option<String>,
     /// Whether it asks for a session's credentials.
     pub(crate) credentials: bool,
+    /// Of a list that comes in numbered pages: how many items a full page has, where the request says so.
+    pub(crate) page_size: Option<u32>,
+    /// Of a request that is never sent twice: what a list may show of it, by the names of the parameters.
+    pub(crate) clues: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for Built {
@@ -40,7 +45,16 @@ impl fmt::Debug for Built {
 impl Built {
     /// A request without parameters.
     pub(crate) fn at(path: &str) -> Self {
-        Built { target: path.to_owned(), body: None, headers: Vec::new(), secret: false, session_id: None, credentials: false }
+        Built {
+            target: path.to_owned(),
+            body: None,
+            headers: Vec::new(),
+            secret: false,
+            session_id: None,
+            credentials: false,
+            page_size: None,
+            clues: BTreeMap::new(),
+        }
     }
 }
 
@@ -53,9 +67,16 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
     let mut query = String::new();
     let mut body = Vec::new();
     for field in endpoint.request.fields {
-        let Some(raw) = value_of(field, &given)? else { continue };
-        let text = check(field, field.name, field.shape, raw, &given)?;
+        let always = field.rules.iter().find_map(|rule| if let Rule::Always(word) = rule { Some(quote(word)) } else { None });
+        let text = match (value_of(field, &given)?, always) {
+            (Some(raw), _) => check(field, field.name, field.shape, raw, &given)?,
+            (None, Some(word)) => word,
+            (None, None) => continue,
+        };
         built.secret |= holds_secret(field.shape);
+        if endpoint.safety == Safety::AtMostOnce && is_clue(field, &text) {
+            built.clues.insert(field.name.to_owned(), plain(&text).into_owned());
+        }
         match field.place {
             Place::Path => {
                 let plain = plain(&text);
@@ -70,8 +91,20 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             }
             Place::Query => {
                 built.credentials |= field.name == "include_credentials" && text == "true";
-                let separator = if query.is_empty() { '?' } else { '&' };
-                query.push_str(&format!("{separator}{}={}", field.name, utf8_percent_encode(&plain(&text), ENCODED)));
+                if Some(field.name) == page_size(endpoint) {
+                    built.page_size = text.parse().ok();
+                }
+                push_query(&mut query, field.name, &plain(&text));
+            }
+            Place::WholeQuery => {
+                for (name, value) in
+                    members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?
+                {
+                    if value.get().starts_with(['{', '[', 'n']) {
+                        return Err(Refusal::new(field.name, "must hold texts, numbers, `true` or `false`, since it is a query"));
+                    }
+                    push_query(&mut query, &name, &plain(value.get()));
+                }
             }
             Place::Header(name) => {
                 let plain = plain(&text);
@@ -95,6 +128,23 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
     Ok(built)
 }
 
+fn push_query(query: &mut String, name: &str, value: &str) {
+    let separator = if query.is_empty() { '?' } else { '&' };
+    query.push_str(&format!("{separator}{}={}", utf8_percent_encode(name, ENCODED), utf8_percent_encode(value, ENCODED)));
+}
+
+/// The parameter that says how many items a page has, of a list that comes in numbered pages.
+pub(crate) fn page_size(endpoint: &Endpoint) -> Option<&'static str> {
+    let fields = || endpoint.request.fields.iter().map(|field| field.name);
+    fields().find(|name| matches!(*name, "page_size" | "pageSize")).filter(|_| fields().any(|name| name == "page"))
+}
+
+/// Whether a parameter may help to find in a list what a request did: a short value that is no secret and not always the same.
+fn is_clue(field: &Field, text: &str) -> bool {
+    let open = matches!(field.shape, Shape::Secret | Shape::Json | Shape::Record(_) | Shape::List(_) | Shape::OneOrMany(_));
+    !open && text.len() <= 256 && !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))
+}
+
 /// Whether a text can be an `Idempotency-Key`.
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
@@ -104,7 +154,7 @@ fn not_too_long(params: &str) -> Result<(), Refusal> {
 }
 
 /// Lays out a request that the table does not have: below the base URL, whatever its path says.
-pub(crate) fn build_any(params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
+pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;
     let request: AnyRequest = serde_json::from_str(params).map_err(|_| {
         Refusal::new(
@@ -122,19 +172,18 @@ pub(crate) fn build_any(params: &str) -> Result<(&'static Endpoint, Built), Refu
         return Err(Refusal::new("path", "must begin with `/` and be made of percent-encoded segments, none of them empty, `.` or `..`"));
     }
     let mut built = Built::at(&request.path);
-    for (n, (name, value)) in request.query.iter().enumerate() {
-        let separator = if n == 0 { '?' } else { '&' };
-        built.target.push_str(&format!("{separator}{}={}", utf8_percent_encode(name, ENCODED), utf8_percent_encode(value, ENCODED)));
-    }
+    let mut query = String::new();
+    request.query.iter().for_each(|(name, value)| push_query(&mut query, name, value));
+    built.target.push_str(&query);
     built.body = request.body.as_ref().map(|body| body.text().to_owned());
-    Ok((request.endpoint(), built))
+    Ok((request.endpoint(api), built))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::check::quote;
     use super::*;
-    use crate::contract::{Safety, endpoint};
+    use crate::contract::endpoint;
 
     fn built(name: &str, params: &str) -> Result<Built, Refusal> {
         build(endpoint(name).expect(name), params)
@@ -246,17 +295,19 @@ mod tests {
 
     #[test]
     fn a_request_of_the_callers_own_stays_below_the_base_url() {
-        let target = |path: &str| build_any(&format!("{{\"method\":\"GET\",\"path\":{}}}", quote(path))).map(|(_, built)| built.target);
+        let target =
+            |path: &str| build_any(Api::Agent, &format!("{{\"method\":\"GET\",\"path\":{}}}", quote(path))).map(|(_, built)| built.target);
         assert_eq!(target("/billing/invoices/a%2Fb").as_deref(), Ok("/billing/invoices/a%2Fb"));
         for odd in ["", "x", "//host/x", "/a/../b", "/a/%2e%2E/b", "/a?b", "/a#b", "/a b", "/\u{e9}", "/a\\b", "https://host/x", "/a//b"] {
             assert_eq!(target(odd).map_err(|refusal| refusal.field), Err("path".to_owned()), "{odd}");
         }
         let (endpoint, built) =
-            build_any(r#"{"method":"POST","path":"/x","query":{"a b":"c&d"},"body":[1.10],"safety":"keyed"}"#).expect("is sound");
+            build_any(Api::Agent, r#"{"method":"POST","path":"/x","query":{"a b":"c&d"},"body":[1.10],"safety":"keyed"}"#)
+                .expect("is sound");
         assert_eq!((endpoint.safety, built.target.as_str()), (Safety::Keyed, "/x?a%20b=c%26d"));
         assert_eq!(built.body.as_deref(), Some("[1.10]"));
-        assert_eq!(build_any(r#"{"method":"DELETE","path":"/x"}"#).expect("is sound").0.safety, Safety::AtMostOnce);
-        assert!(build_any(r#"{"method":"TRACE","path":"/x"}"#).is_err() && build_any("{}").is_err());
+        assert_eq!(build_any(Api::Agent, r#"{"method":"DELETE","path":"/x"}"#).expect("is sound").0.safety, Safety::AtMostOnce);
+        assert!(build_any(Api::Agent, r#"{"method":"TRACE","path":"/x"}"#).is_err() && build_any(Api::Agent, "{}").is_err());
     }
 
     #[test]
@@ -274,7 +325,7 @@ mod tests {
         assert!(built("create_session", &params(MAX_PARAMS - 100)).is_ok());
         assert_eq!(refusal("create_session", &params(MAX_PARAMS)).0, "parameters");
         let request = format!(r#"{{"method":"POST","path":"/x","safety":"keyed","body":"{}"}}"#, "x".repeat(MAX_PARAMS));
-        assert_eq!(build_any(&request).map(|_| ()).map_err(|refusal| refusal.field), Err("parameters".to_owned()));
+        assert_eq!(build_any(Api::Agent, &request).map(|_| ()).map_err(|refusal| refusal.field), Err("parameters".to_owned()));
     }
 
     #[test]

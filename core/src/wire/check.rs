@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::time;
 use crate::contract::{Decimal, Field, Record, Rule, Shape};
 
 /// The largest whole number that a double holds exactly.
@@ -53,13 +54,12 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
         return Ok(raw.get().to_owned());
     }
     match shape {
-        Shape::Text | Shape::Secret => match serde_json::from_str::<String>(raw.get()) {
+        Shape::Text | Shape::Secret | Shape::Label => match serde_json::from_str::<String>(raw.get()) {
             Ok(text) if text.is_empty() && field.required => refuse("must not be empty"),
-            Ok(text) if field.rules.contains(&Rule::Email) && !is_email(&text) => refuse("must be an email address"),
-            Ok(text) if field.rules.contains(&Rule::Uuid) && !is_uuid(&text) => {
-                refuse("must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000")
-            }
-            Ok(text) => Ok(quote(&text)),
+            Ok(text) => match field.rules.iter().find_map(|rule| broken_by(*rule, &text)) {
+                Some(rule) => refuse(&rule),
+                None => Ok(quote(&text)),
+            },
             Err(_) => refuse("must be a string"),
         },
         Shape::Bool => match raw.get() {
@@ -81,15 +81,16 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
             }
             Err(_) => refuse("must be a decimal number of at most 28 digits"),
         },
-        Shape::Word(words) => match serde_json::from_str::<Cow<'_, str>>(raw.get()) {
-            Ok(text) if words.words.iter().any(|word| word.word == text) => Ok(quote(&text)),
-            _ => {
+        Shape::Word(words) => match words.words.iter().find(|word| word.is(raw.get())) {
+            Some(word) => Ok(word.number.map_or_else(|| quote(word.word), |number| number.to_string())),
+            None => {
                 let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
                 refuse(&format!("must be one of {}", known.join(", ")))
             }
         },
         Shape::Json => Ok(raw.get().to_owned()),
-        Shape::List(item) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        Shape::OneOrMany(item) if !raw.get().starts_with('[') => check(field, path, *item, raw, given),
+        Shape::List(item) | Shape::OneOrMany(item) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
             Ok(items) => {
                 let each = items.iter().enumerate().map(|(n, raw)| check(field, &format!("{path}[{n}]"), *item, raw, given));
                 Ok(format!("[{}]", each.collect::<Result<Vec<_>, _>>()?.join(",")))
@@ -125,13 +126,36 @@ fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Re
                     .any(|(name, raw)| name == other && serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok_and(|text| text == word));
                 (holds && !number.0.is_integer()).then(|| format!("must be a whole number when `{other}` is `{word}`"))
             }
-            Rule::Unless(_) | Rule::Email | Rule::Uuid => None,
+            _ => None,
         };
         if let Some(rule) = broken {
             return Err(Refusal::new(path, rule));
         }
     }
     Ok(())
+}
+
+/// The rule that a text breaks, if it does.
+fn broken_by(rule: Rule, text: &str) -> Option<String> {
+    let (holds, said) = match rule {
+        Rule::Email => (is_email(text), "must be an email address".to_owned()),
+        Rule::Uuid => (is_uuid(text), "must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000".to_owned()),
+        Rule::Length(least, most) => ((least..=most).contains(&text.chars().count()), format!("must be {least} to {most} characters long")),
+        Rule::Name => {
+            let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+            (plain, "must be made of letters, digits, underscores and hyphens".to_owned())
+        }
+        Rule::Phone => {
+            (text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit()), "must be a mobile number of 11 digits".to_owned())
+        }
+        Rule::Date => (time::is_day(text), "must be a day, such as 2026-01-31".to_owned()),
+        Rule::Country => (
+            text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic()),
+            "must be two letters of ISO 3166, such as US".to_owned(),
+        ),
+        _ => return None,
+    };
+    (!holds).then_some(said)
 }
 
 /// Whether a text has the format of an email address: something, an `@`, and a host, none of which holds a space.
@@ -150,7 +174,7 @@ fn is_uuid(text: &str) -> bool {
 pub(super) fn holds_secret(shape: Shape) -> bool {
     match shape {
         Shape::Secret => true,
-        Shape::List(item) => holds_secret(*item),
+        Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
         Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
         _ => false,
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{media_type, time};
 use crate::client::Millis;
-use crate::contract::Json;
+use crate::contract::{Api, Json};
 
 /// The most of a body that an error keeps.
 const KEPT_TEXT: usize = 2048;
@@ -85,6 +85,9 @@ pub struct Facts {
     /// The order's id.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub order_id: Option<String>,
+    /// The order's number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub order_no: Option<String>,
     /// The status of the session or the order, as it came.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<String>,
@@ -103,6 +106,9 @@ pub struct Facts {
     /// `next_cursor` of a list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_cursor: Option<String>,
+    /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub short_page: Option<bool>,
     /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub settled: bool,
@@ -117,6 +123,8 @@ impl Facts {
             session_id: Option<&'a RawValue>,
             #[serde(borrow)]
             order_id: Option<&'a RawValue>,
+            #[serde(borrow, rename = "orderNo")]
+            order_no: Option<&'a RawValue>,
             #[serde(borrow)]
             status: Option<&'a RawValue>,
             #[serde(borrow)]
@@ -135,15 +143,35 @@ impl Facts {
         Facts {
             session_id: found.session_id.and_then(word),
             order_id: found.order_id.and_then(word),
+            order_no: found.order_no.and_then(word),
             status: found.status.and_then(word),
             session_type: found.session_type.and_then(word),
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
             request_id: request_id.map(str::to_owned),
             backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
             next_cursor: found.next_cursor.and_then(word),
+            short_page: None,
             settled: false,
         }
     }
+}
+
+/// How many items a list of the reseller API holds.
+pub(crate) fn count_items(data: &str) -> Option<usize> {
+    items(data).map(|items| items.len())
+}
+
+/// The items of a list of the reseller API: `items`, or `list`, which returns the same.
+pub(crate) fn items(data: &str) -> Option<Vec<&RawValue>> {
+    #[derive(Deserialize)]
+    struct List<'a> {
+        #[serde(borrow)]
+        items: Option<&'a RawValue>,
+        #[serde(borrow)]
+        list: Option<&'a RawValue>,
+    }
+    let found: List<'_> = serde_json::from_str(data).ok()?;
+    serde_json::from_str(found.items.or(found.list)?.get()).ok()
 }
 
 #[derive(Deserialize)]
@@ -167,8 +195,40 @@ struct Fault<'a> {
     details: Option<&'a RawValue>,
 }
 
-/// Classifies an answer of the agent API: `success` decides, then `error.code`, then the HTTP status.
-pub(crate) fn classify(body: Body<'_>, now_unix: Millis) -> Answer {
+/// The envelope of the reseller API.
+#[derive(Deserialize)]
+struct BackendEnvelope<'a> {
+    #[serde(borrow)]
+    code: &'a RawValue,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// What the envelope of the reseller API says: `code` 0 is a success, as a number or as a text.
+fn backend(bytes: &[u8]) -> Option<Verdict> {
+    let envelope: BackendEnvelope<'_> = serde_json::from_slice(bytes).ok()?;
+    let code = match envelope.code.get() {
+        number if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) => cut(number, KEPT_WORD),
+        _ => word(envelope.code).filter(|code| !code.is_empty())?,
+    };
+    if code == "0" {
+        return Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from)));
+    }
+    let message = [envelope.message, envelope.msg].into_iter().flatten().find_map(word).unwrap_or_default();
+    Some(Verdict::Failure(Failure { code, message, details: details(envelope.data) }))
+}
+
+/// What an error says beside its code and its message, unless it is too long to be kept.
+fn details(raw: Option<&RawValue>) -> Option<Json> {
+    raw.filter(|raw| raw.get() != "null" && raw.get().len() <= 64 * KEPT_WORD).map(Json::from)
+}
+
+/// Classifies an answer. Of the agent API `success` decides, then `error.code`; of the reseller API `code`.
+pub(crate) fn classify(api: Api, body: Body<'_>, now_unix: Millis) -> Answer {
     let header = |name: &str| body.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
     let content_type = header("content-type");
     let date = header("date").and_then(time::http_date);
@@ -181,11 +241,14 @@ pub(crate) fn classify(body: Body<'_>, now_unix: Millis) -> Answer {
     };
     let readable =
         !body.truncated && is_shallow(body.bytes) && content_type.is_none_or(media_type::is_json) && !(300..400).contains(&body.status);
-    let envelope = readable.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
-    let verdict = envelope.as_ref().and_then(|envelope| match envelope.success {
-        true => Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from))),
-        false => failure(envelope.error?).map(Verdict::Failure),
-    });
+    let agent = readable && api == Api::Agent;
+    let envelope = agent.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
+    let verdict = match (&envelope, api) {
+        (Some(Envelope { success: true, data, .. }), _) => Some(Verdict::Success(data.map_or_else(Json::default, Json::from))),
+        (Some(envelope), _) => envelope.error.and_then(failure).map(Verdict::Failure),
+        (None, Api::Reseller) if readable => backend(body.bytes),
+        (None, _) => None,
+    };
     let Some(verdict) = verdict else {
         answer.verdict = Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: beginning(body.bytes) };
         return answer;
@@ -219,11 +282,10 @@ fn is_shallow(bytes: &[u8]) -> bool {
 
 fn failure(error: &RawValue) -> Option<Failure> {
     let fault: Fault<'_> = serde_json::from_str(error.get()).ok()?;
-    let details = fault.details.filter(|raw| raw.get() != "null" && raw.get().len() <= 64 * KEPT_WORD);
     Some(Failure {
         code: word(fault.code).filter(|code| !code.is_empty())?,
         message: fault.message.and_then(word).unwrap_or_default(),
-        details: details.map(Json::from),
+        details: details(fault.details),
     })
 }
 
@@ -268,7 +330,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, headers: &[(&str, &str)], bytes: &[u8]) -> Answer {
-        classify(Body { status, headers, bytes, truncated: false }, 0)
+        classify(Api::Agent, Body { status, headers, bytes, truncated: false }, 0)
     }
 
     #[test]
@@ -320,7 +382,7 @@ mod tests {
         assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).verdict, Verdict::Success(_)));
         assert!(matches!(read(200, &[("content-type", "text/html")], good).verdict, Verdict::NoEnvelope { .. }));
         assert!(matches!(read(302, &[], good).verdict, Verdict::NoEnvelope { .. }));
-        let cut = classify(Body { status: 200, headers: &[], bytes: good, truncated: true }, 0);
+        let cut = classify(Api::Agent, Body { status: 200, headers: &[], bytes: good, truncated: true }, 0);
         assert!(matches!(cut.verdict, Verdict::NoEnvelope { .. }));
     }
 
@@ -335,6 +397,34 @@ mod tests {
         assert_eq!(wait("-7", "0.5"), Some(500));
         assert_eq!(wait("never", "null"), None);
         assert_eq!(wait("never", "-3"), None);
+    }
+
+    #[test]
+    fn the_reseller_api_says_success_with_code_0() {
+        let read = |status, body: &str| {
+            classify(Api::Reseller, Body { status, headers: &[], bytes: body.as_bytes(), truncated: false }, 0).verdict
+        };
+        for good in [r#"{"code":0,"message":"ok","data":{"a":1.10}}"#, r#"{"code":"0","msg":"ok","data":{"a":1.10}}"#] {
+            assert_eq!(read(200, good), Verdict::Success(r#"{"a":1.10}"#.parse().expect("json")), "{good}");
+        }
+        let codes = [r#"{"code":1001,"msg":"m"}"#, r#"{"code":"1001","message":"m"}"#, r#"{"code":1001,"message":null,"msg":"m"}"#];
+        for bad in codes {
+            let failure = Failure { code: "1001".to_owned(), message: "m".to_owned(), details: None };
+            assert_eq!(read(200, bad), Verdict::Failure(failure), "{bad}");
+        }
+        let named = r#"{"code":"location_not_supported_for_product","message":"m","data":{"regions":["US"]}}"#;
+        let Verdict::Failure(failure) = read(400, named) else { panic!("is a failure") };
+        assert_eq!(failure.details.map(|details| details.text().to_owned()).as_deref(), Some(r#"{"regions":["US"]}"#));
+        for none in ["{}", r#"{"code":null}"#, r#"{"code":true}"#, r#"{"code":""}"#, r#"{"success":true,"data":{}}"#, "[]", "<html>"] {
+            assert!(matches!(read(200, none), Verdict::NoEnvelope { .. }), "{none}");
+        }
+    }
+
+    #[test]
+    fn the_items_of_a_list_are_found_under_either_name() {
+        assert_eq!(count_items(r#"{"items":[1,2],"list":[1]}"#), Some(2));
+        assert_eq!(count_items(r#"{"list":[]}"#), Some(0));
+        assert_eq!([count_items("[]"), count_items(r#"{"items":{}}"#)], [None, None]);
     }
 
     #[test]

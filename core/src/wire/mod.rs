@@ -7,9 +7,11 @@ mod envelope;
 mod media_type;
 mod request;
 pub(crate) mod time;
+mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
-pub(crate) use build::{Built, build, build_any, is_key};
+pub(crate) use build::{Built, build, build_any, is_key, page_size};
 pub use envelope::Facts;
-pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify};
+pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify, count_items, items};
 pub use request::Request;
+pub(crate) use view::view;

@@ -16,9 +16,9 @@ pub(crate) fn date_time(text: &str) -> Option<Millis> {
     let (date, rest) = text.split_at_checked(10)?;
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, rest) = rest.split_at_checked(8)?;
-    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let [year, month, day] = numbers(date, '-', [4, 2, 2]).filter(|_| is_day(date))?;
     let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
-    if !(1..=12).contains(&month) || day < 1 || day > month_days(year, month) || hour > 23 || minute > 59 || second > 60 {
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let (millis, zone) = match rest.strip_prefix('.') {
@@ -39,6 +39,12 @@ pub(crate) fn date_time(text: &str) -> Option<Millis> {
     };
     let minutes = (days(year, month, day) * 24 + hour) * 60 + minute - offset;
     Some((minutes * 60 + second) * 1000 + millis)
+}
+
+/// Whether a text is a day of the calendar, such as `2026-01-31`.
+pub(crate) fn is_day(text: &str) -> bool {
+    let day = numbers(text, '-', [4, 2, 2]);
+    day.is_some_and(|[year, month, day]| (1..=12).contains(&month) && (1..=month_days(year, month)).contains(&day))
 }
 
 /// `text` as exactly N numbers of those widths between separators.

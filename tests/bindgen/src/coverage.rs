@@ -1,5 +1,8 @@
 //! Which case or test shows each row of a contract: the rows of the table are matched with the vectors, those in prose with
-//! the list in `tests/coverage`. A row without a witness is a gap.
+//! the lists in `tests/coverage`. A row without a witness is a gap, and so is a line of a contract that no row claims.
+
+mod contract;
+mod names;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +11,14 @@ use std::path::{Path, PathBuf};
 use hopline::contract::{Endpoint, Record, Shape, Words, endpoints};
 use hopline::policy::CODES;
 use serde_json::Value;
+
+use crate::model::{APIS, client};
+
+pub use contract::Contract;
+use names::test_names;
+
+/// Where the contracts lie, from the root of the repository.
+pub const CONTRACTS: &str = "../shared/seeds";
 
 /// A row of the contract, and what shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +38,8 @@ pub struct Witnesses {
     pub cases: Vec<Value>,
     /// The names of tests in all languages.
     pub tests: BTreeSet<String>,
-    /// The rows in prose: `part`, `row`, `shown_by`.
-    pub prose: Vec<Value>,
+    /// What is said of the contract of each API.
+    pub contracts: Vec<Contract>,
 }
 
 impl Witnesses {
@@ -39,9 +50,8 @@ impl Witnesses {
             let Value::Array(cases) = json(&path)?["cases"].take() else { return Err(format!("{} has no cases", path.display())) };
             found.cases.extend(cases);
         }
-        for path in files(&root.join("tests/coverage"), &["json"])? {
-            let Value::Array(rows) = json(&path)? else { return Err(format!("{} is no list", path.display())) };
-            found.prose.extend(rows);
+        for api in APIS {
+            found.contracts.push(Contract::read(&root.join(format!("tests/coverage/{}.json", client(api).to_lowercase())))?);
         }
         for folder in ["core/src", "tests"] {
             for path in files(&root.join(folder), &["rs", "py", "mjs", "kt", "swift"])? {
@@ -61,12 +71,28 @@ impl Witnesses {
             let shown = self.case(|case| says(case, "code", code.code) && says(case, "status", code.status));
             rows.push(Row { part: "Errors".into(), row: format!("{} {}", code.code, code.status), shown_by: shown });
         }
-        for told in &self.prose {
+        for told in self.contracts.iter().flat_map(|contract| &contract.rows) {
             let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
             let known = |name: &String| self.tests.contains(name) || self.cases.iter().any(|case| case["name"] == name.as_str());
             rows.push(Row { part: text("part"), row: text("row"), shown_by: Some(text("shown_by")).filter(known) });
         }
         rows
+    }
+
+    /// Compares each contract in a folder with its claims. Says what came of it, and what is wrong.
+    pub fn compare(&self, folder: &Path, rows: &[Row]) -> (String, Vec<String>) {
+        let (mut told, mut faults) = (String::new(), Vec::new());
+        for contract in &self.contracts {
+            match contract.text(folder) {
+                Some(text) => {
+                    let found = contract.faults(&text, rows);
+                    told.push_str(&format!("{}: {} lines, {} faults\n", contract.title, contract.claims.len(), found.len()));
+                    faults.extend(found);
+                }
+                None => told.push_str(&format!("{}: not compared, as it is not in {}\n", contract.title, folder.display())),
+            }
+        }
+        (told, faults)
     }
 
     fn endpoint(&self, endpoint: &Endpoint, rows: &mut Vec<Row>) {
@@ -192,22 +218,6 @@ fn says(value: &Value, name: &str, wanted: impl Into<Value>) -> bool {
     }
 }
 
-/// The names of the tests of a file, in whichever language: `fn`, `def` and `func` names, and quoted or backticked titles.
-fn test_names(text: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for line in text.lines().map(str::trim) {
-        let title = ["test(\"", "it(\"", "@Test(\"", "fun `"].iter().find_map(|begin| line.split_once(begin).map(|(_, rest)| rest));
-        let title = title.and_then(|rest| rest.split(['"', '`']).next());
-        let plain = ["async def test_", "def test_", "async fn ", "fn ", "func "].iter().find_map(|begin| {
-            let rest = line.strip_prefix(begin)?;
-            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-            Some(if begin.contains("test_") { format!("test_{name}") } else { name.to_owned() })
-        });
-        names.extend(title.map(str::to_owned).or(plain));
-    }
-    names
-}
-
 fn json(path: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
@@ -236,8 +246,12 @@ fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, String> {
 mod tests {
     use super::*;
 
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
     fn witnesses() -> Witnesses {
-        Witnesses::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).expect("the tests can be read")
+        Witnesses::read(&root()).expect("the tests can be read")
     }
 
     #[test]
@@ -260,17 +274,18 @@ mod tests {
         assert!(fewer.rows().iter().filter(|row| row.part == "create_recharge" && row.shown_by.is_none()).count() > 5);
         let mut renamed = witnesses();
         let before = report(&renamed.rows()).1;
-        if let Some(row) = renamed.prose.first_mut() {
+        if let Some(row) = renamed.contracts.iter_mut().flat_map(|contract| &mut contract.rows).next() {
             row["shown_by"] = "a test that is not there".into();
         }
         assert_eq!(report(&renamed.rows()).1, before + 1);
     }
 
     #[test]
-    fn names_of_tests_are_found_in_every_language() {
-        assert_eq!(
-            test_names("    fn a_b() {\n  test(\"c d\", async () => {\n  fun `e f`() {\ndef test_g():\n    func h() {"),
-            ["a_b", "c d", "e f", "test_g", "h"]
-        );
+    fn every_line_of_a_contract_is_claimed_where_the_contracts_are_at_hand() {
+        let (told, faults) = witnesses().compare(&root().join(CONTRACTS), &witnesses().rows());
+        println!("{told}");
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        let (told, faults) = witnesses().compare(Path::new("no such folder"), &[]);
+        assert!(told.contains("not compared") && faults.is_empty(), "{told}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Record, Shape, Words, endpoints};
 
-use crate::model::{Type, camel, lines, types};
+use crate::model::{APIS, Kind, Type, camel, client, lines, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
@@ -21,8 +21,9 @@ mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("Types.kt", print_types()), ("Operations.kt", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("{}Operations.kt", client(api)), operations::print(api)));
+    [("Types.kt".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 /// The words that are no names in Kotlin.
@@ -136,7 +137,7 @@ fn escaped(name: String) -> String {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "String".to_owned(),
+        Shape::Text | Shape::Label => "String".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "Boolean".to_owned(),
         Shape::Integer => "Long".to_owned(),
@@ -144,21 +145,35 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "Raw".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("List<{}>", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", answer_type(*item)),
     }
 }
 
 fn request_type(shape: Shape) -> String {
     match shape {
         Shape::Json | Shape::Record(_) => "JsonElement".to_owned(),
-        Shape::List(item) => format!("List<{}>", request_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", request_type(*item)),
         plain => answer_type(plain),
+    }
+}
+
+/// The type of an option.
+fn option_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "String",
+        Kind::Flag => "Boolean",
+        Kind::Count => "Int",
+        Kind::Time => "Duration",
+        Kind::Decimal => "BigDecimal",
+        Kind::Headers => "Map<String, Secret>",
+        Kind::Until => "Until",
+        Kind::Texts => "List<String>",
     }
 }
 
 fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Text => "::text".to_owned(),
+        Shape::Text | Shape::Label => "::text".to_owned(),
         Shape::Secret => "::secret".to_owned(),
         Shape::Bool => "::flag".to_owned(),
         Shape::Integer => "::whole".to_owned(),
@@ -166,7 +181,7 @@ fn reader(shape: Shape) -> String {
         Shape::Json => "::anything".to_owned(),
         Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words.name),
         Shape::Record(record) => format!("{{ value, at -> read{}(value, at) }}", record.name),
-        Shape::List(item) => format!("list({})", reader(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("list({})", reader(*item)),
     }
 }
 

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use hopline_bindgen::{coverage, kotlin, openapi, python, swift, typescript};
 
+/// What the first line of a printed file says.
+const PRINTED: &str = "Printed from the table by hopline-bindgen.";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -24,14 +27,25 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    for (name, text) in files {
-        let path = Path::new(folder).join(name);
-        if let Err(error) = std::fs::write(&path, text) {
-            eprintln!("hopline-bindgen: `{}` can't be written: {error}", path.display());
-            return ExitCode::FAILURE;
+    match write(Path::new(folder), files) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hopline-bindgen: `{folder}` can't be written: {error}");
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
+}
+
+/// Writes the files. What an earlier table had printed under another name goes, so that nothing is there twice.
+fn write(folder: &Path, files: Vec<(String, String)>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        let printed = || std::fs::read_to_string(&path).is_ok_and(|text| text.lines().next().is_some_and(|line| line.contains(PRINTED)));
+        if files.iter().all(|(new, _)| name != new.as_str()) && printed() {
+            std::fs::remove_file(path)?;
+        }
+    }
+    files.into_iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
 }
 
 /// Says which case or test shows each row of the contract, and fails where none does.
@@ -40,8 +54,9 @@ fn cover(root: &str) -> ExitCode {
         Ok(witnesses) => {
             let rows = witnesses.rows();
             let (told, gaps) = coverage::report(&rows);
-            println!("{told}\n{} rows, {gaps} gaps", rows.len());
-            if gaps == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            let (compared, faults) = witnesses.compare(&Path::new(root).join(coverage::CONTRACTS), &rows);
+            println!("{told}\n{} rows, {gaps} gaps\n{compared}{}", rows.len(), faults.join("\n"));
+            if gaps == 0 && faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
             eprintln!("hopline-bindgen: {error}");

@@ -1,6 +1,66 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
-use hopline::contract::{Endpoint, Record, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
+
+mod options;
+
+pub use options::{CallOption, Kind, OPTIONS, Use, WALK};
+
+/// The APIs, for each of which every host has a client.
+pub const APIS: [Api; 2] = [Api::Agent, Api::Reseller];
+
+/// What the names of a client begin with: `AgentClient`, `AgentOperations`.
+pub fn client(api: Api) -> &'static str {
+    match api {
+        Api::Agent => "Agent",
+        Api::Reseller => "Reseller",
+    }
+}
+
+/// The operations of an API, in the order of the table.
+pub fn operations(api: Api) -> impl Iterator<Item = &'static Endpoint> {
+    endpoints().filter(move |endpoint| endpoint.api == api)
+}
+
+/// An operation of that name, where it belongs to the API.
+pub fn operation(api: Api, name: &str) -> Option<&'static Endpoint> {
+    operations(api).find(|endpoint| endpoint.name == name)
+}
+
+/// The walk of a list that comes in pages.
+#[derive(Debug, Clone, Copy)]
+pub struct Walk {
+    /// The operation that reads a page.
+    pub endpoint: &'static Endpoint,
+    /// A page.
+    pub page: &'static Record,
+    /// The member of a page that holds its items.
+    pub items: &'static Field,
+    /// What an item is.
+    pub item: Shape,
+}
+
+impl Walk {
+    /// The walk of an operation whose answer names the page after it, or that takes the number of a page.
+    pub fn of(endpoint: &'static Endpoint) -> Option<Walk> {
+        let Shape::Record(page) = endpoint.response else { return None };
+        page.field("next_cursor").or(endpoint.request.field("page"))?;
+        page.fields.iter().find_map(|items| match items.shape {
+            Shape::List(item) => Some(Walk { endpoint, page, items, item: *item }),
+            _ => None,
+        })
+    }
+
+    /// Its name, in snake case: `list_x` is walked by `walk_x`.
+    pub fn name(self) -> String {
+        self.endpoint.name.replacen("list_", "walk_", 1)
+    }
+
+    /// Its parameters: where a page begins is its own to say.
+    pub fn fields(self) -> impl Iterator<Item = &'static Field> {
+        self.endpoint.request.fields.iter().filter(|field| !matches!(field.name, "cursor" | "page"))
+    }
+}
 
 /// A type to print.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +85,26 @@ impl Type {
 /// among them, but the words that requests use are.
 pub fn types() -> Vec<Type> {
     let mut found = Vec::new();
-    for endpoint in endpoints() {
-        for field in endpoint.request.fields {
-            collect(field.shape, &mut found);
-        }
-        collect(endpoint.response, &mut found);
-    }
+    APIS.into_iter().flat_map(operations).for_each(|endpoint| collect_all(endpoint, &mut found));
+    REPLIES.into_iter().for_each(|reply| collect(reply, &mut found));
     found
+}
+
+/// The types of one API that go over the wire.
+pub fn types_of(api: Api) -> Vec<Type> {
+    let mut found = Vec::new();
+    operations(api).for_each(|endpoint| collect_all(endpoint, &mut found));
+    found
+}
+
+fn collect_all(endpoint: &'static Endpoint, found: &mut Vec<Type>) {
+    endpoint.request.fields.iter().for_each(|field| collect(field.shape, found));
+    collect(endpoint.response, found);
 }
 
 fn collect(shape: Shape, found: &mut Vec<Type>) {
     let new = match shape {
-        Shape::List(item) => return collect(*item, found),
+        Shape::List(item) | Shape::OneOrMany(item) => return collect(*item, found),
         Shape::Word(words) => Type::Words(words),
         Shape::Record(record) => {
             record.fields.iter().for_each(|field| collect(field.shape, found));
@@ -64,6 +132,18 @@ pub fn camel(snake: &str) -> String {
             _ if std::mem::take(&mut upper) => out.extend(letter.to_uppercase()),
             _ => out.push(letter),
         }
+    }
+    out
+}
+
+/// A name of the wire as `snake_case`.
+pub fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
     }
     out
 }
@@ -114,9 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn every_operation_belongs_to_a_client() {
+        assert_eq!(APIS.into_iter().flat_map(operations).count(), endpoints().count());
+    }
+
+    #[test]
     fn names_change_their_casing_and_nothing_else() {
         assert_eq!(camel("list_public_products"), "listPublicProducts");
         assert_eq!(camel("balance"), "balance");
+        assert_eq!([camel("orderNo"), snake("orderNo"), snake("order_no")], ["orderNo", "order_no", "order_no"]);
     }
 
     #[test]

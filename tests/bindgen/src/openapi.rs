@@ -8,6 +8,7 @@ use hopline::contract::{Api, Auth, Endpoint, Field, Place, Record, Rule, Safety,
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
+use crate::model::client;
 use schema::{asked, object, reference, schemas, shape, text};
 
 /// The operations that succeed with another status than 200.
@@ -44,14 +45,16 @@ const LINKS: &[Link] = &[Link {
 }];
 
 /// The files to write, each with its name and its text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("agent.openapi.json", format!("{:#}\n", document(Api::Agent, "https://api.example/v1")))]
+pub fn files() -> Vec<(String, String)> {
+    let file = |api: Api, base_url| (format!("{}.openapi.json", client(api).to_lowercase()), format!("{:#}\n", document(api, base_url)));
+    vec![file(Api::Agent, "https://api.example/v1"), file(Api::Reseller, "https://api.example/api")]
 }
 
 /// The document of an API at a base URL.
 pub fn document(api: Api, base_url: &str) -> Value {
     let title = match api {
         Api::Agent => "Agent Proxy Session API",
+        Api::Reseller => "Reseller Backend API",
     };
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for endpoint in endpoints().filter(|endpoint| endpoint.api == api) {
@@ -64,8 +67,11 @@ pub fn document(api: Api, base_url: &str) -> Value {
         "servers": [{ "url": base_url }],
         "paths": paths,
         "components": {
-            "schemas": schemas(),
-            "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" } },
+            "schemas": schemas(api),
+            "securitySchemes": match api {
+                Api::Agent => json!({ "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" } }),
+                Api::Reseller => json!({ "token": { "type": "http", "scheme": "bearer" } }),
+            },
         },
     })
 }
@@ -79,6 +85,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         "security": match endpoint.auth {
             Auth::Public => json!([]),
             Auth::Key => json!([{ "key": [] }]),
+            Auth::Bearer => json!([{ "token": [] }]),
         },
     });
     if let Some(body) = body(endpoint.request) {
@@ -101,11 +108,15 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
 }
 
 fn parameter(field: &Field) -> Option<Value> {
+    if field.place == Place::WholeQuery {
+        let schema = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+        return Some(json!({ "name": field.name, "in": "query", "description": text(field.doc), "explode": true, "schema": schema }));
+    }
     let (place, name) = match field.place {
         Place::Path => ("path", field.name),
         Place::Query => ("query", field.name),
         Place::Header(name) => ("header", name),
-        Place::Body | Place::Whole => return None,
+        Place::Body | Place::Whole | Place::WholeQuery => return None,
     };
     let mut schema = asked(field);
     if place == "path" {
@@ -118,7 +129,7 @@ fn parameter(field: &Field) -> Option<Value> {
 fn body(record: &Record) -> Option<Value> {
     if let Some(field) = record.fields.iter().find(|field| field.place == Place::Whole) {
         let schema = json!({ "type": "object", "description": text(field.doc) });
-        return Some(json!({ "required": true, "content": { "application/json": { "schema": schema } } }));
+        return Some(json!({ "required": field.required, "content": { "application/json": { "schema": schema } } }));
     }
     let members: Vec<&Field> = record.fields.iter().filter(|field| field.place == Place::Body).collect();
     if members.is_empty() {
@@ -147,10 +158,14 @@ fn body(record: &Record) -> Option<Value> {
 
 fn responses(endpoint: &Endpoint) -> Value {
     let status = SUCCESS.iter().find(|(name, _)| *name == endpoint.name).map_or(200, |(_, status)| *status);
+    let (flag, success) = match endpoint.api {
+        Api::Agent => ("success", json!({ "const": true })),
+        Api::Reseller => ("code", json!({ "enum": [0, "0"] })),
+    };
     let success = json!({
         "type": "object",
-        "required": ["success", "data"],
-        "properties": { "success": { "const": true }, "data": shape(endpoint.response) },
+        "required": [flag, "data"],
+        "properties": { flag: success, "data": shape(endpoint.response) },
     });
     let mut out = Map::new();
     let mut succeeded = response("Success.", success);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, Place, Record, Shape, Words, endpoints};
 
-use crate::model::{Type, lines, types};
+use crate::model::{APIS, Kind, Type, client, lines, types};
 
 const HEADER: &str = "# Printed from the table by hopline-bindgen. Do not edit: change the table.\n";
 
@@ -21,8 +21,9 @@ mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("_types.py", print_types()), ("_operations.py", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("_{}_operations.py", client(api).to_lowercase()), operations::print(api)));
+    [("_types.py".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 fn print_types() -> String {
@@ -88,7 +89,7 @@ fn record_of(shape: Shape) -> Option<&'static Record> {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "str".to_owned(),
+        Shape::Text | Shape::Label => "str".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "bool".to_owned(),
         Shape::Integer => "int".to_owned(),
@@ -96,7 +97,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "Any".to_owned(),
         Shape::Word(words) => format!("{} | str", words.name),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("tuple[{}, ...]", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("tuple[{}, ...]", answer_type(*item)),
     }
 }
 
@@ -112,20 +113,35 @@ fn given_type(shape: Shape) -> String {
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(_) => "Mapping[str, Any]".to_owned(),
         Shape::List(item) => format!("Sequence[{}]", given_type(*item)),
+        Shape::OneOrMany(item) => format!("{0} | Sequence[{0}]", given_type(*item)),
         plain => answer_type(plain),
+    }
+}
+
+/// The type of an option.
+fn option_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "str",
+        Kind::Flag => "bool",
+        Kind::Count => "int",
+        Kind::Time => "float",
+        Kind::Decimal => "Decimal | float",
+        Kind::Headers => "Mapping[str, str | Secret]",
+        Kind::Until => "Until",
+        Kind::Texts => "Sequence[str]",
     }
 }
 
 fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Text | Shape::Word(_) => "_v.text".to_owned(),
+        Shape::Text | Shape::Label | Shape::Word(_) => "_v.text".to_owned(),
         Shape::Secret => "_v.secret".to_owned(),
         Shape::Bool => "_v.flag".to_owned(),
         Shape::Integer => "_v.whole".to_owned(),
         Shape::Decimal => "_v.decimal".to_owned(),
         Shape::Json => "_v.anything".to_owned(),
         Shape::Record(record) => format!("{}._read", record.name),
-        Shape::List(item) => format!("_v.many({})", reader(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("_v.many({})", reader(*item)),
     }
 }
 

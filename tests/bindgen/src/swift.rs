@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, Record, Shape, Words};
 
-use crate::model::{Type, camel, lines, types};
+use crate::model::{APIS, Type, camel, client, lines, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -75,8 +75,9 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The files to write, each with its name and its text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("Types.swift", print_types()), ("Operations.swift", operations::print())]
+pub fn files() -> Vec<(String, String)> {
+    let operations = APIS.into_iter().map(|api| (format!("{}Operations.swift", client(api)), operations::print(api)));
+    [("Types.swift".to_owned(), print_types())].into_iter().chain(operations).collect()
 }
 
 fn print_types() -> String {
@@ -125,7 +126,7 @@ fn print_record(out: &mut String, record: &'static Record) {
 fn holds_secret(shape: Shape) -> bool {
     match shape {
         Shape::Secret => true,
-        Shape::List(item) => holds_secret(*item),
+        Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
         Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
         _ => false,
     }
@@ -133,7 +134,7 @@ fn holds_secret(shape: Shape) -> bool {
 
 fn answer_type(shape: Shape) -> String {
     match shape {
-        Shape::Text => "String".to_owned(),
+        Shape::Text | Shape::Label => "String".to_owned(),
         Shape::Secret => "Secret".to_owned(),
         Shape::Bool => "Bool".to_owned(),
         Shape::Integer => "Int".to_owned(),
@@ -141,7 +142,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Json => "JSON".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
-        Shape::List(item) => format!("[{}]", answer_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", answer_type(*item)),
     }
 }
 
@@ -149,7 +150,7 @@ fn answer_type(shape: Shape) -> String {
 fn request_type(shape: Shape) -> String {
     match shape {
         Shape::Record(_) => "JSON".to_owned(),
-        Shape::List(item) => format!("[{}]", request_type(*item)),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", request_type(*item)),
         plain => answer_type(plain),
     }
 }
@@ -205,9 +206,7 @@ mod tests {
     #[test]
     fn words_of_the_language_are_names_in_backticks() {
         assert_eq!([name("default"), name("type"), name(&lower("OnDemand"))], ["`default`", "type", "onDemand"]);
-        assert!(
-            operations::print().contains("        protocol: Protocol? = nil,")
-                || operations::print().contains("        `protocol`: Protocol? = nil,")
-        );
+        let printed = APIS.map(operations::print).concat();
+        assert!(printed.contains("        protocol: Protocol? = nil,") || printed.contains("        `protocol`: Protocol? = nil,"));
     }
 }

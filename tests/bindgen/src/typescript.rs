@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use hopline::contract::agent::{CreateSession, RenewSession};
-use hopline::contract::{Endpoint, Field, Operation, Place, Record, Safety, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, Place, Record, Shape, Words, endpoints};
 
-use crate::model::{Type, about, camel, lines, types};
+use crate::model::{APIS, Type, Use, Walk, about, camel, client, lines, operations, types};
+
+mod options;
 
 /// The files to write, each with its name and its text.
-pub fn files() -> Vec<(&'static str, String)> {
-    vec![("operations.d.ts", declarations()), ("operations.js", table())]
+pub fn files() -> Vec<(String, String)> {
+    vec![("operations.d.ts".to_owned(), declarations()), ("operations.js".to_owned(), table())]
 }
 
 /// Every type, and the methods of a client: one for each operation.
@@ -23,79 +24,54 @@ fn declarations() -> String {
         }
     }
     endpoints().for_each(|endpoint| print_record(&mut out, endpoint.request, Side::Request));
-    doc(&mut out, "", &["Every operation of the API, as a method.".to_owned()]);
-    out.push_str("export interface Operations {\n");
-    for endpoint in endpoints() {
-        doc(&mut out, "  ", &about(endpoint));
+    options::print(&mut out);
+    for api in APIS {
+        print_operations(&mut out, api);
+    }
+    doc(&mut out, "", &["Every operation of every API.".to_owned()]);
+    let all: Vec<String> = APIS.map(|api| format!("{}Operations", client(api))).to_vec();
+    out.push_str(&format!("export interface Operations extends {} {{}}\n", all.join(", ")));
+    out
+}
+
+fn print_operations(out: &mut String, api: Api) {
+    doc(out, "", &["Every operation of the API, as a method.".to_owned()]);
+    out.push_str(&format!("export interface {}Operations {{\n", client(api)));
+    for endpoint in operations(api) {
+        doc(out, "  ", &about(endpoint));
         let needed = endpoint.request.fields.iter().any(|field| field.required);
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, answer(endpoint));
-        let options = options(endpoint);
+        let options = options::name(Use::of(endpoint));
         out.push_str(&format!("  {name}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
     }
-    for list in lists() {
-        let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(list.endpoint.name));
-        doc(&mut out, "  ", &[what, "The cursor of a page is set on the way, and `limit` is the size of one.".to_owned()]);
-        let (name, request, page, item) = (list.walk(), list.endpoint.request.name, answer(list.endpoint), list.item);
+    for walk in operations(api).filter_map(Walk::of) {
+        let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(walk.endpoint.name));
+        doc(out, "  ", &[what, "The cursor of a page is set on the way, and `limit` is the size of one.".to_owned()]);
+        let (name, request, page) = (camel(&walk.name()), walk.endpoint.request.name, answer(walk.endpoint));
+        let item = shape(walk.item, Side::Answer);
         out.push_str(&format!("  {name}(params?: {request}, options?: WalkOptions): Walk<{item}, {page}>;\n"));
     }
     out.push_str("}\n");
-    out
 }
 
 /// What the code needs: every operation with its address, and the names of the members that are never shown.
 fn table() -> String {
-    let mut out = String::from("/** What each method sends. */\nexport const operations = {\n");
+    let mut out = String::from("/** What each method of which client sends. */\nexport const operations = {\n");
     for endpoint in endpoints() {
         let (method, name, verb, path) = (camel(endpoint.name), endpoint.name, endpoint.method.as_str(), endpoint.path);
-        out.push_str(&format!("  {method}: {{ operation: \"{name}\", method: \"{verb}\", path: \"{path}\" }},\n"));
+        let api = client(endpoint.api).to_lowercase();
+        out.push_str(&format!("  {method}: {{ api: \"{api}\", operation: \"{name}\", method: \"{verb}\", path: \"{path}\" }},\n"));
     }
     out.push_str("};\n\n/** What each walk reads, and where in a page its items are. */\nexport const walks = {\n");
-    for list in lists() {
-        out.push_str(&format!("  {}: {{ operation: \"{}\", items: \"{}\" }},\n", list.walk(), list.endpoint.name, list.items));
+    for walk in endpoints().filter_map(Walk::of) {
+        let (method, api, Walk { endpoint, items, .. }) = (camel(&walk.name()), client(walk.endpoint.api).to_lowercase(), walk);
+        out.push_str(&format!("  {method}: {{ api: \"{api}\", operation: \"{}\", items: \"{}\" }},\n", endpoint.name, items.name));
     }
     out.push_str("};\n\n/** The members of answers that are secrets. */\nexport const secrets = new Set([");
     let names: Vec<String> = secrets().into_iter().map(|name| format!("\"{name}\"")).collect();
     out.push_str(&format!("{}]);\n", names.join(", ")));
     out
-}
-
-/// An operation whose answer comes in pages.
-struct List {
-    endpoint: &'static Endpoint,
-    /// The member that holds the items, and their type.
-    items: &'static str,
-    item: String,
-}
-
-impl List {
-    /// The method's name: `list_x` is walked by `walkX`.
-    fn walk(&self) -> String {
-        camel(&self.endpoint.name.replacen("list_", "walk_", 1))
-    }
-}
-
-fn lists() -> impl Iterator<Item = List> {
-    endpoints().filter_map(|endpoint| {
-        let Shape::Record(page) = endpoint.response else { return None };
-        page.field("next_cursor")?;
-        page.fields.iter().find_map(|field| match field.shape {
-            Shape::List(item) => Some(List { endpoint, items: field.name, item: shape(*item, Side::Answer) }),
-            _ => None,
-        })
-    })
-}
-
-/// The type of the options that the core takes for an operation.
-fn options(endpoint: &Endpoint) -> &'static str {
-    match endpoint.safety {
-        _ if endpoint.name == CreateSession::ENDPOINT.name => "PurchaseOptions",
-        _ if endpoint.name == RenewSession::ENDPOINT.name => "RenewOptions",
-        _ if endpoint.paid => "PaidOptions",
-        Safety::Safe => "ReadOptions",
-        Safety::Keyed => "KeyedOptions",
-        Safety::Idempotent | Safety::TwiceAtMost | Safety::AtMostOnce => "WriteOptions",
-    }
 }
 
 /// The members of answers that are secrets.
@@ -151,7 +127,7 @@ fn print_words(out: &mut String, words: &Words) {
 
 fn shape(shape: Shape, side: Side) -> String {
     match (shape, side) {
-        (Shape::Text | Shape::Secret, _) => "string".to_owned(),
+        (Shape::Text | Shape::Label | Shape::Secret, _) => "string".to_owned(),
         (Shape::Bool, _) => "boolean".to_owned(),
         (Shape::Integer, _) | (Shape::Decimal, Side::Answer) => "number".to_owned(),
         (Shape::Decimal, Side::Request) => "number | string".to_owned(),
@@ -159,6 +135,7 @@ fn shape(shape: Shape, side: Side) -> String {
         (Shape::Word(words), Side::Answer) => format!("Open<{}>", words.name),
         (Shape::Word(words), Side::Request) => words.name.to_owned(),
         (Shape::Record(record), _) => record.name.to_owned(),
+        (Shape::OneOrMany(item), side) => format!("{0} | Array<{0}>", self::shape(*item, side)),
         (Shape::List(item), side) => format!("Array<{}>", self::shape(*item, side)),
     }
 }
@@ -200,7 +177,8 @@ mod tests {
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
-            assert!(table.contains(&format!("  {}: {{ operation: \"{}\", ", camel(endpoint.name), endpoint.name)));
+            let row = format!("  {}: {{ api: \"agent\", operation: \"{}\", ", camel(endpoint.name), endpoint.name);
+            assert!(table.contains(&row), "{row}");
         }
     }
 
@@ -245,9 +223,8 @@ mod tests {
     #[test]
     fn every_operation_that_comes_in_pages_can_be_walked() {
         let (types, table) = (declarations(), table());
-        assert_eq!(lists().map(|list| list.walk()).collect::<Vec<_>>(), ["walkPublicProducts", "walkProducts"]);
         assert!(types.contains("  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, Answer<ProductList>>;\n"));
-        assert!(table.contains("  walkProducts: { operation: \"list_products\", items: \"items\" },\n"));
+        assert!(table.contains("  walkProducts: { api: \"agent\", operation: \"list_products\", items: \"items\" },\n"));
     }
 
     #[test]

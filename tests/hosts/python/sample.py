@@ -16,6 +16,7 @@ def blocking(agent: hopline.AgentClient) -> None:
     verdict = agent.observe(session_id=session.session_id, seen="captcha")
     if verdict is not None and verdict.reason is not None:
         agent.rotate_session(session_id=session.session_id, reason=verdict.reason)
+        assert_type(verdict.session, hopline.Session | None)
     assert_type(agent.get_balance().raw, Any)
     walk = agent.walk_products(type="dynamic", max_pages=3)
     assert_type(walk, hopline.Pages[hopline.Product, hopline.ProductList])
@@ -35,8 +36,9 @@ def blocking(agent: hopline.AgentClient) -> None:
 
 
 async def awaited(agent: hopline.AsyncAgentClient) -> None:
-    async with agent.open_session(session_type="dynamic", product_no="p", deadline=1.5, ends=["failed"]) as session:
+    async with agent.open_session(session_type="dynamic", product_no="p", deadline=1.5, auto_rotate=True) as session:
         assert_type(session, hopline.SessionReply)
+        assert_type(await agent.observe(session_id=session.session_id, seen=403), hopline.Verdict | None)
     assert_type(await agent.open_session(session_type="dynamic", product_no="p"), hopline.SessionReply)
     assert_type(await agent.get_session(session_id=session.session_id), hopline.Session)
     assert_type([product async for product in agent.walk_products()], list[hopline.Product])

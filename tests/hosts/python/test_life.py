@@ -53,6 +53,44 @@ def test_the_same_life_in_tasks(name: str, sandbox: Sandbox) -> None:
     assert [session["status"] for session in sandbox.state()["sessions"]] == ["terminated", "terminated"]
 
 
+def test_a_block_gives_a_session_that_rotates_by_itself_a_new_exit_without_a_further_call(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, credentials=True, auto_rotate=True) as session:
+        kept = agent.observe(session_id=session.session_id, seen=200)
+        assert kept is not None and kept.verdict == "keep" and kept.session is None
+        [before] = sandbox.state()["sessions"]
+        seen = agent.observe(session_id=session.session_id, seen=403)
+        assert seen is not None and seen.verdict == "rotated" and seen.reason == "http_403"
+        assert seen.session is not None and seen.session.proxy is not None
+        assert seen.session.proxy.password and seen.session.proxy.password != session.proxy.password
+        [after] = sandbox.state()["sessions"]
+        assert before["exit"] != after["exit"]
+        again = agent.observe(session_id=session.session_id, seen=403)
+        assert again is not None and again.verdict == "unsure" and "a moment ago" in (again.why or "")
+
+
+def test_what_keeps_a_session_from_rotating_is_raised_where_it_was_seen(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account, attempts=1) as agent, agent.open_session(**BUY, auto_rotate=True) as session:
+        sandbox.fault("rotate_session", kind="error", code="BACKEND_ERROR")
+        with pytest.raises(hopline.HoplineError) as raised:
+            agent.observe(session_id=session.session_id, seen="captcha")
+        assert raised.value.operation == "rotate_session" and raised.value.code == "BACKEND_ERROR"
+        with pytest.raises(hopline.Invalid, match="auto_rotate"):
+            agent.open_session(session_type="static", product_no="static-us", duration=1, auto_rotate=True)
+    assert sandbox.charges() == 1
+
+
+def test_tasks_that_see_a_block_at_once_wait_for_one_rotation(sandbox: Sandbox) -> None:
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            async with agent.open_session(**BUY, credentials=True, auto_rotate=True) as session:
+                seen = await asyncio.gather(*(agent.observe(session_id=session.session_id, seen="block") for _ in range(20)))
+                assert {one.verdict for one in seen if one} == {"rotated"} and len(seen) == 20
+                assert len({one.session.proxy.password for one in seen if one and one.session and one.session.proxy}) == 1
+
+    asyncio.run(life())
+    assert sandbox.state()["executions"]["rotate_session"] == 1
+
+
 def test_a_static_session_and_one_that_is_to_be_kept_live_on(sandbox: Sandbox) -> None:
     with hopline.AgentClient(**sandbox.account) as agent:
         with agent.open_session(**BUY, keep=True) as kept:

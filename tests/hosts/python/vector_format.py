@@ -29,7 +29,8 @@ VERBS: dict[str, tuple[set[str], set[str]]] = {
     "settle": ({"as"}, {"done"}),
     "forget": (set(), {"done"}),
     "saved": (set(), set()),
-    "observe": ({"seen"}, {"verdict", "reason"}),
+    "observe": ({"seen"}, {"verdict", "reason", "why", "as"}),
+    "walk": ({"operation"}, {"params", "from", "position_text", "max_pages", "pages", "items", "end", "error"}),
 }
 ANSWER = {"ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"}
 CASE = {"name", "client", "now", "entropy", "refused", "script"}
@@ -70,6 +71,8 @@ def read_step(step: Json) -> str:
     must, may = VERBS[verbs[0]]
     only(step, {verbs[0]} | must | may, verbs[0])
     check(must <= set(step), f"{verbs[0]} needs {sorted(must)}")
+    for page in step.get("pages", []):
+        check(read_step(page) == "send", "a page is a send")
     if isinstance(answer := step.get("answer"), dict):
         only(answer, ANSWER, "an answer")
         check(len({"ok", "error", "text", "hex", "failed"} & set(answer)) == 1, "an answer has one body or failure")

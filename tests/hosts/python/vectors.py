@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hopline._hopline import RESPONSE_HEADERS, Client
+from hopline._hopline import RESPONSE_HEADERS, Client, page_params, page_turn
 from vector_format import Failure, Json, Names, check, like, no_secret, only, overlay, read_step, same
 
 BEGIN = (1_750_000_000_000, 1_000_000)
@@ -23,6 +23,7 @@ class World:
         self.store: dict[str, bytes] = {}
         self.unsure: dict[str, bytes | None] = {}
         self.sent: dict[str, str] = {}
+        self.walks: dict[str, str | None] = {}
         self.crashes = 0
         self.make(case.get("entropy"))
 
@@ -264,6 +265,48 @@ class World:
         told = self.client.observe(step["observe"], json.dumps(step["seen"]), *self.now)
         found = {} if told is None else json.loads(told)
         same([step.get("verdict"), step.get("reason")], [found.get("verdict"), found.get("reason")], "observe")
+        if "why" in step:
+            like({"contains": step["why"]}, found.get("why"), "why")
+        check(("as" in step) == ("command" in found), f"expected a command for {step.get('as')}, came {found}")
+        if "as" in step:
+            self.name_command(step["as"], found["command"])
+
+    def walk(self, step: Json) -> None:
+        position, end, items, failure = self.begin_walk(step), None, [], None
+        params = json.dumps(step.get("params", {}))
+        try:
+            page_params(position, params)
+        except ValueError as refused:
+            failure = str(refused)
+        for page in step.get("pages", []):
+            check(failure is None and end is None, f"expected a read of {page['send']}, and the walk is over: {end} {failure}")
+            command = self.client.start(step["operation"], page_params(position, params), "{}")
+            self.send(page)
+            same(["completed", command], list(self.next()), "a page")
+            taken = self.client.take(command)
+            if taken is not None and taken[0] == "answered":
+                items += json.loads(taken[2])["items"]
+                turn = json.loads(page_turn(position, taken[1]))
+                position, end = json.dumps(turn["position"]) if "position" in turn else None, turn.get("end")
+            else:
+                failure = str(taken and taken[1])
+        check(("error" in step) == (failure is not None), f"expected the error {step.get('error')}, came {failure}")
+        if failure is not None:
+            no_secret("an error", failure)
+            like(step["error"], self.named(json.loads(failure)), "error")
+        same(step.get("end"), end, "end")
+        if "items" in step:
+            like(step["items"], items, "items")
+        check(step["walk"] not in self.walks, f"a walk is named `{step['walk']}` already")
+        self.walks[step["walk"]] = position
+
+    def begin_walk(self, step: Json) -> Any:
+        if "from" in step:
+            begin = self.walks.get(step["from"])
+            check(begin is not None, f"`{step['from']}` is no walk to go on from")
+        else:
+            begin = step.get("position_text", json.dumps({"operation": step["operation"]}))
+        return json.dumps(json.loads(begin or "") | {"max_pages": step["max_pages"]}) if "max_pages" in step else begin
 
 
 def run(case: Json) -> None:

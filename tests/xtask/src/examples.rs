@@ -1,6 +1,8 @@
-//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment.
+//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment, and somebody who pays
+//! what they order.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -32,6 +34,7 @@ pub(crate) struct Sandbox {
     process: Child,
     pub(crate) agent_url: String,
     pub(crate) api_key: String,
+    control_url: String,
 }
 
 impl Sandbox {
@@ -41,14 +44,34 @@ impl Sandbox {
         let mut line = String::new();
         BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;
         let field = |name| text(&line, name).ok_or(format!("the sandbox's ready line has no `{name}`"));
-        Ok(Sandbox { agent_url: field("agent_url")?, api_key: field("api_key")?, process })
+        Ok(Sandbox { agent_url: field("agent_url")?, api_key: field("api_key")?, control_url: field("control_url")?, process })
     }
 
     fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {
         let mut command = Command::new(built(&format!("examples/{example}"))?);
         command.current_dir(folder).env("HOPLINE_BASE_URL", &self.agent_url).env("HOPLINE_API_KEY", &self.api_key);
-        let status = command.status()?;
+        let mut process = command.stdout(Stdio::piped()).spawn()?;
+        for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
+            let line = line?;
+            println!("{line}");
+            if let Some((_, order)) = line.split_once("for the order ") {
+                self.pay(order)?;
+            }
+        }
+        let status = process.wait()?;
         if status.success() { Ok(()) } else { Err(format!("the example {example} ended with {status}").into()) }
+    }
+
+    /// Pays an order to top up.
+    fn pay(&self, order: &str) -> Result<(), Fail> {
+        let (host, path) = self.control_url.trim_start_matches("http://").split_once('/').ok_or("the sandbox has no control")?;
+        let body = format!("{{\"order_id\":\"{order}\"}}");
+        let mut connection = TcpStream::connect(host)?;
+        let head = format!("POST /{path}/pay HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+        connection.write_all(format!("{head}{body}").as_bytes())?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer)?;
+        if answer.starts_with("HTTP/1.1 2") { Ok(()) } else { Err(format!("the order {order} can't be paid: {answer}").into()) }
     }
 }
 

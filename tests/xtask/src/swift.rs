@@ -65,9 +65,9 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
         (library, "lib/libhopline_uniffi.a".into()),
         (made.join("HoplineFFI.h"), "Sources/HoplineFFI/include/HoplineFFI.h".into()),
         (made.join("HoplineCore.swift"), "Sources/HoplineCore/HoplineCore.swift".into()),
-        (made.join("printed/Types.swift"), "Sources/Hopline/Types.swift".into()),
-        (made.join("printed/Operations.swift"), "Sources/Hopline/Operations.swift".into()),
     ];
+    let printed = made.join("printed");
+    kept.extend(files(&printed)?.into_iter().map(|inside| (printed.join(&inside), Path::new("Sources/Hopline").join(inside))));
     let hand = root().join("bindings-uniffi/swift");
     kept.extend(files(&hand)?.into_iter().map(|inside| (hand.join(&inside), inside)));
     // What has not changed is left as it is, so that only what has is built again.

@@ -5,10 +5,8 @@ use std::fmt::Write;
 use hopline::contract::Field;
 
 use super::operations::parameter;
-use super::{print_doc, quoted, request_type, said};
-
-/// One option of a call: its name, its type, what it does.
-pub(super) type Option3 = (&'static str, &'static str, &'static str);
+use super::{option_type, print_doc, quoted, request_type, said};
+use crate::model::{CallOption, Use, camel};
 
 /// A parameter that is none of the table's: its name, its type, its default, what it is.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
@@ -21,7 +19,8 @@ pub(super) struct Method {
     /// The lines before the parameters.
     pub(super) doc: Vec<String>,
     pub(super) params: Vec<Param>,
-    pub(super) options: Vec<Option3>,
+    /// What it does, by which it takes its options.
+    pub(super) takes: Use,
     /// What it takes beside, and hands on after the options.
     pub(super) beside: Vec<Param>,
     pub(super) answer: String,
@@ -56,6 +55,13 @@ impl From<&Given> for Param {
     }
 }
 
+impl From<&CallOption> for Param {
+    fn from(option: &CallOption) -> Self {
+        let kind = format!("{}? = null", option_type(option.kind));
+        Param { wire: option.name, name: camel(option.plain()), kind, doc: option.doc.to_owned() }
+    }
+}
+
 /// The parameters that a request has, those that it must have first.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
     let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().partition(|field| field.required);
@@ -65,20 +71,17 @@ pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Par
 impl Method {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
+        let options: Vec<Param> = self.takes.options().map(Param::from).collect();
+        let all = || self.params.iter().chain(&options).chain(&self.beside);
         let mut doc = self.doc.clone();
         doc.push(String::new());
-        let told = |param: &Param| (param.name.replace('`', ""), param.doc.clone());
-        let options = self.options.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()));
-        let all = self.params.iter().map(told).chain(options).chain(self.beside.iter().map(told));
-        doc.extend(all.map(|(name, about)| format!("@param {name} {}", about.trim())));
+        doc.extend(all().map(|param| format!("@param {} {}", param.name.replace('`', ""), param.doc.trim())));
         put!(out, "");
         print_doc(out, "    ", &doc);
         put!(out, "    public {} {}(", self.fun, self.name);
-        self.params.iter().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
-        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind}? = null,"));
-        self.beside.iter().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
+        all().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
         let params: Vec<String> = self.params.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
-        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name} = {name}")).collect();
+        let options: Vec<String> = options.iter().map(|param| format!("{} = {}", param.name, param.name)).collect();
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let [before, after] = &self.call;
         put!(out, "    ): {} =\n        {before}encode({}), Call({}){beside}{after}", self.answer, params.join(", "), options.join(", "));

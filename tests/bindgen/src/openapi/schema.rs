@@ -1,16 +1,16 @@
 //! The schemas of an OpenAPI document: of what is asked, of what is answered, of a failure.
 
-use hopline::contract::{Field, Record, Rule, Shape, Words};
+use hopline::contract::{Api, Field, Record, Rule, Shape, Words};
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
-use crate::model::{Type, lines, types};
+use crate::model::{Type, lines, types_of};
 
 /// The members of answers that the contract says may be null.
 pub(super) const NULL: &[(&str, &str)] = &[("ProductList", "next_cursor")];
 
 /// The lists of words that the contract leaves open.
-pub(super) const OPEN: &[&str] = &["SessionStatus"];
+pub(super) const OPEN: &[&str] = &["SessionStatus", "StaticOrderStatus"];
 
 /// The schema of a request's field, with its rules.
 pub(super) fn asked(field: &Field) -> Value {
@@ -23,6 +23,12 @@ pub(super) fn asked(field: &Field) -> Value {
             Rule::Between(least, most) => (bounded["minimum"], bounded["maximum"]) = ((*least).into(), (*most).into()),
             Rule::Email => bounded["format"] = "email".into(),
             Rule::Uuid => bounded["format"] = "uuid".into(),
+            Rule::Length(least, most) => (bounded["minLength"], bounded["maxLength"]) = ((*least).into(), (*most).into()),
+            Rule::Name => bounded["pattern"] = "^[A-Za-z0-9_-]*$".into(),
+            Rule::Phone => bounded["pattern"] = "^[0-9]{11}$".into(),
+            Rule::Date => bounded["format"] = "date".into(),
+            Rule::Country => bounded["pattern"] = "^[A-Za-z]{2}$".into(),
+            Rule::Always(word) => schema = json!({ "const": word }),
             Rule::WholeWhen(..) | Rule::Unless(_) => {}
         }
     }
@@ -48,7 +54,12 @@ pub(super) fn shape(shape: Shape) -> Value {
         Shape::Json => json!({ "type": "object" }),
         Shape::Word(words) => reference(words.name),
         Shape::Record(record) => reference(record.name),
+        Shape::Label => json!({ "type": ["string", "number"] }),
         Shape::List(item) => json!({ "type": "array", "items": self::shape(*item) }),
+        Shape::OneOrMany(item) => {
+            let item = self::shape(*item);
+            json!({ "anyOf": [item, { "type": "array", "items": item }] })
+        }
     }
 }
 
@@ -58,15 +69,15 @@ pub(super) fn reference(name: &str) -> Value {
 }
 
 /// The types of the answers and of the words, and the failure.
-pub(super) fn schemas() -> Map<String, Value> {
-    let printed = types().into_iter().map(|found| {
+pub(super) fn schemas(api: Api) -> Map<String, Value> {
+    let printed = types_of(api).into_iter().map(|found| {
         let schema = match found {
             Type::Record(record) => answered(record),
             Type::Words(words) => words_of(words),
         };
         (found.name().to_owned(), schema)
     });
-    printed.chain(failure()).collect()
+    printed.chain([("Failure".to_owned(), failure(api))]).collect()
 }
 
 fn answered(record: &Record) -> Value {
@@ -75,6 +86,10 @@ fn answered(record: &Record) -> Value {
 }
 
 fn words_of(words: &Words) -> Value {
+    let numbers: Vec<i64> = words.words.iter().filter_map(|word| word.number).collect();
+    if !numbers.is_empty() {
+        return json!({ "type": "integer", "description": text(words.doc), "enum": numbers });
+    }
     let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
     let limit = if OPEN.contains(&words.name) { "examples" } else { "enum" };
     json!({ "type": "string", "description": text(words.doc), limit: known })
@@ -88,11 +103,17 @@ pub(super) fn object(doc: &str, members: &[&Field], schema: impl Fn(&Field) -> V
         schema
     };
     let properties: Map<String, Value> = members.iter().map(|field| (field.name.to_owned(), described(field))).collect();
-    let required: Vec<&str> = members.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let needed = |field: &Field| field.required || field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+    let required: Vec<&str> = members.iter().filter(|field| needed(field)).map(|field| field.name).collect();
     json!({ "type": "object", "description": text(doc), "properties": properties, "required": required })
 }
 
-fn failure() -> [(String, Value); 1] {
+fn failure(api: Api) -> Value {
+    if api == Api::Reseller {
+        // Its codes are not shown: a number or a word, but never 0.
+        let code = json!({ "type": ["integer", "string"], "not": { "enum": [0, "0"] } });
+        return json!({ "type": "object", "required": ["code"], "properties": { "code": code } });
+    }
     let codes: Vec<&str> = CODES.iter().map(|row| row.code).collect();
     let error = json!({
         "type": "object",
@@ -108,12 +129,11 @@ fn failure() -> [(String, Value); 1] {
             "latency_ms": { "type": "integer" },
         },
     });
-    let failure = json!({
+    json!({
         "type": "object",
         "required": ["success", "data", "error", "meta"],
         "properties": { "success": { "const": false }, "data": { "type": "null" }, "error": error, "meta": meta },
-    });
-    [("Failure".to_owned(), failure)]
+    })
 }
 
 /// A documentation text without the space that follows `///`.

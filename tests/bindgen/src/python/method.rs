@@ -4,10 +4,8 @@ use std::fmt::Write;
 
 use hopline::contract::Field;
 
-use super::{one_line, print_doc, request_type};
-
-/// One option of a call: its name, its type, what it does.
-pub(super) type Option3 = (&'static str, &'static str, &'static str);
+use super::{one_line, option_type, print_doc, request_type};
+use crate::model::{CallOption, Use};
 
 /// One argument that is no option: its name, its type, its default, what it does.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
@@ -28,9 +26,10 @@ pub(super) struct Method<'a> {
     pub(super) params: Vec<Param>,
     /// How many of them may be given without their names.
     pub(super) positional: usize,
-    pub(super) options: Vec<Option3>,
+    /// What it does, by which it takes its options.
+    pub(super) takes: Use,
     /// What the method takes beside, and hands on after the options.
-    pub(super) beside: &'a [Given],
+    pub(super) beside: Vec<Param>,
     pub(super) answer: String,
     /// Whether the method of the async client is awaited.
     pub(super) awaits: bool,
@@ -69,32 +68,38 @@ pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Par
     must.into_iter().chain(may).map(Param::from).collect()
 }
 
+impl From<&CallOption> for Param {
+    fn from(option: &CallOption) -> Self {
+        Param {
+            name: option.plain(),
+            kind: format!("{} | None", option_type(option.kind)),
+            default: " = None",
+            doc: option.told("seconds"),
+        }
+    }
+}
+
 impl Method<'_> {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
         let awaits = self.host == Host::Async && self.awaits;
-        let beside: Vec<Param> = self.beside.iter().map(Param::from).collect();
+        let options: Vec<Param> = self.takes.options().map(Param::from).collect();
         put!(out, "\n    {}def {}(\n        self,", if awaits { "async " } else { "" }, self.name);
         let (first, named) = self.params.split_at(self.positional);
         first.iter().for_each(|param| param.print(out));
         put!(out, "        *,");
-        named.iter().for_each(|param| param.print(out));
-        self.options.iter().for_each(|(name, kind, _)| put!(out, "        {name}: {kind} | None = None,"));
-        beside.iter().for_each(|param| param.print(out));
+        named.iter().chain(&options).chain(&self.beside).for_each(|param| param.print(out));
         put!(out, "    ) -> {}:", self.answer);
         let mut doc = self.doc.clone();
         doc.extend(["".to_owned(), "Args:".to_owned()]);
-        let options = self.options.iter().map(|(name, _, about)| (*name, *about));
-        let told = |param: &'_ Param| format!("    {}: {}", param.name, param.doc);
-        doc.extend(self.params.iter().map(told));
-        doc.extend(options.map(|(name, about)| format!("    {name}: {about}")));
-        doc.extend(beside.iter().map(told));
+        let all = self.params.iter().chain(&options).chain(&self.beside);
+        doc.extend(all.map(|param| format!("    {}: {}", param.name, param.doc)));
         print_doc(out, "        ", &doc);
-        let params: Vec<String> = self.params.iter().map(|param| format!("{:?}: {}", param.name, param.name)).collect();
-        let options: Vec<String> = self.options.iter().map(|(name, _, _)| format!("{name:?}: {name}")).collect();
-        let beside: String = self.beside.iter().map(|(name, ..)| format!(", {name}")).collect();
+        let named =
+            |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.name, param.name)).collect::<Vec<_>>().join(", ");
+        let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let ([before, after], wait) = (&self.call, if awaits { "await " } else { "" });
-        put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", params.join(", "), options.join(", "));
+        put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", named(&self.params), named(&options));
     }
 }
 

@@ -2,40 +2,13 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Safety, Shape, endpoint, endpoints};
+use hopline::contract::{Api, Endpoint};
 
-use super::method::{Given, Host, Method, Option3, Param, params};
+use super::method::{Given, Host, Method, Param, params};
 use super::{HEADER, answer_type, record_of};
-use crate::model::about;
+use crate::model::{Use, WALK, Walk, about, client, operation, operations};
 
-const INTENT: Option3 =
-    ("intent", "str", "Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.");
-const KEY: Option3 = ("idempotency_key", "str", "A key of your own. It counts as sent before and is never replaced.");
-const RETRY_PAID: Option3 =
-    ("retry_paid", "bool", "Whether to buy again with a new key when the service failed. It may have sold all the same.");
-const ALWAYS: [Option3; 4] = [
-    ("attempts", "int", "How often it is sent at most, the first time included."),
-    ("window", "float", "Seconds from the first send within which another may be made."),
-    ("timeout", "float", "Seconds that one attempt may take."),
-    ("headers", "Mapping[str, str | Secret]", "Further headers of the request. They are not kept in records."),
-];
-const UNIT_PRICE: Option3 =
-    ("max_unit_price", "Decimal | float", "The highest price of one unit that is paid, in USD; the account's own list is read first.");
-const CHARGE: Option3 = (
-    "expected_charge_usd",
-    "Decimal | float",
-    "What it is to cost, in USD, where the client has a `daily_cap_usd` and can't know it from the price.",
-);
-const WATCHING: [Option3; 2] = [
-    ("until", "Until", "What the read is repeated for; the answer's `phase` says whether it holds."),
-    ("deadline", "float", "Seconds after which `until` is no longer waited for; 5 minutes where it is left out."),
-];
-const WAITING: [Option3; 3] = [
-    ("credentials", "bool", "Whether the username and password are wanted once the session is active."),
-    ("deadline", "float", "Seconds after which waiting ends with a handle; 5 minutes where it is left out."),
-    ("ends", "Sequence[str]", "Further statuses that end it."),
-];
-/// Which parameters `request` has, and which of the two clients' own arguments `open_session` and the walks have.
+/// Which parameters `request` has, and what `open_session` takes beside its options.
 const REQUEST: [Given; 5] = [
     ("method", "Method", "", "The HTTP method."),
     ("path", "str", "", "The path below the base URL, percent-encoded, such as `/billing/invoices`."),
@@ -44,13 +17,9 @@ const REQUEST: [Given; 5] = [
     ("safety", "Safety | Unset", " = UNSET", "What may be done after a failure; of a GET it is `safe`, else `at_most_once`."),
 ];
 const KEEP: Given = ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does.");
-const WALK: [Given; 2] = [
-    ("position", "str | None", " = None", "The `position` of an earlier walk of this list, to go on from there."),
-    ("max_pages", "int | None", " = None", "How many pages are read at most, those before `position` included; 1000 where it is left out."),
-];
 
-/// The text of `_operations.py`.
-pub(super) fn print() -> String {
+/// The text of the file of an API.
+pub(super) fn print(api: Api) -> String {
     let mut out = format!("{HEADER}\"\"\"The operations of the API, one method each.\"\"\"\n\n");
     put!(out, "from collections.abc import Mapping, Sequence");
     put!(out, "from decimal import Decimal");
@@ -61,30 +30,26 @@ pub(super) fn print() -> String {
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._values import UNSET, Method, Reply, Safety, Secret, Unset, Until\n");
     for host in [Host::Sync, Host::Async] {
-        let (class, base) = if host == Host::Sync { ("Operations", "Caller") } else { ("AsyncOperations", "AsyncCaller") };
-        put!(out, "\n\nclass {class}({base}):");
-        put!(out, "    \"\"\"One method for each operation of the API, those that wait for a session, and those that walk a list.\"\"\"");
+        let kind = if host == Host::Sync { "" } else { "Async" };
+        put!(out, "\n\nclass {kind}{}Operations({kind}Caller):", client(api));
+        put!(
+            out,
+            "    \"\"\"One method for each operation of the API, and those that wait, walk a list, or send a request of your own.\"\"\""
+        );
         put!(out, "\n    __slots__ = ()");
-        for endpoint in endpoints() {
+        for endpoint in operations(api) {
             print_method(&mut out, host, endpoint);
-            print_walk(&mut out, host, endpoint);
+            if let Some(walk) = Walk::of(endpoint) {
+                print_walk(&mut out, host, walk);
+            }
         }
-        print_waiting(&mut out, host);
+        print_waiting(&mut out, host, api);
         print_request(&mut out, host);
     }
     out
 }
 
 fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
-    let reads = endpoint.safety == Safety::Safe;
-    let own = [
-        (!reads, INTENT),
-        (endpoint.safety == Safety::Keyed, KEY),
-        (endpoint.paid, RETRY_PAID),
-        (endpoint.name == "create_session", UNIT_PRICE),
-        (["create_session", "renew_session"].contains(&endpoint.name), CHARGE),
-    ];
-    let own = own.into_iter().filter_map(|(has, option)| has.then_some(option));
     let answer = answer_of(endpoint);
     Method {
         host,
@@ -92,8 +57,8 @@ fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
         doc: about(endpoint),
         params: params(endpoint.request.fields),
         positional: 0,
-        options: own.chain(ALWAYS).chain(WATCHING.into_iter().filter(|_| reads)).collect(),
-        beside: &[],
+        takes: Use::of(endpoint),
+        beside: Vec::new(),
         call: [format!("self._call({:?}, ", endpoint.name), format!(", {answer})")],
         answer,
         awaits: true,
@@ -102,50 +67,43 @@ fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
 }
 
 /// The walk of a list that comes in pages.
-fn print_walk(out: &mut String, host: Host, endpoint: &Endpoint) {
-    let Some(list) = record_of(endpoint.response).filter(|list| list.field("next_cursor").is_some()) else { return };
-    let items = list.fields.iter().find_map(|field| match field.shape {
-        Shape::List(item) => Some((field.name, answer_type(*item))),
-        _ => None,
-    });
-    let Some((items, item)) = items else { return };
-    let walk = endpoint.name.replacen("list_", "walk_", 1);
+fn print_walk(out: &mut String, host: Host, walk: Walk) {
+    let (items, page, item) = (walk.items.name, walk.page.name, answer_type(walk.item));
     let class = if host == Host::Sync { "Pages" } else { "AsyncPages" };
     let doc = [
-        format!("Walks all pages of `{}`, each read when it is come to.", endpoint.name),
+        format!("Walks all pages of `{}`, each read when it is come to.", walk.endpoint.name),
         String::new(),
         format!("To iterate gives the `{items}` of all pages, to iterate its `pages()` whole pages."),
     ];
     Method {
         host,
-        name: &walk,
+        name: &walk.name(),
         doc: doc.to_vec(),
-        params: params(endpoint.request.fields.iter().filter(|field| field.name != "cursor")),
+        params: params(walk.fields()),
         positional: 0,
-        options: ALWAYS.to_vec(),
-        beside: &WALK,
-        call: [format!("self._walk({:?}, ", endpoint.name), format!(", {}, lambda page: page.{items})", list.name)],
-        answer: format!("{class}[{item}, {}]", list.name),
+        takes: Use::Call,
+        beside: WALK.iter().map(Param::from).collect(),
+        call: [format!("self._walk({:?}, ", walk.endpoint.name), format!(", {page}, lambda page: page.{items})")],
+        answer: format!("{class}[{item}, {page}]"),
         awaits: false,
     }
     .print(out);
 }
 
 /// The two methods that wait, which are no entries of the table: `open_session` and `wait_session`.
-fn print_waiting(out: &mut String, host: Host) {
+fn print_waiting(out: &mut String, host: Host, api: Api) {
     let opened = if host == Host::Sync { "OpenSession" } else { "AsyncOpening" };
-    if let Some(create) = endpoint("create_session") {
+    if let Some(create) = operation(api, "create_session") {
         let doc = "Buys a session and waits until it is usable, over, or the deadline has come.\n\nLeaving a `with` block of it ends a dynamic \
                    session, unless `keep` is true.";
-        let options = [INTENT, KEY, RETRY_PAID, UNIT_PRICE, CHARGE].into_iter().chain(ALWAYS).chain(WAITING).collect();
         Method {
             host,
             name: "open_session",
             doc: doc.lines().map(str::to_owned).collect(),
             params: params(create.request.fields),
             positional: 0,
-            options,
-            beside: &[KEEP],
+            takes: Use::Open,
+            beside: vec![Param::from(&KEEP)],
             answer: opened.to_owned(),
             // `async with` needs the purchase itself, before it is awaited.
             awaits: false,
@@ -153,15 +111,15 @@ fn print_waiting(out: &mut String, host: Host) {
         }
         .print(out);
     }
-    if let Some(read) = endpoint("get_session") {
+    if let Some(read) = operation(api, "get_session") {
         Method {
             host,
             name: "wait_session",
             doc: vec!["Waits for a session that is known by its id, as `open_session` does after its purchase.".to_owned()],
             params: params(read.request.fields.iter().filter(|field| field.name == "session_id")),
             positional: 0,
-            options: ALWAYS.into_iter().chain(WAITING).collect(),
-            beside: &[],
+            takes: Use::Wait,
+            beside: Vec::new(),
             answer: "SessionReply".to_owned(),
             awaits: true,
             call: ["self._wait(", ")"].map(str::to_owned),
@@ -179,8 +137,8 @@ fn print_request(out: &mut String, host: Host) {
         doc: vec![doc.to_owned()],
         params: REQUEST.iter().map(Param::from).collect(),
         positional: 2,
-        options: [INTENT, KEY].into_iter().chain(ALWAYS).chain(WATCHING).collect(),
-        beside: &[],
+        takes: Use::Request,
+        beside: Vec::new(),
         answer: "Reply".to_owned(),
         awaits: true,
         call: ["self._call(\"request\", ", ", Reply)"].map(str::to_owned),
@@ -194,12 +152,18 @@ fn answer_of(endpoint: &Endpoint) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hopline::contract::{Safety, endpoints};
+
     use super::super::one_line;
-    use super::*;
+    use crate::model::APIS;
+
+    fn printed() -> String {
+        APIS.map(super::print).concat()
+    }
 
     #[test]
     fn every_operation_is_a_documented_method_of_both_clients() {
-        let printed = super::print();
+        let printed = printed();
         for endpoint in endpoints() {
             let (blocking, awaited) = (format!("    def {}(\n", endpoint.name), format!("    async def {}(\n", endpoint.name));
             assert!(printed.contains(&blocking) && printed.contains(&awaited), "{}", endpoint.name);
@@ -209,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
-        let printed = super::print();
+        let printed = printed();
         let lists: Vec<&str> = endpoints().map(|endpoint| endpoint.name).filter(|name| name.ends_with("products")).collect();
         assert!(!lists.is_empty());
         for name in lists {
@@ -222,7 +186,7 @@ mod tests {
 
     #[test]
     fn options_are_printed_just_where_they_mean_something() {
-        let printed = super::print();
+        let printed = printed();
         let takes = |name: &str, option: &str| {
             let start = printed.find(&format!("    def {name}(\n")).unwrap_or_else(|| panic!("{name}"));
             printed[start..].split(":\n").next().unwrap_or_default().contains(&format!("        {option}: "))

@@ -2,38 +2,40 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Endpoint, Field, Safety, Shape, endpoint, endpoints};
+use hopline::contract::{Api, Endpoint, Field, Shape};
 
 use super::{HEADER, answer_type, doc, name, one_line, optional, request_type};
-use crate::model::{about, camel};
+use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations};
 
-/// The text of `Operations.swift`.
-pub(super) fn print() -> String {
+/// The text of the file of an API.
+pub(super) fn print(api: Api) -> String {
     let mut out = HEADER.to_owned();
-    put!(out, "\nextension AgentClient {{");
-    for endpoint in endpoints() {
+    put!(out, "\nextension {}Client {{", client(api));
+    for endpoint in operations(api) {
         Method::of(endpoint).print(&mut out);
-        if let Some(walk) = Method::walk(endpoint) {
-            walk.print(&mut out);
+        if let Some(walk) = Walk::of(endpoint) {
+            Method::walk(walk).print(&mut out);
         }
     }
-    print_waiting(&mut out);
-    put!(out, "}}\n\nextension OpenSession {{");
-    for changed in ["rotate_session", "renew_session", "terminate_session"] {
-        if let Some(found) = endpoint(changed) {
-            let name = changed.trim_end_matches("_session").to_owned();
+    print_waiting(&mut out, api);
+    put!(out, "}}");
+    let changes: Vec<&Endpoint> =
+        ["rotate_session", "renew_session", "terminate_session"].into_iter().filter_map(|name| operation(api, name)).collect();
+    if !changes.is_empty() {
+        put!(out, "\nextension OpenSession {{");
+        for found in changes {
+            let name = found.name.trim_end_matches("_session").to_owned();
             Method { name, path: "client.", id: Some("session_id"), ..Method::of(found) }.print(&mut out);
         }
+        put!(out, "}}");
     }
-    put!(out, "}}");
     out
 }
 
 /// An argument that is no parameter of the operation.
-#[derive(Clone, Copy)]
 struct Given {
     /// In camel case.
-    name: &'static str,
+    name: String,
     /// Its type, with its default.
     kind: &'static str,
     doc: &'static str,
@@ -41,51 +43,26 @@ struct Given {
     told: Option<&'static str>,
 }
 
-const fn given(told: &'static str, name: &'static str, kind: &'static str, doc: &'static str) -> Given {
-    Given { name, kind, doc, told: Some(told) }
-}
+/// The options that `CallOptions` has: how to send a request. The others are arguments.
+const SENDING: [&str; 6] = ["idempotency_key", "attempts", "window_ms", "timeout_ms", "retry_paid", "headers"];
 
-const fn own(name: &'static str, kind: &'static str, doc: &'static str) -> Given {
-    Given { name, kind, doc, told: None }
-}
+const BUNDLE: &str = "How to send it; whatever is left out is as the client has it.";
 
-const INTENT: Given = given(
-    "intent",
-    "intent",
-    "String? = nil",
-    "Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.",
-);
-const UNIT_PRICE: Given = given(
-    "max_unit_price",
-    "maxUnitPrice",
-    "Decimal? = nil",
-    "The highest price of one unit that is paid, in USD; the account's own list is read first.",
-);
-const CHARGE: Given = given(
-    "expected_charge_usd",
-    "expectedChargeUsd",
-    "Decimal? = nil",
-    "What it is to cost, in USD, where the client has a `dailyCapUsd` and can't know it from the price.",
-);
-const WATCHING: [Given; 2] = [
-    given("until", "until", "Until? = nil", "What the read is repeated for; the answer's `phase` says whether it holds."),
-    given("deadline_ms", "deadline", "Duration? = nil", "How long `until` is waited for; 5 minutes where it is left out."),
-];
-const WAITING: [Given; 3] = [
-    given("credentials", "credentials", "Bool = false", "Whether the username and password are wanted once the session is active."),
-    given(
-        "deadline_ms",
-        "deadline",
-        "Duration? = nil",
-        "How long to wait before a session comes back that is not usable yet; 5 minutes where it is left out.",
-    ),
-    given("ends", "ends", "[String] = []", "Further statuses that end it."),
-];
-const WALK: [Given; 2] = [
-    own("position", "String? = nil", "The `position` of an earlier walk of this list, to go on from there."),
-    own("maxPages", "Int? = nil", "How many pages are read at most, those before `position` included; 1000 where it is left out."),
-];
-const OPTIONS: Given = own("options", "CallOptions = CallOptions()", "How to send it; whatever is left out is as the client has it.");
+impl From<&CallOption> for Given {
+    fn from(option: &CallOption) -> Self {
+        let kind = match option.kind {
+            Kind::Text => "String? = nil",
+            Kind::Flag => "Bool = false",
+            Kind::Count => "Int? = nil",
+            Kind::Time => "Duration? = nil",
+            Kind::Decimal => "Decimal? = nil",
+            Kind::Headers => "[String: Secret] = [:]",
+            Kind::Until => "Until? = nil",
+            Kind::Texts => "[String] = []",
+        };
+        Given { name: camel(option.plain()), kind, doc: option.doc, told: Some(option.name) }
+    }
+}
 
 /// A method to print.
 struct Method {
@@ -100,8 +77,10 @@ struct Method {
     call: String,
     /// A field that is a member here and no parameter.
     id: Option<&'static str>,
-    /// Further arguments; `options` comes after them.
-    given: Vec<Given>,
+    /// What it does, by which it takes its options; `options` comes after those that are arguments.
+    takes: Use,
+    /// Whether it takes the arguments of a walk.
+    walks: bool,
     answer: String,
     /// Whether it is done by the time that it returns, and need not be waited for.
     at_once: bool,
@@ -109,13 +88,6 @@ struct Method {
 
 impl Method {
     fn of(endpoint: &'static Endpoint) -> Method {
-        let reads = endpoint.safety == Safety::Safe;
-        let own = [
-            (!reads, INTENT),
-            (endpoint.name == "create_session", UNIT_PRICE),
-            (["create_session", "renew_session"].contains(&endpoint.name), CHARGE),
-        ];
-        let own = own.into_iter().filter_map(|(has, given)| has.then_some(given));
         Method {
             name: endpoint.name.to_owned(),
             doc: about(endpoint),
@@ -123,7 +95,8 @@ impl Method {
             path: "",
             call: format!("call({:?}, params, told)", endpoint.name),
             id: None,
-            given: own.chain(WATCHING.into_iter().filter(|_| reads)).collect(),
+            takes: Use::of(endpoint),
+            walks: false,
             answer: format!(
                 "Reply<{}>",
                 if let Shape::Json = endpoint.response { "Unshown".to_owned() } else { answer_type(endpoint.response) }
@@ -132,49 +105,53 @@ impl Method {
         }
     }
 
-    /// The walk of a list that comes in pages.
-    fn walk(endpoint: &'static Endpoint) -> Option<Method> {
-        let Shape::Record(list) = endpoint.response else { return None };
-        list.field("next_cursor")?;
-        let (items, item) = list.fields.iter().find_map(|field| match field.shape {
-            Shape::List(item) => Some((field.name, answer_type(*item))),
-            _ => None,
-        })?;
+    /// The walk of a list that comes in pages. It has nothing to wait for until it is iterated.
+    fn walk(walk: Walk) -> Method {
+        let (read, items) = (walk.endpoint.name, camel(walk.items.name));
         let doc = [
-            format!("Walks all pages of `{}`, each read when it is come to.", camel(endpoint.name)),
+            format!("Walks all pages of `{}`, each read when it is come to.", camel(read)),
             String::new(),
-            format!("To iterate gives the `{}` of all pages, to iterate its `pages` whole pages.", camel(items)),
+            format!("To iterate gives the `{items}` of all pages, to iterate its `pages` whole pages."),
         ];
-        Some(Method {
-            name: endpoint.name.replacen("list_", "walk_", 1),
+        Method {
+            name: walk.name(),
             doc: doc.to_vec(),
-            fields: endpoint.request.fields.iter().filter(|field| field.name != "cursor").collect(),
-            call: format!("walk({:?}, params, told, position, maxPages) {{ $0.{} }}", endpoint.name, name(&camel(items))),
-            given: WALK.to_vec(),
-            answer: format!("Walk<{}, {item}>", list.name),
+            fields: walk.fields().collect(),
+            call: format!("walk({read:?}, params, told, position, maxPages) {{ $0.{} }}", name(&items)),
+            takes: Use::Call,
+            walks: true,
+            answer: format!("Walk<{}, {}>", walk.page.name, answer_type(walk.item)),
             at_once: true,
-            ..Method::of(endpoint)
-        })
+            ..Method::of(walk.endpoint)
+        }
+    }
+
+    /// Its arguments beside its parameters.
+    fn given(&self) -> Vec<Given> {
+        let options = self.takes.options().filter(|option| !SENDING.contains(&option.name)).map(Given::from);
+        let walk = WALK.iter().filter(|_| self.walks).map(|own| Given { told: None, ..Given::from(own) });
+        let bundle = Given { name: "options".to_owned(), kind: "CallOptions = CallOptions()", doc: BUNDLE, told: None };
+        options.chain(walk).chain([bundle]).collect()
     }
 
     fn print(&self, out: &mut String) {
         let (must, may): (Vec<&Field>, Vec<&Field>) =
             self.fields.iter().filter(|field| self.id != Some(field.name)).partition(|field| field.required);
-        let given = || self.given.iter().chain([&OPTIONS]);
+        let given = self.given();
         put!(out, "");
         doc(out, "    ", self.doc.iter().map(String::as_str));
         put!(out, "    ///\n    /// - Parameters:");
         for field in must.iter().chain(&may) {
             put!(out, "    ///   - {}: {}", camel(field.name), one_line(field.doc));
         }
-        given().for_each(|Given { name, doc, .. }| put!(out, "    ///   - {name}: {doc}"));
+        given.iter().for_each(|Given { name, doc, .. }| put!(out, "    ///   - {name}: {doc}"));
         if !self.at_once {
             put!(out, "    @discardableResult");
         }
         put!(out, "    public func {}(", name(&camel(&self.name)));
         must.iter().for_each(|field| put!(out, "        {}: {},", name(&camel(field.name)), request_type(field.shape)));
         may.iter().for_each(|field| put!(out, "        {}: {},", name(&camel(field.name)), optional(field)));
-        let arguments: Vec<String> = given().map(|Given { name, kind, .. }| format!("        {name}: {kind}")).collect();
+        let arguments: Vec<String> = given.iter().map(|Given { name, kind, .. }| format!("        {name}: {kind}")).collect();
         put!(out, "{}", arguments.join(",\n"));
         let (waits, awaits) = if self.at_once { ("", "") } else { ("async ", "await ") };
         put!(out, "    ) {waits}throws(HoplineError) -> {} {{", self.answer);
@@ -184,7 +161,7 @@ impl Method {
             put!(out, "        params.add({id:?}, {})", camel(id));
         }
         must.iter().chain(&may).for_each(|field| put!(out, "        params.add({:?}, {})", field.name, name(&camel(field.name))));
-        let told: Vec<(&str, &str)> = given().filter_map(|given| Some((given.told?, given.name))).collect();
+        let told: Vec<(&str, &str)> = given.iter().filter_map(|given| Some((given.told?, given.name.as_str()))).collect();
         put!(out, "        {} told = options.told", if told.is_empty() { "let" } else { "var" });
         told.iter().for_each(|(told, name)| put!(out, "        told.add({told:?}, {name})"));
         put!(out, "        return try {awaits}{}{}", self.path, self.call);
@@ -193,37 +170,44 @@ impl Method {
 }
 
 /// The two methods that wait, which are no entries of the table: `open_session` and `wait_session`.
-fn print_waiting(out: &mut String) {
-    let method = |name: &str, doc: &str, fields: Vec<&'static Field>, own: &[Given]| Method {
+fn print_waiting(out: &mut String, api: Api) {
+    let method = |name: &str, doc: &str, fields: Vec<&'static Field>, takes: Use| Method {
         name: name.to_owned(),
         doc: vec![doc.to_owned()],
         fields,
         path: "",
         call: format!("wait({name:?}, params, told)"),
         id: None,
-        given: own.iter().copied().chain(WAITING).collect(),
+        takes,
+        walks: false,
         answer: "OpenSession".to_owned(),
         at_once: false,
     };
-    if let Some(create) = endpoint("create_session") {
+    if let Some(create) = operation(api, "create_session") {
         let doc = "Buys a session and waits until it is usable, over, or the deadline has come.";
-        method("open_session", doc, create.request.fields.iter().collect(), &[INTENT, UNIT_PRICE, CHARGE]).print(out);
+        method("open_session", doc, create.request.fields.iter().collect(), Use::Open).print(out);
     }
-    if let Some(read) = endpoint("get_session") {
+    if let Some(read) = operation(api, "get_session") {
         let doc = "Waits for a session that is known by its id, as `openSession` does after its purchase.";
         let id = read.request.fields.iter().filter(|field| field.name == "session_id").collect();
-        method("wait_session", doc, id, &[]).print(out);
+        method("wait_session", doc, id, Use::Wait).print(out);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hopline::contract::endpoints;
+
     use super::*;
-    use crate::model::lines;
+    use crate::model::{APIS, lines};
+
+    fn printed() -> String {
+        APIS.map(super::print).concat()
+    }
 
     #[test]
     fn every_operation_is_a_documented_method() {
-        let printed = super::print();
+        let printed = printed();
         for endpoint in endpoints() {
             let method = format!("    public func {}(\n", name(&camel(endpoint.name)));
             assert_eq!(printed.matches(&method).count(), 1, "{}", endpoint.name);
@@ -236,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
-        let printed = super::print();
+        let printed = printed();
         for list in ["walkProducts", "walkPublicProducts"] {
             let signature = printed.split(&format!("    public func {list}(\n")).nth(1).and_then(|rest| rest.split('{').next());
             let signature = signature.unwrap_or_else(|| panic!("{list}"));
@@ -247,7 +231,7 @@ mod tests {
 
     #[test]
     fn options_are_printed_just_where_they_mean_something() {
-        let printed = super::print();
+        let printed = printed();
         let of = |method: &str| printed.split(&format!("    public func {method}(\n")).nth(1).and_then(|rest| rest.split('{').next());
         let has = |method: &str, option: &str| of(method).unwrap_or_else(|| panic!("{method}")).contains(&format!(" {option}: "));
         for (option, methods) in [
@@ -268,6 +252,6 @@ mod tests {
     #[test]
     fn what_a_request_leaves_out_takes_away_or_sets_are_three_things() {
         let nullable = endpoints().flat_map(|endpoint| endpoint.request.fields).filter(|field| field.nullable).count();
-        assert_eq!(super::print().matches("> = .absent,").count(), nullable);
+        assert_eq!(printed().matches("> = .absent,").count(), nullable);
     }
 }

@@ -8,7 +8,7 @@ import { build } from "vite";
 import webpack from "webpack";
 
 import { sandbox } from "../../node/test/lib/sandbox.mjs";
-import { profile } from "./lib/chromium.mjs";
+import { profile, stage } from "./lib/chromium.mjs";
 import { PACKAGE, site } from "./lib/site.mjs";
 
 const text = readFileSync(join(PACKAGE, "README.md"), "utf8");
@@ -74,4 +74,25 @@ test("the README's page works with webpack", async (t) => {
   assert.ok(!stats.hasErrors() && !stats.hasWarnings(), stats.toString());
   writeFileSync(join(path, "index.html"), FILES["index.html"]);
   await works(t, path);
+});
+
+test("the README's longest program runs in a page too, with a store of the browser", async (t) => {
+  const [, code] = /^```js\n\/\/ account\.mjs\n([^]*?)^```$/m.exec(text);
+  // A page has no environment, and keeps its records in a database.
+  const program = code
+    .replace('from "hopline"', 'from "/hopline/web.mjs"')
+    .replace("import {", "import { IndexedDBStore,")
+    .replace("new AgentClient({", 'new AgentClient({ ...service, store: new IndexedDBStore("records"),');
+  const service = await sandbox(t);
+  const answers = { "/account.mjs": (_, response) => response.writeHead(200, { "content-type": "text/javascript" }).end(program) };
+  const { page } = await stage(t, service, { answers });
+  // Somebody pays what it orders.
+  page.on("console", async (message) => {
+    if (!message.text().startsWith("pay ")) return;
+    for (const { order_id } of (await service.state()).orders) await service.control("pay", { order_id });
+  });
+  await page.evaluate(() => import("/account.mjs"));
+  assert.match(page.told.join("\n"), /the budget of [^]*log: 0\.5 GB of dynamic-world cost 2 USD\nlog: healthy\nlog: pay [^]*log: ready: 108 USD\nlog: recharge, charge$/);
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
 });

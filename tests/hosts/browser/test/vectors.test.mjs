@@ -1,25 +1,13 @@
-// The shared vectors in a page, by the same runner as in Node, where an import map finds the package.
+// The shared vectors in a page, by the same runner as in Node; and JSON texts that nobody here wrote.
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
+import { texts } from "../../node/test/lib/external.mjs";
 import { files } from "../../node/test/lib/vectors.mjs";
-import { open, profile } from "./lib/chromium.mjs";
-import { policy, site } from "./lib/site.mjs";
-
-const MAP = JSON.stringify({ imports: { hopline: "/hopline/web.mjs" } });
-const HTML = `<!doctype html><title>Vectors</title><script type="importmap">${MAP}</script><script type="module" src="/vectors.mjs"></script>`;
+import { runner } from "./lib/runner.mjs";
 
 test("every vector holds in a page", { timeout: 120_000 }, async (t) => {
-  // An import map can only be written into the page, so the policy names it by its digest.
-  const csp = policy().replace("script-src", `script-src 'sha256-${createHash("sha256").update(MAP).digest("base64")}'`);
-  const url = await site(t, {
-    csp,
-    folders: { "/runner/": fileURLToPath(new URL("../../node/test", import.meta.url)) },
-    answers: { "/map.html": (_, response) => response.writeHead(200, { "content-type": "text/html" }).end(HTML) },
-  });
-  const page = await open(await profile(t), `${url}/map.html`);
+  const page = await runner(t);
   const all = files();
   const { cases, failures, text } = await page.evaluate((files) => vectors.runAll(files), all);
   console.log(text);
@@ -27,4 +15,15 @@ test("every vector holds in a page", { timeout: 120_000 }, async (t) => {
   assert.ok(cases > 0);
   assert.equal(failures.length, 0, failures.join("\n"));
   assert.deepEqual(await page.evaluate(() => vectors.passedWrongly()), []);
+});
+
+test("every JSON text is data or an error for a page just as it is for the core", { timeout: 120_000 }, async (t) => {
+  const all = texts();
+  if (!all) return t.skip("there is no ../shared/external/json-test-suite");
+  const page = await runner(t);
+  const { counted, wrong } = await page.evaluate((files) => judge(files), all);
+  console.log(`${counted.y} accepted, ${counted.n} refused, ${counted.i} either`);
+  assert.deepEqual(wrong, []);
+  assert.ok(Object.values(counted).every((count) => count > 0));
+  assert.deepEqual(page.told, []);
 });

@@ -33,6 +33,42 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
   assert.equal(state.charges.length, 1);
 });
 
+test("a block gives a session that rotates by itself a new exit without a further call", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "100");
+  const agent = service.agent();
+  const open = await agent.openSession(WANTED, { credentials: true, autoRotate: true });
+  assert.deepEqual(await open.observe({ status: 200 }), { verdict: "keep" });
+  const [before] = (await service.state()).sessions;
+  const seen = await Promise.all(Array.from({ length: 20 }, () => open.observe({ status: 403 })));
+  for (const { verdict, reason, session } of seen) {
+    assert.deepEqual([verdict, reason, session.session_id], ["rotated", "http_403", open.session_id]);
+    assert.equal(session.proxy.password, seen[0].session.proxy.password);
+    assert.notEqual(session.proxy.password, open.session.proxy.password);
+  }
+  const { sessions, executions } = await service.state();
+  assert.notEqual(sessions[0].exit, before.exit);
+  assert.equal(executions.rotate_session, 1);
+  const again = await open.observe({ status: 403 });
+  assert.equal(again.verdict, "unsure");
+  assert.match(again.why, /a moment ago/);
+  const refused = await agent.openSession({ session_type: "static", product_no: "static-us", duration: 1 }, { autoRotate: true }).catch((error) => error);
+  assert.deepEqual([refused.kind, refused.field], ["invalid", "auto_rotate"]);
+});
+
+test("why a session did not rotate is heard where it was seen, and a signal gives the rotation up", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "100");
+  const agent = service.agent({ retry: { attempts: 1 } });
+  const open = await agent.openSession(WANTED, { autoRotate: true });
+  await service.fault({ kind: "error", code: "BACKEND_ERROR" }, "rotate_session");
+  const failed = await open.observe("captcha").catch((error) => error);
+  assert.deepEqual([failed.operation, failed.code], ["rotate_session", "BACKEND_ERROR"]);
+  const other = await agent.openSession(WANTED, { autoRotate: true });
+  const signal = AbortSignal.abort("enough");
+  const given = await other.observe("block", { signal }).catch((error) => error);
+  assert.deepEqual([given.kind, given.operation], ["cancelled", "rotate_session"]);
+  assert.equal((await service.state()).sessions[1].rotations, 0);
+});
+
 test("the same intent twice at once, twice in a row and after a restart buys once", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "100");
   const path = folder();
@@ -164,7 +200,7 @@ test("whatever is declared as a value is there", () => {
 test("every operation that is declared is a method, and is documented", () => {
   const folder = dirname(createRequire(import.meta.url).resolve("hopline"));
   for (const name of ["hopline.d.mts", "hopline.d.cts"]) {
-    const [, operations] = /^export interface Operations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
+    const [, operations] = /^export interface AgentOperations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
     const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
     assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
     assert.ok(methods.length >= 21);

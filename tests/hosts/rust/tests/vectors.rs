@@ -128,6 +128,50 @@ fn what_comes_is_compared_with_what_is_expected() {
 }
 
 #[test]
+fn what_is_said_of_a_session_is_compared_with_what_is_expected() {
+    let script = |options: &str, end: &str| {
+        let wait = format!(r#"{{"start":"w","operation":"wait_session","params":{{"session_id":"s"}},"options":{options}}}"#);
+        let read = r#"{"send":"GET /sessions/s","answer":{"ok":{"session_id":"s","status":"active"}}},{"complete":"w","ok":{}}"#;
+        failure_of(&format!(r#"{wait},{read},{{"observe":"s","seen":{end}}}"#))
+    };
+    let fails = |end: &str, part: &str| {
+        let failure = script(r#"{"auto_rotate":true}"#, end);
+        assert!(failure.contains(part) && failure.contains("step 4"), "{failure}");
+    };
+    fails(r#""block","verdict":"keep""#, "rotating");
+    fails(r#""block","verdict":"rotate","reason":"block""#, "rotating");
+    fails(r#""block","verdict":"rotating","reason":"captcha","as":"r""#, "block");
+    fails(r#""block","verdict":"rotating","reason":"block""#, "expected a command for None");
+    fails(r#""block","verdict":"rotating","reason":"block","as":"w""#, "already");
+    fails(r#""timeout","verdict":"unsure","why":"colour""#, "colour");
+    fails(r#"{"status":200},"verdict":"keep","as":"r""#, "expected a command");
+    assert!(script("{}", r#""block","verdict":"rotate","reason":"block""#).contains("came null"));
+}
+
+#[test]
+fn a_walk_is_compared_with_what_is_expected() {
+    let page = |cursor: &str, next: &str| {
+        format!(r#"{{"send":"GET /products{cursor}","answer":{{"ok":{{"items":[{{"product_no":"a"}}],"next_cursor":{next}}}}}}}"#)
+    };
+    let fails = |members: &str, part: &str| {
+        let failure = failure_of(&format!(r#"{{"walk":"w","operation":"list_products",{members}}}"#));
+        assert!(failure.contains(part) && failure.contains("step 1"), "{failure}");
+    };
+    let (first, last) = (page("", r#""c1""#), page("", "null"));
+    fails(&format!(r#""pages":[{last}]"#), "expected the end None");
+    fails(&format!(r#""pages":[{first}],"end":"last_page""#), "expected the end");
+    fails(&format!(r#""pages":[{first},{first}],"end":"last_page""#), "cursor=c1");
+    fails(&format!(r#""pages":[{last},{last}],"end":"last_page""#), "the walk is over");
+    fails(&format!(r#""pages":[{last}],"end":"last_page","items":[]"#), "items");
+    fails(&format!(r#""pages":[{last}],"end":"last_page","items":[{{"product_no":"b"}}]"#), "product_no");
+    fails(&format!(r#""pages":[{last}],"end":"last_page","error":{{}}"#), "expected the error");
+    fails(r#""from":"v""#, "no walk to go on from");
+    fails(r#""position_text":"x","from":"v""#, "one too many");
+    fails(r#""position_text":"x""#, "is not one that was saved");
+    fails(r#""hurry":1"#, "unknown field `hurry`");
+}
+
+#[test]
 fn a_result_is_compared_with_what_is_expected() {
     let fails = |step: &str, part: &str| {
         let failure = failure_of(&format!("{START},{SEND},{step}"));

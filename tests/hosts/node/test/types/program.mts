@@ -25,6 +25,8 @@ export async function buy(signal: AbortSignal): Promise<number> {
   const raw: string = open.session.raw;
   const advice = await open.observe({ status: 403 });
   if (advice?.verdict === "rotate") await open.rotate({ reason: advice.reason });
+  if (advice?.verdict === "rotated") status satisfies typeof advice.session.status;
+  await agent.waitSession(open.session_id, { autoRotate: true });
   await open[Symbol.asyncDispose]();
   return (price ?? 0) + raw.length + (password?.length ?? 0);
 }

@@ -32,7 +32,11 @@ const VERBS = {
   settle: { as: undefined, done: undefined },
   forget: { done: undefined },
   saved: {},
-  observe: { seen: undefined, verdict: undefined, reason: undefined },
+  observe: { seen: undefined, verdict: undefined, reason: undefined, why: undefined, as: undefined },
+  walk: {
+    operation: undefined, params: undefined, from: undefined, position_text: undefined, max_pages: undefined, pages: undefined,
+    items: undefined, end: undefined, error: undefined,
+  },
 };
 /** The members of values that are objects themselves. */
 const VALUES = { wait: ["min", "max"], sleep: ["min", "max"], advance: ["unix", "monotonic"], crash: ["entropy", "client", "also", "after"] };
@@ -48,18 +52,22 @@ export function checkCase(found) {
   known(found, CASE, "the case");
   if (typeof found.name !== "string") throw new Error("a case has a name");
   if (!found.refused && !found.script?.length) throw new Error("the script is empty");
-  return (found.script ?? []).map((step, n) => {
-    const verbs = Object.keys(step).filter((name) => Object.hasOwn(VERBS, name));
-    if (verbs.length !== 1) throw new Error(`step ${n + 1}: a step has one verb, and this has the members ${Object.keys(step)}`);
-    const [verb] = verbs;
-    const beside = VERBS[verb];
-    known(step, [verb, ...Object.keys(beside)], `step ${n + 1}`);
-    for (const [name, members] of Object.entries({ ...beside, [verb]: VALUES[verb] })) {
-      const value = step[name];
-      if (members && value !== null && typeof value === "object") known(value, members, `step ${n + 1}, ${name}`);
-    }
-    return verb;
-  });
+  return (found.script ?? []).map((step, n) => checkStep(step, `step ${n + 1}`));
+}
+
+function checkStep(step, where) {
+  const verbs = Object.keys(step).filter((name) => Object.hasOwn(VERBS, name));
+  if (verbs.length !== 1) throw new Error(`${where}: a step has one verb, and this has the members ${Object.keys(step)}`);
+  const [verb] = verbs;
+  const beside = VERBS[verb];
+  known(step, [verb, ...Object.keys(beside)], where);
+  for (const [name, members] of Object.entries({ ...beside, [verb]: VALUES[verb] })) {
+    const value = step[name];
+    if (members && value !== null && typeof value === "object") known(value, members, `${where}, ${name}`);
+  }
+  const pages = step.pages ?? [];
+  if (pages.some((page) => checkStep(page, where) !== "send")) throw new Error(`${where}: a page is a send`);
+  return verb;
 }
 
 function known(object, members, where) {

@@ -3,6 +3,7 @@ import { StepKind } from "hopline";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";
+import { walk } from "./walk.mjs";
 import { World, bytes, noSecret } from "./world.mjs";
 
 /** Runs a case. The error says at which step it failed, what was expected and what came. */
@@ -150,9 +151,12 @@ const DO = {
   },
   observe(world, session, step) {
     const told = world.client.observe(session, JSON.stringify(step.seen), ...world.at);
-    const { verdict = null, reason } = told === undefined ? {} : JSON.parse(told);
-    if (verdict !== (step.verdict ?? null) || reason !== step.reason) fail(`expected ${short(step)}, came ${told}`);
+    const { verdict = null, reason, why, command } = told === undefined ? {} : JSON.parse(told);
+    const differs = verdict !== (step.verdict ?? null) || reason !== step.reason || (step.as === undefined) !== (command === undefined);
+    if (differs || (step.why !== undefined && !why?.includes(step.why))) fail(`expected ${short(step)}, came ${told}`);
+    if (step.as !== undefined) world.nameCommand(step.as, command);
   },
+  walk: (world, name, step) => walk(world, name, step, (page) => DO.send(world, page.send, page)),
 };
 
 function wait(world, range) {

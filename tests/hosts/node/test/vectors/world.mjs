@@ -48,6 +48,8 @@ export class World {
   /** Saves that nobody confirmed: they may be on the disk. */
   #unsure = new Map();
   #sent = new Map();
+  /** Where each walk stopped; nothing for one that is over. */
+  walks = new Map();
   #crashes = 0;
 
   constructor(script) {

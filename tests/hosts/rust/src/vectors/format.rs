@@ -58,11 +58,13 @@ pub(super) enum Verb {
     Put(Put),
     Restore(Restore),
     Resume(Resume),
+    Reconcile(Reconcile),
     ResumeAll(Vec<String>),
     Settle(Settle),
     Forget(Forget),
     Saved(Vec<Value>),
     Observe(Observe),
+    Walk(Walk),
 }
 
 macro_rules! verbs {
@@ -75,7 +77,7 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 24] = [
     "start",
     "save",
     "delete",
@@ -93,11 +95,13 @@ const VERBS: [&str; 22] = [
     "put",
     "restore",
     "resume",
+    "reconcile",
     "resume_all",
     "settle",
     "forget",
     "saved",
     "observe",
+    "walk",
 ];
 
 impl Verb {
@@ -112,8 +116,8 @@ impl Verb {
         let step = step.clone();
         let read = verbs!(step, verb;
             whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
-                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "settle" => Settle, "forget" => Forget,
-                "observe" => Observe;
+                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget,
+                "observe" => Observe, "walk" => Walk;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
                 "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))

@@ -6,6 +6,7 @@ mod matching;
 mod names;
 mod run;
 mod steps;
+mod walk;
 mod world;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{RecordId, Step, StepId, Verdict};
+use hopline::client::{CommandId, RecordId, Step, StepId};
 use serde_json::{Value, json};
 
 use super::format::{Case, Verb};
@@ -115,6 +115,12 @@ impl World {
                 let command = self.client.resume(&record);
                 self.name_command(resume.r#as, command)
             }
+            Verb::Reconcile(reconcile) => {
+                let record = self.records.value(&reconcile.reconcile)?;
+                let params = serde_json::json!({ "record": record }).to_string();
+                let command = self.client.start_json("reconcile", &params, Default::default());
+                self.name_command(reconcile.r#as, command)
+            }
             Verb::ResumeAll(names) => {
                 let commands = self.client.resume_all();
                 if commands.len() != names.len() {
@@ -137,7 +143,8 @@ impl World {
                 no_secret("the list of what is saved", &saved.to_string())?;
                 matches(&Value::Array(expected), &self.named(saved), "saved")
             }
-            Verb::Observe(observe) => self.observe_session(&observe),
+            Verb::Observe(observe) => self.observe_session(observe),
+            Verb::Walk(walk) => self.walk(walk),
         }
     }
 
@@ -153,7 +160,7 @@ impl World {
         self.name_command(start.start, command)
     }
 
-    fn name_command(&mut self, name: String, command: hopline::client::CommandId) -> Result<(), String> {
+    fn name_command(&mut self, name: String, command: CommandId) -> Result<(), String> {
         match self.commands.insert(name.clone(), command) {
             None => Ok(()),
             Some(_) => Err(format!("a command is named `{name}` already")),
@@ -244,17 +251,20 @@ impl World {
         Ok(())
     }
 
-    fn observe_session(&mut self, observe: &Observe) -> Result<(), String> {
-        let (verdict, reason) = match self.client.observe(&observe.observe, observe.seen, self.now) {
-            None => (None, None),
-            Some(Verdict::Keep) => (Some("keep"), None),
-            Some(Verdict::Unsure(_)) => (Some("unsure"), None),
-            Some(Verdict::Rotate(reason)) => (Some("rotate"), Some(reason.as_str().to_owned())),
-        };
-        if observe.verdict.as_deref() == verdict && observe.reason == reason {
-            return Ok(());
+    fn observe_session(&mut self, observe: Observe) -> Result<(), String> {
+        let told = self.client.observe_text(&observe.observe, &json!(observe.seen).to_string(), self.now)?;
+        let found: Value = told.map_or(Ok(Value::Null), |told| serde_json::from_str(&told)).map_err(|error| error.to_string())?;
+        let why = observe.why.as_ref().map(|part| json!({ "contains": part }));
+        let (verdict, reason) = (json!(observe.verdict), json!(observe.reason));
+        let same = found["verdict"] == verdict && found["reason"] == reason;
+        if !same || why.is_some_and(|why| matches(&why, &found["why"], "why").is_err()) {
+            return Err(format!("expected {:?} {:?} {:?}, came {found}", observe.verdict, observe.reason, observe.why));
         }
-        Err(format!("expected {:?} {:?}, came {verdict:?} {reason:?}", observe.verdict, observe.reason))
+        match (observe.r#as, found["command"].as_u64()) {
+            (Some(name), Some(command)) => self.name_command(name, CommandId(command as u32)),
+            (None, None) => Ok(()),
+            (name, _) => Err(format!("expected a command for {name:?}, came {found}")),
+        }
     }
 }
 

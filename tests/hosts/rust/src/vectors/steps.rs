@@ -190,6 +190,13 @@ pub(super) struct Resume {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct Reconcile {
+    pub(super) reconcile: String,
+    pub(super) r#as: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Settle {
     pub(super) settle: String,
     pub(super) r#as: Settlement,
@@ -210,8 +217,32 @@ pub(super) struct Forget {
 pub(super) struct Observe {
     pub(super) observe: String,
     pub(super) seen: Seen,
-    /// `keep`, `rotate`, `unsure`, or null for a session that the client does not follow.
+    /// `keep`, `rotate`, `rotating`, `unsure`, or null for a session that the client does not follow.
     pub(super) verdict: Option<String>,
-    /// Of `rotate`.
+    /// Of `rotate` and `rotating`.
     pub(super) reason: Option<String>,
+    /// Of `unsure`: a part of what it says.
+    pub(super) why: Option<String>,
+    /// Of `rotating`: names the command.
+    pub(super) r#as: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Walk {
+    pub(super) walk: String,
+    pub(super) operation: String,
+    #[serde(default)]
+    pub(super) params: Map<String, Value>,
+    /// The walk whose position this one goes on from.
+    pub(super) from: Option<String>,
+    pub(super) position_text: Option<String>,
+    pub(super) max_pages: Option<u32>,
+    /// The reads, one for each page.
+    #[serde(default)]
+    pub(super) pages: Vec<Send>,
+    pub(super) items: Option<Vec<Value>>,
+    /// Why it is over; left out where it is not.
+    pub(super) end: Option<String>,
+    pub(super) error: Option<Value>,
 }

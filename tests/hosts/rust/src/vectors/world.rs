@@ -31,6 +31,8 @@ pub(super) struct World {
     /// Saves that nobody confirmed: they may be on the disk.
     unsure: BTreeMap<RecordId, Option<Vec<u8>>>,
     sent: BTreeMap<String, String>,
+    /// Where each walk stopped; nothing for one that is over.
+    pub(super) walks: BTreeMap<String, Option<String>>,
     crashes: u8,
 }
 
@@ -56,6 +58,7 @@ impl World {
             store: BTreeMap::new(),
             unsure: BTreeMap::new(),
             sent: BTreeMap::new(),
+            walks: BTreeMap::new(),
             crashes: 0,
         }))
     }

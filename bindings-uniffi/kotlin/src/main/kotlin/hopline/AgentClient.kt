@@ -27,7 +27,7 @@ public class AgentClient(
     store: Store = MemoryStore(),
     options: Options = Options(),
     sameAccount: Boolean = false,
-) : Operations(), AutoCloseable {
+) : AgentOperations(), AutoCloseable {
     override val engine: Engine
     override val self: AgentClient get() = this
 

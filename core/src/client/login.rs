@@ -1,0 +1,250 @@
+//! The login of the reseller API: one for any number of calls, again when its token is refused or about to end, and never
+//! again by itself once the service has refused it.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+
+use super::job::{On, State};
+use super::outcome::{fill, what};
+use super::store::JobId;
+use super::types::{Millis, Outcome, Step, StepId};
+use super::{Client, CommandId, Pending};
+use crate::contract::reseller::{Login as LoginRequest, LoginResult};
+use crate::contract::{Auth, Operation, Safety, Secret};
+use crate::policy::{Advice, Effect, Error, Kind, Report, jittered};
+use crate::wire::{Answer, Failure, Verdict, build};
+
+/// A token is renewed this long before its own `exp`.
+const EARLY: Millis = 60_000;
+
+/// What is known of the login.
+#[derive(Default)]
+pub(super) struct Login {
+    /// The username and the password, where the client was given them.
+    pub(super) credentials: Option<(Secret, Secret)>,
+    /// The token, and when it is to be renewed, Unix milliseconds.
+    token: Option<(Secret, Option<Millis>)>,
+    /// How many tokens there were: tells the one that was refused from a newer one.
+    generation: u32,
+    out: Option<StepId>,
+    asked: u32,
+    not_before: Option<Millis>,
+    /// Why the service refused the credentials: it is not asked again with them.
+    refused: Option<Error>,
+}
+
+impl Login {
+    pub(super) fn new(credentials: Option<(Secret, Secret)>, token: Option<Secret>) -> Self {
+        Login { credentials, token: token.map(|token| (token, None)), ..Login::default() }
+    }
+
+    pub(super) fn token(&self) -> Option<&Secret> {
+        self.token.as_ref().map(|(token, _)| token)
+    }
+
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
+    }
+}
+
+/// When a token ends by its own word, Unix milliseconds. Nobody has checked it: it only tells when to log in early.
+fn expiry(token: &str) -> Option<Millis> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: f64,
+    }
+    let payload = token.split('.').nth(1).filter(|payload| payload.len() <= 1 << 16)?;
+    let claims: Claims = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
+    Some((claims.exp * 1000.0) as Millis)
+}
+
+impl Client {
+    /// The token that is used at present: for a safe place of the host's, to start from next time.
+    pub fn token(&self) -> Option<&Secret> {
+        self.login.token()
+    }
+
+    /// Takes a token into use. One whose own `exp` is past already is used until it is refused.
+    pub(super) fn take_token(&mut self, token: Secret) {
+        let unix = self.clock.unix();
+        let renew_at = expiry(token.reveal()).map(|ends| ends.saturating_sub(EARLY)).filter(|at| *at > unix);
+        self.login.generation = self.login.generation.wrapping_add(1);
+        self.login.token = Some((token, renew_at));
+        self.login.refused = None;
+    }
+
+    /// What a login brought, whoever asked for it: returns whether there was a token in it.
+    pub(super) fn logged_in(&mut self, data: &str) -> bool {
+        let token = serde_json::from_str::<LoginResult>(data).map(|result| result.token);
+        let token = token.ok().filter(|token| !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
+        token.map(|token| self.take_token(token)).is_some()
+    }
+
+    /// Whether a job has to wait for a login before it is sent; then one is under way.
+    pub(super) fn login_due(&mut self, id: JobId) -> bool {
+        let unix = self.clock.unix();
+        let Some(job) = self.jobs.get_mut(&id) else { return false };
+        let usable = self.login.token.as_ref().is_some_and(|(_, renew_at)| renew_at.is_none_or(|at| unix < at));
+        if job.endpoint.auth != Auth::Bearer || usable || self.login.credentials.is_none() {
+            return false;
+        }
+        job.go(On::Login);
+        match self.login.refused.clone() {
+            Some(error) => self.not_logged_in(id, &error),
+            None => self.ask_login(),
+        }
+        true
+    }
+
+    /// Whether an answer refuses the token of a job, so that a newer one may help; then the job is on its way to it.
+    pub(super) fn renews(&mut self, id: JobId, answer: &Answer) -> bool {
+        let now = self.clock.monotonic();
+        let Some(job) = self.jobs.get_mut(&id) else { return false };
+        let refused = match &answer.verdict {
+            Verdict::Failure(Failure { code, .. }) => answer.status == 401 || self.token_codes.iter().any(|known| known == code),
+            // Without the envelope nobody knows who answered: only what changes nothing is sent again.
+            _ => answer.status == 401 && job.endpoint.safety == Safety::Safe,
+        };
+        if !refused || job.endpoint.auth != Auth::Bearer {
+            return false;
+        }
+        if job.token == self.login.generation && self.login.credentials.is_some() {
+            self.login.token = None;
+        }
+        if self.login.credentials.is_none() || job.renewed || job.cancelled || job.policy.attempts <= 1 {
+            return false;
+        }
+        job.renewed = true;
+        job.tally.counted = job.tally.counted.saturating_sub(1);
+        job.ledger.sends = job.ledger.sends.saturating_sub(1);
+        job.go(On::Again);
+        self.set_timer(id, now);
+        true
+    }
+
+    /// Asks for a token, unless somebody has.
+    pub(super) fn ask_login(&mut self) {
+        let now = self.clock.monotonic();
+        let not_before = self.hold_until.max(self.login.not_before.unwrap_or(Millis::MIN));
+        if self.login.out.is_some() {
+            return;
+        }
+        if not_before > now {
+            return self.set_login_timers(not_before);
+        }
+        let Some((username, password)) = self.login.credentials.clone() else { return };
+        let Some(command) = self.waiting_for_login().first().and_then(|id| self.jobs.get(id)).map(|job| job.waiting.first().copied())
+        else {
+            return;
+        };
+        let params = serde_json::to_string(&LoginRequest { username, password }).unwrap_or_default();
+        let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
+        let endpoint = LoginRequest::ENDPOINT;
+        let request = self.lay_out(endpoint.method, endpoint.auth, &built, Vec::new(), self.retry.timeout_ms, Millis::MAX);
+        self.login.asked = self.login.asked.saturating_add(1);
+        let step = self.step_id();
+        self.login.out = Some(step);
+        self.pending.insert(step, Pending::Login);
+        self.steps.push_back(Step::Send { id: step, command: command.unwrap_or(CommandId(0)), request });
+    }
+
+    fn waiting_for_login(&self) -> Vec<JobId> {
+        self.jobs.values().filter(|job| job.state == State::LoggingIn).map(|job| job.id).collect()
+    }
+
+    /// Whoever waits for the login wakes then, so that giving up one of them leaves nobody behind.
+    fn set_login_timers(&mut self, at: Millis) {
+        self.waiting_for_login().into_iter().for_each(|id| self.set_timer(id, at));
+    }
+
+    /// What came of the login, for all that wait for it.
+    pub(super) fn told_login(&mut self, outcome: Outcome<'_>) {
+        self.login.out = None;
+        let (now, unix, random) = (self.clock.monotonic(), self.clock.unix(), self.entropy.jitter());
+        let answer = self.classified(&outcome);
+        if let Some(Answer { verdict: Verdict::Success(data), .. }) = &answer {
+            if self.logged_in(data.text()) {
+                (self.login.asked, self.login.not_before) = (0, None);
+                for id in self.waiting_for_login() {
+                    if let Some(job) = self.jobs.get_mut(&id) {
+                        job.go(On::Again);
+                    }
+                    self.set_timer(id, now);
+                }
+                return;
+            }
+        }
+        let lost = match outcome {
+            Outcome::Failed { kind, sent } => Some((kind, sent)),
+            _ => None,
+        };
+        let said = what(self.api, answer.as_ref(), lost);
+        let refused = answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::Failure(_)) && self.is_refusal(answer));
+        let passing = answer.as_ref().is_none_or(|answer| matches!(answer.status, 408 | 425 | 429 | 500..=599));
+        let asked = answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0);
+        if passing && self.login.asked < self.retry.attempts && asked <= self.retry.window_ms {
+            let delay = jittered(self.retry.ceiling(self.login.asked.saturating_sub(1), false), random).max(asked);
+            self.login.not_before = Some(now.saturating_add(delay));
+            return self.set_login_timers(now.saturating_add(delay));
+        }
+        let (kind, advice) = match () {
+            () if refused => (Kind::Refused, Advice::Reauthenticate),
+            () if passing => (Kind::Unavailable, Advice::RetryLater),
+            () => (Kind::Protocol, Advice::CheckBaseUrl),
+        };
+        let mut error = Error::new(kind, Effect::None, LoginRequest::ENDPOINT.name, said, advice);
+        error.attempts = self.login.asked;
+        if let Some(answer) = &answer {
+            fill(&mut error, answer, &self.hidden(), unix);
+        }
+        self.login.asked = 0;
+        self.login.not_before = (asked > 0).then(|| now.saturating_add(asked));
+        if refused {
+            self.login.refused = Some(error.clone());
+        }
+        self.waiting_for_login().into_iter().for_each(|id| self.not_logged_in(id, &error));
+    }
+
+    /// Whether the service has refused what it was sent, rather than failed at it.
+    fn is_refusal(&self, answer: &Answer) -> bool {
+        answer.status < 500 && !self.is_throttle(answer)
+    }
+
+    /// Ends a job that can't be sent, since there is no token for it.
+    fn not_logged_in(&mut self, id: JobId, error: &Error) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let open = job.ledger.is_open() && !job.is_safe();
+        let what = match error.kind {
+            Kind::Refused => "was not sent, because the login was refused",
+            _ => "was not sent, because there could be no login",
+        };
+        let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (error.kind, Effect::None) };
+        let report = Report {
+            code: error.code.clone(),
+            status: error.status,
+            text: error.text.clone(),
+            retry_at: error.retry_at,
+            cause: Some(error.clone()),
+            ..job.error(kind, effect, what, error.advice).into_report()
+        };
+        let error = Error::from(report);
+        if open { self.doubt(id, error) } else { self.refuse(id, error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_token_is_read_where_it_can_be() {
+        let token = |payload: &str| format!("h.{}.s", URL_SAFE_NO_PAD.encode(payload));
+        assert_eq!(expiry(&token(r#"{"exp":1700000000,"sub":1}"#)), Some(1_700_000_000_000));
+        assert_eq!(expiry(&token(r#"{"exp":1700000000.5}"#)), Some(1_700_000_000_500));
+        for odd in ["", "opaque", "a.b", "a.!!.c", &token("{}"), &token(r#"{"exp":"soon"}"#), &token("[]")] {
+            assert_eq!(expiry(odd), None, "{odd}");
+        }
+        assert_eq!(expiry(&token(r#"{"exp":1e300}"#)), Some(Millis::MAX));
+    }
+}

@@ -1,0 +1,276 @@
+//! The life of a static order: placed once, then read from the list of static orders by its number until it is usable.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Client;
+use super::job::{Follow, Job, On};
+use super::options::CallOptions;
+use super::record::SavedCall;
+use super::store::JobId;
+use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
+use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
+use crate::contract::{Json, Operation, StaticOrder};
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::wire::{Built, Facts, build, items};
+
+/// An order that a job watches.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OrderWatch {
+    pub(super) order_no: String,
+    /// The status that was read last.
+    pub(super) status: Option<String>,
+    /// What was read last.
+    pub(super) shown: Option<Json>,
+    /// The call that placed it, for its record; none of an order that was known by its number.
+    pub(super) call: Option<SavedCall>,
+}
+
+/// Marks the ticket of [`Client::place_order`] and [`Client::wait_order`].
+#[derive(Debug, Clone, Copy)]
+pub enum PlaceOrder {}
+
+/// How a static order is, when waiting for it ended: usable, over, or (`Pending`, `Unknown`) not yet, at the deadline.
+/// [`Client::wait_order`] waits on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderReply {
+    /// Its number: the handle for everything that comes after.
+    pub order_no: String,
+    /// Where it is.
+    pub phase: Phase,
+    /// What the list of static orders shows of it.
+    pub order: StaticOrder,
+}
+
+impl Outputs for PlaceOrder {
+    type Output = OrderReply;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        match answered.raw.read::<StaticOrder>() {
+            Ok(order) => Ok(OrderReply { order_no: order.order_no.clone(), phase: answered.phase.unwrap_or(Phase::Unknown), order }),
+            Err(error) => Err(Box::new((answered, error))),
+        }
+    }
+}
+
+/// What a status means for waiting.
+fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
+    match status {
+        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
+        Some("processing") => Phase::Pending,
+        Some("active") => Phase::Ready,
+        // NOT SHOWN: any other status. Waiting goes on, and the caller is told.
+        _ => Phase::Unknown,
+    }
+}
+
+/// A page of the list of static orders that shows this one.
+fn page_of(order_no: &str) -> Option<Built> {
+    let list = ListStaticOrders { search: Some(order_no.to_owned()), page_size: Some(100), ..ListStaticOrders::default() };
+    build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
+}
+
+/// The items of a list that belong to an order, and its status.
+fn found<'a>(data: &'a str, order_no: &str) -> (Option<String>, Vec<&'a RawValue>) {
+    #[derive(Deserialize)]
+    struct Item {
+        #[serde(rename = "orderNo")]
+        camel: Option<String>,
+        order_no: Option<String>,
+        status: Option<String>,
+    }
+    let mut status: Option<String> = None;
+    let mut belongs = |raw: &&RawValue| {
+        let item = serde_json::from_str::<Item>(raw.get()).ok();
+        let item = item.filter(|item| item.camel.as_deref().or(item.order_no.as_deref()) == Some(order_no));
+        if let Some(Item { status: Some(shown), .. }) = &item {
+            if status.as_deref().is_none_or(|known| known == "active") {
+                status = Some(shown.clone());
+            }
+        }
+        item.is_some()
+    };
+    let items = items(data).unwrap_or_default().into_iter().filter(&mut belongs).collect();
+    (status, items)
+}
+
+impl Client {
+    /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
+    /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
+    pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
+        Ticket::of(match serde_json::to_string(&request) {
+            Ok(params) => self.start_json("place_order", &params, options),
+            Err(error) => self.reject(Error::invalid("create_static_order", "parameters", &error.to_string()), None),
+        })
+    }
+
+    /// Waits for a static order that is known by its number, as `place_order` does once it was placed.
+    pub fn wait_order(&mut self, order_no: &str, options: CallOptions) -> Ticket<PlaceOrder> {
+        Ticket::of(self.watch_order(order_no, options))
+    }
+
+    pub(super) fn watch_order(&mut self, order_no: &str, options: CallOptions) -> CommandId {
+        let endpoint = ListStaticOrders::ENDPOINT;
+        let refusal = options.refusal().or(order_no.is_empty().then_some(("order_no", "must not be empty")));
+        if let Some((field, rule)) = refusal {
+            return self.reject(Error::invalid(endpoint.name, field, rule), options.intent);
+        }
+        if let Err(error) = self.check_use(endpoint, &options) {
+            return self.reject(error, options.intent);
+        }
+        let command = self.command(endpoint);
+        self.begin_order_watch(command, order_no.to_owned(), &options);
+        command
+    }
+
+    /// Queues a job that reads an order it knows.
+    pub(super) fn begin_order_watch(&mut self, command: CommandId, order_no: String, options: &CallOptions) {
+        let id = self.job_id();
+        let mut job = Job::new(id, ListStaticOrders::ENDPOINT, page_of(&order_no), options, options.policy(&self.retry));
+        job.order = Some(OrderWatch { order_no, status: None, shown: None, call: None });
+        job.recalls = true;
+        self.begin(job, command);
+    }
+
+    /// A restored order: what is left is to watch it.
+    pub(super) fn hold_order(&mut self, job: &mut Job, call: SavedCall) {
+        let Some(order_no) = call.order_no.clone() else { return };
+        job.endpoint = ListStaticOrders::ENDPOINT;
+        job.built = page_of(&order_no);
+        job.order = Some(OrderWatch { order_no, status: None, shown: None, call: Some(call) });
+    }
+
+    /// An order was accepted: from here on it is watched, and its record says so.
+    pub(super) fn ordered(&mut self, id: JobId, answered: Answered) {
+        let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(order_no) = answered.facts.order_no.clone().filter(|order_no| !order_no.is_empty()) else {
+            let what = "was accepted, but the answer names no order";
+            let raw = Some(answered.raw);
+            let error = Report { raw, ..job.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw).into_report() };
+            return self.finish(id, Err(Error::from(error)));
+        };
+        let call = job.saved(elapsed).map(|call| SavedCall { order_no: Some(order_no.clone()), ..call });
+        let status = answered.facts.status.clone();
+        job.endpoint = ListStaticOrders::ENDPOINT;
+        job.built = page_of(&order_no);
+        job.order = Some(OrderWatch { order_no: order_no.clone(), status, shown: None, call });
+        job.watch.since = Some(now);
+        self.notify(id, Happening::Ordered { order_no });
+        self.save_job(id, None);
+        self.read_order_again(id);
+    }
+
+    /// The list of orders was read: is that the end of waiting?
+    pub(super) fn order_read(&mut self, id: JobId, answered: Answered) {
+        let now = self.clock.monotonic();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.watch.since.get_or_insert(now);
+        let over = job.is_past_deadline(now);
+        let ends = job.watch.ends.clone();
+        let Some(order) = &mut job.order else { return };
+        let (status, items) = found(answered.raw.text(), &order.order_no);
+        let known = StaticOrder {
+            order_no: order.order_no.clone(),
+            status: status.as_deref().or(order.status.as_deref()).map(Into::into),
+            items: items.into_iter().map(Json::from).collect(),
+        };
+        let phase = phase_of(status.as_deref(), &ends);
+        order.shown = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
+        let order_no = order.order_no.clone();
+        if let Some(status) = status.filter(|status| order.status.as_ref() != Some(status)) {
+            order.status = Some(status.clone());
+            self.notify(id, Happening::OrderStatus { order_no, status, phase });
+        }
+        if over || matches!(phase, Phase::Ready | Phase::Ended) {
+            return self.end_order_watch(id, answered.http_status);
+        }
+        self.read_order_again(id);
+    }
+
+    /// A read of an order failed for good. It never loses the order: waiting goes on to the deadline, unless the read is
+    /// refused.
+    pub(super) fn order_not_read(&mut self, id: JobId, error: Error) {
+        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let since = *job.watch.since.get_or_insert(now);
+        if job.cancelled {
+            return self.stop_cancelled(id);
+        }
+        if error.kind != Kind::Unavailable {
+            let placed = job.order.as_ref().is_some_and(|order| order.call.is_some());
+            let effect = if placed { Effect::Done } else { Effect::None };
+            return self.finish(id, Err(Error::from(Report { effect, ..error.into_report() })));
+        }
+        let deadline = since.saturating_add(job.watch.deadline_ms);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
+        if job.is_past_deadline(now) || now.saturating_add(asked) > deadline {
+            return self.end_order_watch(id, None);
+        }
+        job.watch.not_before = now.saturating_add(asked);
+        self.read_order_again(id);
+    }
+
+    /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
+    fn read_order_again(&mut self, id: JobId) {
+        let now = self.clock.monotonic();
+        let wait = self.interval(id);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.cancelled {
+            return self.stop_cancelled(id);
+        }
+        job.read_anew();
+        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let at = now.saturating_add(wait).max(job.watch.not_before).min(deadline);
+        self.set_timer(id, at);
+    }
+
+    /// The caller gets what is known of the order.
+    fn end_order_watch(&mut self, id: JobId, http_status: Option<u16>) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(order) = job.order.clone() else { return };
+        let phase = Some(phase_of(order.status.as_deref(), &job.watch.ends));
+        let known = StaticOrder { order_no: order.order_no.clone(), status: order.status.as_deref().map(Into::into), items: Vec::new() };
+        let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
+        let facts = Facts { order_no: Some(order.order_no), status: order.status, ..Facts::default() };
+        let (raw, attempts) = (order.shown.or_else(of_known).unwrap_or_default(), job.tally.attempts);
+        self.finish(id, Ok(Answered { raw, phase, http_status, attempts, ..Answered::of(facts) }));
+    }
+}
+
+impl Job {
+    /// Before a further read, which is a call of its own.
+    pub(super) fn read_anew(&mut self) {
+        self.tally = Default::default();
+        self.last = None;
+        self.cause = None;
+        self.renewed = false;
+        self.go(On::Again);
+    }
+
+    /// Whether it placed an order, or is to, and then waits for it.
+    pub(super) fn places_order(&self) -> bool {
+        self.endpoint.name == CreateStaticOrder::ENDPOINT.name && self.watch.follow == Follow::UntilReady
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_known_by_its_number_in_either_spelling() {
+        let list = r#"{"items":[{"orderNo":"a","status":"active"},{"order_no":"a","status":"processing"},{"orderNo":"b"},{"x":1},7]}"#;
+        let (status, items) = found(list, "a");
+        assert_eq!((status.as_deref(), items.len()), (Some("processing"), 2));
+        assert_eq!(found(list, "b").1.len(), 1);
+        assert_eq!(found("[]", "a").1.len() + found(list, "c").1.len(), 0);
+    }
+
+    #[test]
+    fn only_the_statuses_of_the_contract_mean_something() {
+        let phase = |status| phase_of(status, &["failed".to_owned()]);
+        assert_eq!([phase(Some("processing")), phase(Some("active"))], [Phase::Pending, Phase::Ready]);
+        assert_eq!([phase(Some("failed")), phase(Some("odd")), phase(None)], [Phase::Ended, Phase::Unknown, Phase::Unknown]);
+    }
+}

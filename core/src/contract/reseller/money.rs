@@ -1,0 +1,104 @@
+//! The dashboard, what was spent and top-ups (parts "Transactions query" and the USDT rows of "Endpoints").
+
+use super::OpenList;
+use crate::contract::Json;
+
+string_enum! {
+    /// What was ordered.
+    OrderType {
+        /// Static proxies.
+        Static = "static";
+        /// Traffic.
+        Dynamic = "dynamic";
+    }
+}
+
+record! {
+    /// The dashboard takes no parameters.
+    GetDashboard {}
+}
+
+record! {
+    /// Which records of consumption to list.
+    ListConsumption {
+        /// Which page, from 1.
+        page: Option<i64> => Query, AtLeast(1);
+        /// How many a page, at most 100.
+        page_size: Option<i64> => Query, Between(1, 100);
+        /// Only of this kind; the words are not shown.
+        r#type: Option<String> => Query;
+        /// Only of orders of this kind.
+        order_type: Option<OrderType> => Query;
+        /// From this day, `YYYY-MM-DD`.
+        start_date: Option<String> => Query, Date;
+        /// To this day, `YYYY-MM-DD`.
+        end_date: Option<String> => Query, Date;
+        /// Only of the user with this name.
+        username: Option<String> => Query;
+        /// Only of this order.
+        order_no: Option<String> => Query;
+        /// A part of a remark, a kind, an order number or a name.
+        keyword: Option<String> => Query;
+        /// Only of this user.
+        target_user_id: Option<i64> => Query;
+    }
+}
+
+record! {
+    /// The records of top-ups and adjustments take no parameters.
+    ListAgentTransactions {}
+}
+
+record! {
+    /// The wallet takes no parameters.
+    GetUsdtWallet {}
+}
+
+record! {
+    /// What to top up. The fields are not shown.
+    CreateUsdtOrder {
+        /// An object of the caller's own.
+        parameters: Option<Json> => Whole;
+    }
+}
+
+record! {
+    /// Which order to look at. The parameters are not shown.
+    CheckUsdtOrder {
+        /// An object of the caller's own; its members go into the query.
+        parameters: Option<Json> => WholeQuery;
+    }
+}
+
+record! {
+    /// The list of top-up orders takes no parameters: those of the service are not shown.
+    ListUsdtOrders {}
+}
+
+record! {
+    /// Which order to cancel. The fields are not shown.
+    CancelUsdtOrder {
+        /// An object of the caller's own.
+        parameters: Option<Json> => Whole;
+    }
+}
+
+endpoints! { Reseller;
+    /// Reads the balance, the numbers of resources and an overview. The fields of the answer are not shown.
+    get_dashboard: Get "/open/app/dashboard/info/v2", Bearer, Safe, Free, GetDashboard => Json;
+    /// Lists what was spent. The fields of the items are not shown.
+    list_consumption: Get "/open/app/user/transactions", Bearer, Safe, Free, ListConsumption => OpenList;
+    /// Lists top-ups and balance adjustments of the reseller and its sub-users. The fields of the items are not shown.
+    list_agent_transactions: Get "/transaction/agent/transactions", Bearer, Safe, Free, ListAgentTransactions => OpenList;
+    /// Reads the wallet to pay USDT (TRC20) to, and the rate. The fields of the answer are not shown.
+    get_usdt_wallet: Get "/usdt/wallet-info", Bearer, Safe, Free, GetUsdtWallet => Json;
+    /// Orders a top-up in USDT (TRC20). The fields of the request and of the answer are not shown.
+    create_usdt_order: Post "/usdt/create-order", Bearer, AtMostOnce, Paid, CreateUsdtOrder => Json;
+    /// Reads where a top-up order is; this is what finds the transfer. With `until` it is watched. The fields of the request
+    /// and of the answer are not shown.
+    check_usdt_order: Get "/usdt/check-status", Bearer, Safe, Free, CheckUsdtOrder => Json;
+    /// Lists top-up orders. The fields of the items are not shown.
+    list_usdt_orders: Get "/usdt/orders", Bearer, Safe, Free, ListUsdtOrders => OpenList;
+    /// Cancels a top-up order that was not paid. The fields of the request and of the answer are not shown.
+    cancel_usdt_order: Post "/usdt/cancel-order", Bearer, AtMostOnce, Free, CancelUsdtOrder => Json;
+}

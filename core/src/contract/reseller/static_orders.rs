@@ -1,0 +1,152 @@
+//! Static orders (parts "Static order body", "Static order acceptance" and "Static order list query" of the contract).
+
+use super::{OpenList, Unit};
+use crate::contract::{Decimal, Json};
+
+string_enum! {
+    /// What kind of order it is.
+    StaticOrderType {
+        /// The only word.
+        StaticProxy = "static_proxy";
+    }
+}
+
+string_enum! {
+    /// Where a static order is. The contract names these and leaves the list open.
+    StaticOrderStatus {
+        /// Accepted; the supplier is being asked.
+        Processing = "processing";
+        /// Its proxies can be used.
+        Active = "active";
+    }
+}
+
+record! {
+    /// A static order that was accepted. What became of it is read from the static order list by its number.
+    StaticOrderAcceptance {
+        /// Its number.
+        order_no: String as "orderNo" | "order_no";
+        /// Its application order number.
+        app_order_no: Option<String> as "appOrderNo" | "app_order_no";
+        /// Where it is.
+        status: Option<StaticOrderStatus>;
+        /// Whether it waits for the supplier.
+        queued: Option<bool>;
+        /// Whether the supplier is asked in the background.
+        r#async: Option<bool>;
+    }
+}
+
+record! {
+    /// What to order, and for whom.
+    CreateStaticOrder {
+        /// Always `static_proxy`; it may be left out.
+        order_type: Option<StaticOrderType> as "orderType" => Body, Always("static_proxy");
+        /// The product's number.
+        pool_id: String as "poolId" => Body;
+        /// For whom: a sub-user of the reseller's own.
+        user_id: i64 as "userId" => Body;
+        /// The price of one; 0 lets the service price it.
+        unit_price: Decimal as "unitPrice" => Body;
+        /// The price of all; 0 lets the service compute it for some products.
+        total_amount: Decimal as "totalAmount" => Body;
+        /// Region.
+        region_code: Option<String> as "regionCode" => Body;
+        /// Country, as `query_products` spells it.
+        country_code: Option<String> as "countryCode" => Body;
+        /// City, as `query_products` spells it.
+        city_code: Option<String> as "cityCode" => Body;
+        /// Kind of resource. It does not tell shared from exclusive.
+        static_type: Option<String> as "staticType" => Body;
+        /// How many addresses.
+        ip_count: i64 as "ipCount" => Body;
+        /// How often the duration is bought.
+        cycle_times: i64 as "cycleTimes" => Body;
+        /// For how long.
+        duration: i64 => Body;
+        /// What the duration counts.
+        unit: Unit => Body;
+        /// Networks and how many addresses of each, for products that allocate by CIDR. The form of an item is not shown.
+        cidr_blocks: Option<Vec<Json>> as "cidrBlocks" => Body;
+        /// One address.
+        assigned_ip: Option<String> as "assignedIp" => Body;
+        /// Several addresses.
+        assigned_ip_list: Option<Vec<String>> as "assignedIpList" => Body;
+        /// The project; a shared product needs it, as `needs_project_id` says.
+        project_id: Option<String> as "projectId" => Body;
+    }
+}
+
+record! {
+    /// Which static orders to list.
+    ListStaticOrders {
+        /// Which page, from 1; the server's default is 1.
+        page: Option<i64> => Query, AtLeast(1);
+        /// How many a page, at most 100.
+        page_size: Option<i64> as "pageSize" => Query, Between(1, 100);
+        /// Only with this status, such as `active`.
+        status: Option<String> => Query;
+        /// A filter of the service's console; the words are not shown.
+        filter: Option<String> => Query;
+        /// Only of this user.
+        user_id: Option<i64> => Query;
+        /// An order number, address, port, username, password or remark.
+        search: Option<String> => Query;
+        /// A part of a region's name.
+        region: Option<String> => Query;
+        /// Made at this time or later; the form is not shown.
+        created_start: Option<String> => Query;
+        /// Made at this time or earlier; the form is not shown.
+        created_end: Option<String> => Query;
+        /// Ending at this time or later; the form is not shown.
+        expire_start: Option<String> => Query;
+        /// Ending at this time or earlier; the form is not shown.
+        expire_end: Option<String> => Query;
+        /// Whether an ordinary user sees what is in the recycle bin.
+        show_recycle_bin: Option<bool> => Query;
+    }
+}
+
+record! {
+    /// The numbers of static orders take no parameters.
+    GetStaticOrderStatistics {}
+}
+
+record! {
+    /// Which static order to renew, and for how long. 30 days, once, count as one month.
+    RenewStaticOrder {
+        /// Its number.
+        order_no: Option<String> as "orderNo" => Body, Unless("order_id");
+        /// Its id, a text or a number.
+        order_id: Option<Json> => Body;
+        /// Which of its proxies; all of them where it is left out. The form is not shown.
+        instances: Option<Json> => Body;
+        /// For how long.
+        duration: i64 => Body;
+        /// What the duration counts.
+        unit: Unit => Body;
+        /// How often the duration is bought.
+        cycle_times: i64 as "cycleTimes" => Body;
+    }
+}
+
+record! {
+    /// Which static order to cancel.
+    CancelStaticOrder {
+        /// Its number.
+        order_no: String => Path;
+    }
+}
+
+endpoints! { Reseller;
+    /// Orders static proxies for a sub-user. The answer means accepted: `place_order` also waits for what becomes of it.
+    create_static_order: Post "/open/app/static/order/create-standard/v2", Bearer, AtMostOnce, Paid, CreateStaticOrder => StaticOrderAcceptance;
+    /// Lists static orders and their proxies. The fields of the items are not shown.
+    list_static_orders: Get "/open/app/static/order/list/v2", Bearer, Safe, Free, ListStaticOrders => OpenList;
+    /// Counts static orders by their status. The fields of the answer are not shown.
+    get_static_order_statistics: Get "/open/app/static/order/statistics", Bearer, Safe, Free, GetStaticOrderStatistics => Json;
+    /// Renews a static order, whole or in part. The fields of the answer are not shown.
+    renew_static_order: Post "/open/app/static/order/renew", Bearer, AtMostOnce, Paid, RenewStaticOrder => Json;
+    /// Cancels or releases a static order. The fields of the answer are not shown.
+    cancel_static_order: Post "/open/app/static/order/{order_no}/cancel", Bearer, AtMostOnce, Free, CancelStaticOrder => Json;
+}

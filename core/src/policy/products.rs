@@ -1,0 +1,129 @@
+//! What a reseller's product needs, and which addresses a range holds (parts "Product query item" and "IP range item" of the
+//! contract).
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::contract::Json;
+use crate::contract::reseller::{ProductRanges, StaticProduct};
+
+/// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
+fn shared(product_type: Option<&str>, projects: Option<&[Json]>) -> bool {
+    matches!(product_type, Some("2" | "shared")) || projects.is_some_and(|projects| !projects.is_empty())
+}
+
+impl StaticProduct {
+    /// Whether it is shared static.
+    pub fn is_shared(&self) -> bool {
+        shared(self.product_type.as_deref(), self.project_list.as_deref())
+    }
+
+    /// Whether an order of it must name a project.
+    pub fn needs_project_id(&self) -> bool {
+        self.is_shared()
+    }
+}
+
+impl ProductRanges {
+    /// Whether its product is shared static.
+    pub fn is_shared(&self) -> bool {
+        shared(self.product_type.as_deref(), self.project_list.as_deref())
+    }
+}
+
+/// [`StaticProduct::is_shared`] of a product as JSON, in any of its spellings. Of anything else it is false.
+pub fn is_shared_text(product: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Shown<'a> {
+        #[serde(borrow, rename = "productType")]
+        kind: Option<&'a RawValue>,
+        #[serde(rename = "projectList")]
+        projects: Option<Vec<Json>>,
+    }
+    let seen = crate::wire::view(<StaticProduct as crate::contract::Shaped>::SHAPE, product).json;
+    let Ok(shown) = serde_json::from_str::<Shown<'_>>(&seen) else { return false };
+    let kind = shown.kind.and_then(|kind| serde_json::from_str::<Cow<'_, str>>(kind.get()).ok());
+    shared(kind.as_deref(), shown.projects.as_deref())
+}
+
+/// A range of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IpRange {
+    /// As the service wrote it.
+    pub text: String,
+    /// The first address; none where the text is no range that can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<IpAddr>,
+    /// The last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<IpAddr>,
+}
+
+/// Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. What can't be read
+/// stays as its text.
+pub fn parse_ip_range(text: &str) -> IpRange {
+    let ends = || {
+        let plain = text.trim();
+        if let Ok(net) = plain.parse::<IpNet>() {
+            return Some((net.network(), net.broadcast()));
+        }
+        let (first, last) = plain.split_once(['-', '–', '~']).unwrap_or((plain, plain));
+        let (first, last): (IpAddr, IpAddr) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (first.is_ipv4() == last.is_ipv4() && first <= last).then_some((first, last))
+    };
+    let (first, last) = ends().unzip();
+    IpRange { text: text.to_owned(), first, last }
+}
+
+/// [`parse_ip_range`], its answer as JSON: `{"text","first","last"}`.
+pub fn ip_range_text(text: &str) -> String {
+    serde_json::to_string(&parse_ip_range(text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_is_shared_by_its_type_or_its_projects_and_by_nothing_else() {
+        let shared = [
+            r#"{"productType":2}"#,
+            r#"{"product_type":"2"}"#,
+            r#"{"productType":"shared"}"#,
+            r#"{"projects":[1]}"#,
+            r#"{"product_type":1,"project_list":[{}]}"#,
+        ];
+        let exclusive = [
+            r#"{"productType":1}"#,
+            r#"{"productType":"exclusive"}"#,
+            r#"{"projectList":[]}"#,
+            r#"{"staticType":"shared"}"#,
+            "{}",
+            "[]",
+            "",
+        ];
+        assert!(shared.iter().all(|product| is_shared_text(product)));
+        assert!(!exclusive.iter().any(|product| is_shared_text(product)));
+    }
+
+    #[test]
+    fn a_range_is_read_as_a_block_as_two_ends_or_as_one_address() {
+        let ends = |text: &str| {
+            let range = parse_ip_range(text);
+            range.first.zip(range.last).map(|(first, last)| format!("{first} {last}"))
+        };
+        assert_eq!(ends("192.0.2.0/30").as_deref(), Some("192.0.2.0 192.0.2.3"));
+        assert_eq!(ends("192.0.2.9/30").as_deref(), Some("192.0.2.8 192.0.2.11"));
+        assert_eq!(ends("192.0.2.1 - 192.0.2.9").as_deref(), Some("192.0.2.1 192.0.2.9"));
+        assert_eq!(ends("2001:db8::/127").as_deref(), Some("2001:db8:: 2001:db8::1"));
+        assert_eq!(ends("192.0.2.1").as_deref(), Some("192.0.2.1 192.0.2.1"));
+        for odd in ["", "192.0.2.9-192.0.2.1", "192.0.2.0/33", "192.0.2.1-2001:db8::", "any", "192.0.2.1-5"] {
+            assert_eq!((ends(odd), parse_ip_range(odd).text.as_str()), (None, odd));
+        }
+        assert_eq!(ip_range_text("odd"), r#"{"text":"odd"}"#);
+    }
+}

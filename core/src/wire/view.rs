@@ -1,0 +1,128 @@
+//! The typed view of an answer: its members under the names of the table, whichever of their spellings the service used.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::check::{Members, quote};
+use crate::contract::{Field, Record, Shape};
+
+/// What an answer says in the names and words of the table.
+pub(crate) struct View<'a> {
+    /// The JSON; borrowed where nothing had to be changed.
+    pub(crate) json: Cow<'a, str>,
+    /// The members that came in two spellings with two values. The first spelling of the table counts.
+    pub(crate) differing: Vec<String>,
+}
+
+/// Reads an answer as its shape says.
+pub(crate) fn view<'a>(shape: Shape, json: &'a str) -> View<'a> {
+    let mut differing = Vec::new();
+    let json = if may_differ(shape) { seen(shape, json, "", &mut differing) } else { Cow::Borrowed(json) };
+    View { json, differing }
+}
+
+/// Whether the service may write a value in another way than the table does.
+fn may_differ(shape: Shape) -> bool {
+    match shape {
+        Shape::Label => true,
+        Shape::Word(words) => words.words.iter().any(|word| word.number.is_some()),
+        Shape::List(item) | Shape::OneOrMany(item) => may_differ(*item),
+        Shape::Record(record) => record.fields.iter().any(|field| !field.aliases.is_empty() || may_differ(field.shape)),
+        _ => false,
+    }
+}
+
+fn seen<'a>(shape: Shape, json: &'a str, path: &str, differing: &mut Vec<String>) -> Cow<'a, str> {
+    match shape {
+        Shape::Label if is_number(json) => Cow::Owned(quote(json)),
+        Shape::Word(words) if is_number(json) => {
+            let word = words.words.iter().find(|word| word.number.is_some() && word.is(json));
+            Cow::Owned(quote(word.map_or(json, |word| word.word)))
+        }
+        Shape::List(item) if may_differ(*item) => match serde_json::from_str::<Vec<&'a RawValue>>(json) {
+            Ok(items) => {
+                let each = items.iter().enumerate().map(|(n, raw)| seen(*item, raw.get(), &format!("{path}[{n}]"), differing));
+                Cow::Owned(format!("[{}]", each.collect::<Vec<_>>().join(",")))
+            }
+            Err(_) => Cow::Borrowed(json),
+        },
+        Shape::Record(record) => match super::check::members(json) {
+            Ok(members) => Cow::Owned(object(record, &members, path, differing)),
+            Err(_) => Cow::Borrowed(json),
+        },
+        _ => Cow::Borrowed(json),
+    }
+}
+
+fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Vec<String>) -> String {
+    let mut parts = Vec::new();
+    for field in record.fields {
+        let name = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
+        let mut values =
+            spellings(field).filter_map(|spelling| members.iter().find(|(name, _)| name == spelling)).map(|(_, raw)| raw.get());
+        // A spelling that is null says nothing beside one that is not.
+        let Some(first) = values.clone().find(|value| *value != "null").or_else(|| values.next()) else { continue };
+        let value = seen(field.shape, first, &name, differing);
+        if values.any(|other| other != "null" && seen(field.shape, other, &name, &mut Vec::new()) != value) {
+            differing.push(name);
+        }
+        parts.push(format!("\"{}\":{value}", field.name));
+    }
+    let known = |name: &str| record.fields.iter().any(|field| spellings(field).any(|spelling| spelling == name));
+    parts.extend(members.iter().filter(|(name, _)| !known(name)).map(|(name, raw)| format!("{}:{}", quote(name), raw.get())));
+    format!("{{{}}}", parts.join(","))
+}
+
+fn spellings(field: &Field) -> impl Iterator<Item = &'static str> + Clone {
+    std::iter::once(field.name).chain(field.aliases.iter().copied())
+}
+
+fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Shaped;
+    use crate::contract::reseller::{StaticOrderAcceptance, StaticProductList, SubUserList};
+
+    fn read<T: Shaped>(json: &str) -> (String, Vec<String>) {
+        let view = view(T::SHAPE, json);
+        (view.json.into_owned(), view.differing)
+    }
+
+    #[test]
+    fn every_spelling_of_a_member_is_read_alike() {
+        for json in [r#"{"orderNo":"o"}"#, r#"{"order_no":"o"}"#, r#"{"orderNo":"o","order_no":"o"}"#, r#"{"orderNo":null,"order_no":"o"}"#]
+        {
+            assert_eq!(read::<StaticOrderAcceptance>(json), (r#"{"orderNo":"o"}"#.to_owned(), vec![]), "{json}");
+        }
+    }
+
+    #[test]
+    fn two_spellings_with_two_values_are_reported_and_the_first_of_the_table_counts() {
+        let json = r#"{"order_no":"b","orderNo":"a","x":1}"#;
+        assert_eq!(read::<StaticOrderAcceptance>(json), (r#"{"orderNo":"a","x":1}"#.to_owned(), vec!["orderNo".to_owned()]));
+        let (json, differing) = read::<SubUserList>(r#"{"items":[{"id":1}],"list":[{"id":2}],"total":1}"#);
+        assert_eq!((json.as_str(), differing), (r#"{"items":[{"id":1}],"total":1}"#, vec!["items".to_owned()]));
+    }
+
+    #[test]
+    fn numbers_that_stand_for_words_and_labels_are_read_as_text() {
+        let json = r#"{"list":[{"productId":7,"product_type":2,"unit":3,"price":1.50,"projects":[]},{"unit":9,"productType":"shared"}]}"#;
+        let (json, differing) = read::<StaticProductList>(json);
+        let first = r#"{"productId":"7","productType":"2","projectList":[],"unit":"month","price":1.50}"#;
+        assert_eq!(json, format!(r#"{{"items":[{first},{{"productType":"shared","unit":"9"}}]}}"#));
+        assert!(differing.is_empty());
+        assert!(serde_json::from_str::<StaticProductList>(&json).is_ok());
+    }
+
+    #[test]
+    fn what_is_of_another_shape_stays_as_it_is() {
+        for json in ["[]", "null", "7", r#"{"a":1,"a":2}"#] {
+            assert_eq!(read::<StaticOrderAcceptance>(json).0, json);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A walk through a list, its pages as the script has them.
+
+use hopline::client::{Step, page_params_text, page_turn_text};
+use serde_json::{Map, Value, json};
+
+use super::matching::matches;
+use super::run::expect;
+use super::steps::Walk;
+use super::world::{World, no_secret, show};
+
+impl World {
+    pub(super) fn walk(&mut self, mut walk: Walk) -> Result<(), String> {
+        let mut position = Some(self.begin_walk(&walk)?);
+        let (mut items, mut end) = (Vec::new(), None);
+        let params = Value::from(std::mem::take(&mut walk.params)).to_string();
+        let mut failure = page_params_text(position.as_deref().unwrap_or_default(), &params).err();
+        for page in std::mem::take(&mut walk.pages) {
+            let (None, None, Some(from)) = (&failure, &end, &position) else {
+                return Err(format!("expected a read of {}, and the walk is over: {end:?} {failure:?}", page.send));
+            };
+            let command = self.client.start_json(&walk.operation, &page_params_text(from, &params)?, Default::default());
+            self.send(page)?;
+            match self.next()? {
+                Step::Completed { command: ended } if ended == command => {}
+                step => return Err(format!("expected the end of a page, came {}", show(&step))),
+            }
+            match self.client.take_answer(command).ok_or("a page that has ended has a result")? {
+                Ok(answered) => {
+                    let data: Value = serde_json::from_str(answered.raw.text()).map_err(|error| error.to_string())?;
+                    items.extend(data["items"].as_array().cloned().unwrap_or_default());
+                    let turn: Value = serde_json::from_str(&page_turn_text(from, &json!(answered.facts).to_string())?)
+                        .map_err(|error| error.to_string())?;
+                    position = turn.get("position").map(Value::to_string);
+                    end = turn["end"].as_str().map(str::to_owned);
+                }
+                Err(error) => failure = Some(json!(error).to_string()),
+            }
+        }
+        match (failure, &walk.error) {
+            (None, None) => {}
+            (Some(failure), Some(expected)) => {
+                no_secret("an error", &failure)?;
+                let failure = serde_json::from_str(&failure).map_err(|error| error.to_string())?;
+                matches(expected, &self.named(failure), "error")?;
+            }
+            (failure, expected) => return Err(format!("expected the error {expected:?}, came {failure:?}")),
+        }
+        if walk.end != end {
+            return Err(format!("expected the end {:?}, came {end:?}", walk.end));
+        }
+        if let Some(expected) = walk.items {
+            matches(&Value::from(expected), &Value::from(items), "items")?;
+        }
+        expect("a new name", Some(None), self.walks.insert(walk.walk, position))
+    }
+
+    /// Where it begins, as JSON.
+    fn begin_walk(&self, walk: &Walk) -> Result<String, String> {
+        let known = |from: &String| self.walks.get(from).cloned().flatten().ok_or_else(|| format!("`{from}` is no walk to go on from"));
+        let begin = match (&walk.from, &walk.position_text) {
+            (Some(from), None) => known(from)?,
+            (None, Some(text)) => text.clone(),
+            (None, None) => json!({ "operation": walk.operation }).to_string(),
+            _ => return Err("`from` and `position_text` are one too many".to_owned()),
+        };
+        let Some(max_pages) = walk.max_pages else { return Ok(begin) };
+        let mut position: Map<String, Value> = serde_json::from_str(&begin).map_err(|error| error.to_string())?;
+        position.insert("max_pages".to_owned(), max_pages.into());
+        Ok(Value::from(position).to_string())
+    }
+}

@@ -202,7 +202,7 @@ impl Service {
             product: session.product.clone(),
             traffic: session.quantity,
             price,
-            total: charged.sum(),
+            total: charged.fold(Decimal::ZERO, Decimal::saturating_add),
             remark: None,
             created_at: session.created_at,
             used_bytes: session.traffic_bytes,

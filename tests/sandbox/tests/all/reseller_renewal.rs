@@ -22,9 +22,15 @@ fn a_renewal_of_thirty_days_is_one_month_for_all_instances() {
     for terms in [r#""duration":30,"unit":1,"cycleTimes":1"#, r#""duration":1,"unit":3"#, r#""instances":[]"#] {
         let (mut office, ann, number) = placed();
         let id = office.order(&number)["id"].clone();
-        for target in [format!(r#""order_no":"{number}""#), format!(r#""orderNo":"{number}""#), format!(r#""order_id":{id}"#), format!(r#""order_id":"{id}""#)] {
+        for target in [
+            format!(r#""order_no":"{number}""#),
+            format!(r#""orderNo":"{number}""#),
+            format!(r#""order_id":{id}"#),
+            format!(r#""order_id":"{id}""#),
+        ] {
             let before = office.balance_of(ann).parse::<u32>().unwrap();
             if before < 20 {
+                office.desk.service.set_balance(50.into());
                 let top_up = r#"{"amount":20,"remark":"again"}"#;
                 office.granted("POST", &format!("/open/app/agent/sub-users/{ann}/balance"), top_up);
             }

@@ -374,7 +374,7 @@ private class World(case: JsonObject) {
             check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
             when (val taken = client.take(command)) {
                 is Taken.Answered -> {
-                    items += Json.parseToJsonElement(taken.answer.raw).members().getValue("items") as JsonArray
+                    items.addAll(Json.parseToJsonElement(taken.answer.raw).members().getValue("items") as JsonArray)
                     val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
                     position = turn["position"]?.toString()
                     end = turn.maybe("end")

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hopline::client::{
     CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
 };
+use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

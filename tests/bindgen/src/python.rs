@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Place, Record, Shape, Words, endpoints};
+use hopline::contract::{Field, Place, REPLIES, Record, Shape, Words, endpoints};
 
 use crate::model::{APIS, Kind, Type, client, lines, snake, types};
 
@@ -37,7 +37,8 @@ fn print_types() -> String {
     let found = types();
     let names: Vec<String> = found.iter().map(|known| format!("    {:?},\n", known.name())).collect();
     put!(out, "__all__ = [\n{}]\n", names.concat());
-    let answers: Vec<&str> = endpoints().filter_map(|endpoint| record_of(endpoint.response)).map(|record| record.name).collect();
+    let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
+    let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in found {
         match known {
             Type::Words(words) => print_words(&mut out, words),

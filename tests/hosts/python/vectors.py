@@ -243,6 +243,10 @@ class World:
     def resume(self, step: Json) -> None:
         self.name_command(step["as"], self.client.resume(self.records.value(step["resume"])))
 
+    def reconcile(self, step: Json) -> None:
+        params = json.dumps({"record": self.records.value(step["reconcile"])})
+        self.name_command(step["as"], self.client.start("reconcile", params, "{}"))
+
     def resume_all(self, step: Json) -> None:
         commands = self.client.resume_all()
         same(len(step["resume_all"]), len(commands), "resume_all")
@@ -285,7 +289,7 @@ class World:
             same(["completed", command], list(self.next()), "a page")
             taken = self.client.take(command)
             if taken is not None and taken[0] == "answered":
-                items += json.loads(taken[2])["items"]
+                items += json.loads(taken[4] or taken[2])["items"]
                 turn = json.loads(page_turn(position, taken[1]))
                 position, end = json.dumps(turn["position"]) if "position" in turn else None, turn.get("end")
             else:

@@ -27,10 +27,12 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any\n");
     put!(out, "from ._bases import AsyncCaller, Caller");
+    if api == Api::Reseller {
+        put!(out, "from ._order import OrderReply");
+    }
     put!(out, "from ._pages import AsyncPages, Pages");
-    match api {
-        Api::Agent => put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply"),
-        Api::Reseller => put!(out, "from ._order import OrderReply"),
+    if api == Api::Agent {
+        put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
     }
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._values import UNSET, Method, Reply, Safety, Secret, Unset, Until\n");

@@ -177,7 +177,8 @@ mod tests {
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
-            let row = format!("  {}: {{ api: \"agent\", operation: \"{}\", ", camel(endpoint.name), endpoint.name);
+            let api = client(endpoint.api).to_lowercase();
+            let row = format!("  {}: {{ api: \"{api}\", operation: \"{}\", ", camel(endpoint.name), endpoint.name);
             assert!(table.contains(&row), "{row}");
         }
     }

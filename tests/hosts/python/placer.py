@@ -24,7 +24,7 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
 
     with hopline.ResellerClient(http=http, store=Store(folder, points)) as reseller:
         known = {order["order_no"] for order in reseller.walk_static_orders(user_id=user_id)} if fatal is not None else set()
-        reseller.resume_all()
+        resumed = any(isinstance(one, hopline.OrderReply) for one in reseller.resume_all())
         for saved in reseller.saved():
             if saved.holds != "in_doubt_for_good":
                 continue
@@ -34,14 +34,13 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
             mine = [number for number in found if number not in before]
             reseller.settle(saved.record, happened=bool(mine))
             if mine:
-                return print(reseller.wait_order(order_no=mine[0]).order_no, "settled")
+                return print(mine[0], "settled")
         if fatal is not None:
             with open(f"{folder}.known", "w") as file:
                 file.write(" ".join(known))
-        placed = reseller.place_order(
-            pool_id="static-us", user_id=user_id, unit_price=0, total_amount=0, ip_count=1, cycle_times=1, duration=1, unit="month", intent="order"
-        )
-        print(placed.order_no, "placed")
+        order = {"pool_id": "static-us", "unit_price": 0, "total_amount": 0, "ip_count": 1, "cycle_times": 1, "duration": 1, "unit": "month"}
+        placed = reseller.place_order(**order, user_id=user_id, intent="order", deadline=0)
+        print(placed.order_no, "resumed" if resumed else "placed")
 
 
 if __name__ == "__main__":

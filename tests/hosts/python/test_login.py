@@ -107,7 +107,7 @@ def test_a_code_that_means_a_refused_token_may_be_another(sandbox: Sandbox) -> N
         ({"username": "a"}, "`password` is required"),
         ({"password": "canary"}, "`username` is required"),
         ({"username": "", "password": "canary"}, "`username` must not be empty"),
-        ({"base_url": "nowhere", "username": "a", "password": "canary"}, "base_url"),
+        ({"base_url": "nowhere", "username": "a", "password": "canary"}, "the base URL must be absolute"),
         ({"username": "a", "password": "canary", "token_codes": [7]}, "options"),
     ],
 )

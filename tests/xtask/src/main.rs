@@ -75,12 +75,11 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 /// What `package` prints before it packs, into the same places, which git ignores.
 fn generate() -> Result<ExitCode, Fail> {
     for (host, folder) in [
-        ("python", "bindings-python/python/hopline"),
-        ("typescript", "bindings-wasm/js/gen"),
-        ("kotlin", "bindings-uniffi/kotlin/gen/printed"),
-        ("swift", "target/swift/made/printed"),
+        ("python", cargo::root().join("bindings-python/python/hopline")),
+        ("typescript", cargo::root().join("bindings-wasm/js/gen")),
+        ("kotlin", cargo::root().join("bindings-uniffi/kotlin/gen/printed")),
+        ("swift", cargo::target()?.join("swift/made/printed")),
     ] {
-        let folder = cargo::root().join(folder);
         std::fs::create_dir_all(&folder)?;
         cargo::run(cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", host]).arg(&folder))?;
     }

@@ -1,4 +1,4 @@
-//! Both APIs on HTTP and the OpenAPI document, with CORS for dashboards that are developed against it.
+//! Both APIs on HTTP and their OpenAPI documents, with CORS for dashboards that are developed against it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::Ready;
 use super::control;
 use super::faults;
 use super::shared::Shared;
-use crate::service::{BASE_PATH, Service};
+use crate::service::{BACKEND_PATH, BASE_PATH, Service};
 
 const LARGEST_REQUEST: usize = 2 * 1024 * 1024;
 
@@ -32,6 +32,7 @@ pub(super) fn router(shared: Arc<Shared>, ready: &Ready) -> Router {
         .nest("/control", control::router())
         .route("/openapi.json", agents.clone())
         .route(&format!("{BASE_PATH}/openapi.json"), agents)
+        .route(&format!("{BACKEND_PATH}/openapi.json"), documented(Api::Reseller, &ready.backend_url))
         .fallback(api)
         .with_state(shared)
         .layer(cors)

@@ -67,7 +67,7 @@ fn every_spelling_can_be_switched_and_means_the_same() {
     assert!(products.data().get("items").is_none());
     assert_eq!(products.data()["list"][0]["productType"], "shared");
     let refused = office.get("/dynamic/none");
-    assert_eq!((refused.status, &refused.json["code"]), (200, &"400".into()));
+    assert_eq!((refused.status, &refused.json["code"]), (200, &"404".into()));
     office.desk.service.set_spelling(Spelling { list: List::Items, ..Spelling::default() });
     assert!(office.get("/dynamic").data().get("list").is_none());
 }

@@ -17,9 +17,10 @@ fn query(office: &mut Office, body: &str) -> Vec<Value> {
 fn a_product_carries_what_the_contract_names_in_both_spellings() {
     let mut office = Office::new();
     let found = query(&mut office, r#"{"productNo":"static-shared-us"}"#);
+    let projects = json!([{"projectId": "shop", "projectName": "shop"}, {"projectId": "travel", "projectName": "travel"}]);
     let expected = json!([{
         "productId": "static-shared-us", "name": "Static, shared, New York", "proxyType": 103, "product_type": 2, "productType": 2,
-        "project_list": ["shop", "travel"], "projects": ["shop", "travel"], "projectList": ["shop", "travel"],
+        "project_list": projects, "projects": projects, "projectList": projects,
         "stock": 25, "duration": 1, "unit": 3, "price": 10, "nameLanguage": "en", "stateName": "New York",
         "countryCode": "US", "countryName": "United States", "countryNameEn": "United States", "countryNameZh": "美国",
         "cityCode": "NYC", "cityName": "New York", "cityNameEn": "New York", "cityNameZh": "纽约",

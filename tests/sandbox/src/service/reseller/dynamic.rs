@@ -122,8 +122,7 @@ pub(crate) fn list(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refu
 }
 
 pub(crate) fn get(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    let id = number("order_id", call.id(0))?;
-    find_record(service, call, |record| record.id == id)
+    find_record(service, call, |record| call.id(0) == record.id.to_string())
 }
 
 /// Reads an order by its number or its application order number.
@@ -202,7 +201,7 @@ impl Service {
             product: session.product.clone(),
             traffic: session.quantity,
             price,
-            total: charged.sum(),
+            total: charged.fold(Decimal::ZERO, Decimal::saturating_add),
             remark: None,
             created_at: session.created_at,
             used_bytes: session.traffic_bytes,

@@ -67,13 +67,13 @@ pub(crate) fn one(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refus
 pub(crate) fn extract(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let body = Body::parse(call.body)?;
     let product_no = required("productNo", body.text("productNo")?)?;
-    let proxy_type = required("proxyType", body.whole("proxyType", 0)?)?;
+    let proxy_type = required("proxyType", body.whole("proxyType", i64::MIN)?)?;
     if let Some(config) = body.raw("extractConfig") {
         let config = Body::parse(config.get().as_bytes()).map_err(|_| Refusal::invalid("extractConfig", "must be an object"))?;
         config.text("method")?;
     }
     if proxy_type != PROXY_TYPE_DYNAMIC {
-        return Err(Refusal::invalid("proxyType", &format!("must be {PROXY_TYPE_DYNAMIC}, the type of the dynamic products")));
+        return Err(refused(404, format!("there is no such product of this type; the dynamic ones are of {PROXY_TYPE_DYNAMIC}")));
     }
     let product = service.product("productNo", &product_no, DYNAMIC)?;
     let orders = || service.backend.dynamic_orders.iter().enumerate();

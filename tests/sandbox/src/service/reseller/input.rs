@@ -81,9 +81,19 @@ impl Span {
 
 /// The first moment of a day written as year, month and day.
 fn day(text: &str) -> Option<i64> {
-    let shape: Vec<usize> = text.split('-').map(str::len).collect();
-    let is_day = shape == [4, 2, 2] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
-    moment(&format!("{text}T00:00:00Z")).filter(|_| is_day)
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_shaped = parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.concat().bytes().all(|digit| digit.is_ascii_digit());
+    let numbers: Vec<i64> = parts.iter().filter_map(|part| part.parse().ok()).collect();
+    let &[year, month, day] = &numbers[..] else {
+        return None;
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let lengths = [31, if is_leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let before = lengths.get(..usize::try_from(month).ok()?.checked_sub(1)?)?;
+    let length = lengths.get(before.len())?;
+    let leaps = |year: i64| year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let days = (year - 1970) * 365 + leaps(year - 1) - leaps(1969) + before.iter().sum::<i64>() + day - 1;
+    (is_shaped && (1..=*length).contains(&day)).then_some(days * DAY_MS)
 }
 
 fn moment(text: &str) -> Option<i64> {
@@ -102,9 +112,22 @@ mod tests {
     #[test]
     fn a_day_is_a_real_one() {
         assert_eq!(day("2023-11-14"), Some(1_699_920_000_000));
-        for bad in
-            ["", "2023-11-31", "2023-13-01", "23-11-14", "2023-11-14T00:00:00Z", "2023/11/14", "2023-1-14", "-023-11-14", "1969-01-01"]
-        {
+        assert_eq!(day("1969-12-31"), Some(-DAY_MS));
+        assert_eq!(day("2024-02-29"), day("2024-03-01").map(|next| next - DAY_MS));
+        assert_eq!((day("0000-01-01"), day("9999-12-31")), (Some(-62_167_219_200_000), Some(253_402_214_400_000)));
+        for bad in [
+            "",
+            "2023-11-31",
+            "2023-13-01",
+            "23-11-14",
+            "2023-11-14T00:00:00Z",
+            "2023/11/14",
+            "2023-1-14",
+            "-023-11-14",
+            "2023-02-29",
+            "2023-00-01",
+            "2023-01-00",
+        ] {
             assert_eq!(day(bad), None, "{bad}");
         }
     }

@@ -60,9 +60,13 @@ pub(crate) fn balance(service: &mut Service, call: &Call<'_>) -> Result<Reply, R
     Ok(Reply::new(200, &balance))
 }
 
-/// The number that a text names.
+/// The number that a text names. A whole number that is nobody's, negative or however long, is 0, which is nobody's either.
 pub(super) fn number(field: &str, text: &str) -> Result<u32, Refusal> {
-    text.parse().map_err(|_| Refusal::invalid(field, "must be a whole number"))
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(Refusal::invalid(field, "must be a whole number"));
+    }
+    Ok(text.parse().unwrap_or(0))
 }
 
 impl Owner {

@@ -36,14 +36,23 @@ struct Common<'a> {
     product_type: Box<serde_json::value::RawValue>,
     #[serde(rename = "productType")]
     camel_product_type: Box<serde_json::value::RawValue>,
-    project_list: &'a [&'static str],
-    projects: &'a [&'static str],
+    project_list: Vec<Project<'a>>,
+    projects: Vec<Project<'a>>,
     #[serde(rename = "projectList")]
-    camel_project_list: &'a [&'static str],
+    camel_project_list: Vec<Project<'a>>,
     #[serde(flatten)]
     names: Option<Names>,
     #[serde(rename = "nameLanguage")]
     name_language: &'static str,
+}
+
+/// What a shared product may be bought for.
+#[derive(Clone, Serialize)]
+struct Project<'a> {
+    #[serde(rename = "projectId")]
+    id: &'a str,
+    #[serde(rename = "projectName")]
+    name: &'a str,
 }
 
 #[derive(Serialize)]
@@ -180,6 +189,7 @@ impl Service {
 
     fn common<'a>(&self, product: &'a Product, language: &'static str) -> Common<'a> {
         let is_shared = product.sharing == "shared";
+        let projects: Vec<Project<'_>> = product.projects.iter().map(|name| Project { id: name, name }).collect();
         let product_type = match self.backend.spelling.product_type {
             ProductType::Number => raw(&if is_shared { 2 } else { 1 }),
             ProductType::Word => raw(&product.sharing),
@@ -190,9 +200,9 @@ impl Service {
             proxy_type: proxy_type(product),
             camel_product_type: product_type.clone(),
             product_type,
-            project_list: product.projects,
-            projects: product.projects,
-            camel_project_list: product.projects,
+            project_list: projects.clone(),
+            projects: projects.clone(),
+            camel_project_list: projects,
             names: places::of(product).map(|place| Names::of(place, language)),
             name_language: language,
         }

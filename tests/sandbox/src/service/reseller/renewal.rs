@@ -34,7 +34,7 @@ struct Renewed<'a> {
 pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let body = Body::parse(call.body)?;
     let number = agreed("order_no", [body.text("order_no")?, body.text("orderNo")?])?;
-    let id = body.whole("order_id", 1)?;
+    let id = id(&body)?;
     let instances = body.list::<String>("instances")?.filter(|list| !list.is_empty());
     let terms = Terms::read(&body)?;
     let by_number = number.map(|number| service.static_place(call, &Target::Number(number))).transpose()?;
@@ -58,6 +58,16 @@ pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Ref
     service.backend.static_orders[place] = Arc::new(after);
     let order_no = &order.order_no;
     Ok(Reply::new(200, &Renewed { order_no, camel_order_no: order_no, status, renewed, total_amount: Number(total) }))
+}
+
+/// The id of an order, as a number or as its digits.
+fn id(body: &Body) -> Result<Option<i64>, Refusal> {
+    let is_text = body.raw("order_id").is_some_and(|value| value.get().starts_with('"'));
+    if !is_text {
+        return body.whole("order_id", 1);
+    }
+    let text = body.text("order_id")?.unwrap_or_default();
+    text.parse().map(Some).map_err(|_| Refusal::invalid("order_id", "must be a whole number"))
 }
 
 /// What is cancelled before it was made is given back; what was made is only released.

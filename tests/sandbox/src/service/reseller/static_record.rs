@@ -136,7 +136,7 @@ impl Service {
         let charged = self.charges.iter().filter(|charge| charge.session_id == session.id).map(|charge| charge.amount);
         let owner = Owner { agent: session.account, user: None };
         Record {
-            total_amount: Number(charged.sum()),
+            total_amount: Number(charged.fold(Decimal::ZERO, Decimal::saturating_add)),
             instances: is_there.then_some(instance).into_iter().collect(),
             ..self.blank(session_order_id(session), &session.id, owner, &session.product, status, session.created_at, session.ends_at)
         }

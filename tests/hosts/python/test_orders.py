@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,24 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
     order_no = asyncio.run(give_up())
     asyncio.run(go_on(order_no))
     assert purchases(sandbox) == [order_no] and not list(tmp_path.glob("*.json"))
+    sandbox.close()
+
+
+def test_a_client_that_is_closed_lets_go_of_the_order_and_names_it() -> None:
+    sandbox = Sandbox("--seed", "7", "--provisioning-ms", "60000")
+    reseller = hopline.ResellerClient(**sandbox.reseller)
+    user_id, events = funded(reseller), reseller.events()
+    with ThreadPoolExecutor(1) as pool:
+        placing = pool.submit(reseller.place_order, **order_for(user_id))
+        ordered = next(event for event in events if event.event == "ordered")
+        reseller.close()
+        with pytest.raises(hopline.Cancelled) as caught:
+            placing.result(timeout=10)
+    assert (caught.value.order_no, caught.value.advice, caught.value.effect) == (ordered.order_no, "wait_order", "done")
+    with hopline.ResellerClient(**sandbox.reseller) as reseller:
+        sandbox.control("order", {"order_no": ordered.order_no, "outcome": "active"})
+        assert reseller.wait_order(order_no=ordered.order_no or "", deadline=10).phase == "ready"
+    assert purchases(sandbox) == [ordered.order_no]
     sandbox.close()
 
 

@@ -34,7 +34,12 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
 export function read(text, { reason, store, trouble } = {}) {
   const fields = JSON.parse(text);
   const own = { cancelled: reason, store }[fields.kind];
-  return new HoplineError({ ...fields, cause: own ?? fields.cause ?? trouble });
+  return new HoplineError({ ...fields, cause: own ?? caused(fields.cause, trouble) });
+}
+
+/** What `fetch` threw stands below the failures that came of it. */
+function caused(cause, trouble) {
+  return cause && trouble ? { ...cause, cause: caused(cause.cause, trouble) } : (cause ?? trouble);
 }
 
 /** What a function of the core says, or its error. */

@@ -5,12 +5,11 @@ import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 
 import { sandbox } from "../node/test/lib/sandbox.mjs";
+import { Steps, row, usd } from "../node/test/lib/story.mjs";
 import { LAUNCH, account, open as openPage } from "./test/lib/page.mjs";
 import { policy, site } from "./test/lib/site.mjs";
 
 const { values } = parseArgs({ options: { seed: { type: "string", default: "7" } } });
-const row = (label, text) => console.log(`  ${label.padEnd(11)}${text}`);
-const usd = (amount) => amount.toFixed(2);
 const ends = [];
 const t = { after: (work) => ends.push(work) };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
@@ -46,28 +45,15 @@ await page.evaluate((client) => {
     for await (const event of agent.events()) await told(event);
   })();
 }, account(service));
-const steps = [];
-const read = () => page.evaluate(async () => (await agent.getBalance()).balance);
-let balance = await read();
-const before = balance;
+const steps = new Steps(() => page.evaluate(async () => ({ balance: (await agent.getBalance()).balance })));
+const { balance: before } = await steps.begin();
 await service.control("target", { block_first_exit: true });
-row("balance", `${usd(balance)} USD`);
-
-/** Does a step, and reads what it cost. */
-async function step(name, work) {
-  const began = performance.now();
-  const done = await work();
-  const time = performance.now() - began;
-  const now = await read();
-  steps.push({ name, time, cost: balance - now, balance: now });
-  balance = now;
-  return done;
-}
+row("balance", `${usd(before)} USD`);
 
 const offered = await page.evaluate(async () => (await agent.listProducts({ type: "dynamic", limit: 100 })).items.filter(({ available }) => available));
 const cheapest = offered.reduce((one, other) => (other.price < one.price ? other : one));
 row("cheapest", `${cheapest.product_no} at ${usd(cheapest.price)} USD a ${cheapest.unit}, of ${offered.length} dynamic products`);
-const open = await step("buy 1 GB", () =>
+const open = await steps.step("buy 1 GB", () =>
   page.evaluate(async (product_no) => {
     const wanted = { session_type: "dynamic", product_no, quantity: 1, protocol: "http" };
     globalThis.open = await agent.openSession(wanted, { intent: "demo", credentials: true });
@@ -78,31 +64,28 @@ const open = await step("buy 1 GB", () =>
 assert.equal(open.phase, "ready");
 row("proxy", `HTTP at ${open.proxy.host}:${open.proxy.port}, with a username and a password; Chromium itself speaks it`);
 
-const first = await step("browse", () => visit(open.proxy));
+const first = await steps.step("browse", () => visit(open.proxy));
 row("browse", `the site answers ${first.status} to exit ${first.from}`);
 const advice = await page.evaluate((status) => globalThis.open.observe({ status }), first.status);
 assert.deepEqual(advice, { verdict: "rotate", reason: "http_403" });
 row("observe", `a block: rotate, with the reason ${advice.reason}`);
-const proxy = await step("rotate", () =>
+const proxy = await steps.step("rotate", () =>
   page.evaluate(async (reason) => {
     const { host, port, username, password } = (await globalThis.open.rotate({ reason, include_credentials: true })).proxy;
     return { host, port, username, password };
   }, advice.reason),
 );
 row("rotate", "the session has another exit and another password");
-const second = await step("browse", () => visit(proxy));
+const second = await steps.step("browse", () => visit(proxy));
 row("browse", `the site answers ${second.status} to exit ${second.from}`);
-await step("terminate", () => page.evaluate(() => globalThis.open.terminate().then(() => undefined)));
+await steps.step("terminate", () => page.evaluate(() => globalThis.open.terminate().then(() => undefined)));
 const refusal = await visit(proxy).then(({ status }) => `HTTP ${status}`, (error) => error.message);
 assert.match(refusal, /407|AUTH/, "the proxy of an ended session was to refuse");
 row("terminate", "the session is over, and its proxy refuses the password");
 await page.evaluate(() => agent.close());
 assert.deepEqual(page.told, []);
 
-console.log(`\n  ${"step".padEnd(11)}${"time".padStart(8)}${"cost USD".padStart(12)}${"balance USD".padStart(14)}`);
-for (const { name, time, cost, balance } of steps) {
-  console.log(`  ${name.padEnd(11)}${`${(time / 1000).toFixed(2)} s`.padStart(8)}${usd(cost).padStart(12)}${usd(balance).padStart(14)}`);
-}
+steps.table();
 
 const state = await service.state();
 assert.deepEqual(state.charges.map(({ operation, session_id, amount }) => [operation, session_id, Number(amount)]), [["create_session", open.session_id, cheapest.price]]);

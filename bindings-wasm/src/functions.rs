@@ -38,13 +38,13 @@ pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
 }
 
 /// Whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.
-#[wasm_bindgen(js_name = isShared)]
+#[wasm_bindgen(js_name = isSharedText)]
 pub fn is_shared(product: &str) -> bool {
     is_shared_text(product)
 }
 
 /// Reads a range of addresses: JSON, `{"text","first","last"}`. What can't be read is only its text.
-#[wasm_bindgen(js_name = ipRange)]
+#[wasm_bindgen(js_name = ipRangeText)]
 pub fn ip_range(text: &str) -> String {
     ip_range_text(text)
 }

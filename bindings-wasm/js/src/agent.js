@@ -42,7 +42,7 @@ export const AgentClient = /* @__PURE__ */ equip(
       const advice = await this.#engine.ask("observe", ask);
       const { command, ...told } = advice ? JSON.parse(advice) : {};
       if (command === undefined) return advice && told;
-      const session = await this.#engine.follow("rotate_session", () => command, signal);
+      const session = await this.#engine.answer("rotate_session", () => command, signal);
       return { ...told, verdict: "rotated", session };
     }
   },

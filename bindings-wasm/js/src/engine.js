@@ -101,7 +101,13 @@ export class Engine {
 
   /** Runs an operation, and gives its answer. */
   async call(operation, params, options) {
-    return (await this.#page(operation, params, options)).data;
+    return this.#data(operation, await this.#start(operation, params, options));
+  }
+
+  /** The answer of what `start` starts. */
+  async answer(operation, start, signal) {
+    await this.usable(operation);
+    return this.#data(operation, await this.#run(operation, start, signal));
   }
 
   /** Runs an operation that waits for a session or an order, and gives that. */
@@ -126,7 +132,8 @@ export class Engine {
     const page = async (of) => {
       // What asks for the parameters needs the core.
       await this.usable(operation);
-      return this.#page(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
+      const taken = await this.#start(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
+      return { data: this.#data(operation, taken), ...taken };
     };
     return new Walk(list, page, { position, maxPages });
   }
@@ -168,9 +175,8 @@ export class Engine {
     if (this.#closing) throw closed(operation);
   }
 
-  async #page(operation, params, options) {
-    const { facts, raw, view, phase } = await this.#start(operation, params, options);
-    return { data: parse(raw, view, { request_id: facts.request_id, phase }, plain[operation]), facts, raw };
+  #data(operation, { facts: { request_id }, raw, view, phase }) {
+    return parse(raw, view, { request_id, phase }, plain[operation]);
   }
 
   async #start(operation, params = {}, options = {}) {

@@ -1,4 +1,4 @@
-import { ipRange, isShared as shared } from "../gen/hopline_wasm.js";
+import { ipRangeText, isSharedText } from "../gen/hopline_wasm.js";
 import { resellerOperations, resellerWalks } from "../gen/operations.js";
 import { Client, equip } from "./client.js";
 import { Engine, now } from "./engine.js";
@@ -35,7 +35,7 @@ export const ResellerClient = /* @__PURE__ */ equip(
 /** Whether a product is shared static. */
 export function isShared(product) {
   object("is_shared", "product", product);
-  return now("is_shared", shared, encode("is_shared", "product", product));
+  return now("is_shared", isSharedText, encode("is_shared", "product", product));
 }
 
 /** Whether an order of a product must name a project. */
@@ -46,5 +46,5 @@ export function needsProjectId(product) {
 /** The first and the last address of a range. */
 export function parseIpRange(text) {
   if (typeof text !== "string") throw refuse("invalid", "parse_ip_range", "`text` must be a text", { field: "text" });
-  return JSON.parse(now("parse_ip_range", ipRange, text));
+  return JSON.parse(now("parse_ip_range", ipRangeText, text));
 }

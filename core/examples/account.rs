@@ -112,8 +112,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let topped_up = Until { at: "/balance".into(), at_least: Some(Decimal(balance.0 + Decimal::from(20).0)), ..Until::default() };
     let watched = CallOptions { until: Some(topped_up), deadline_ms: Some(600_000), ..CallOptions::default() };
     let read = account.0.start(GetBalance {}, watched);
-    let paid = account.wait(read)?;
-    println!("the top-up is {}", if paid.phase == Some(Phase::Ready) { "there" } else { "not there yet" });
+    if account.wait(read)?.phase != Some(Phase::Ready) {
+        return Err(format!("the order {} is not paid yet; the balance says when it is", order.order_id).into());
+    }
+    println!("the top-up is there");
     let read = account.0.start(ListTransactions {}, CallOptions::default());
     println!("transactions: {}", account.wait(read)?.raw.text());
     Ok(())

@@ -174,10 +174,8 @@ mod tests {
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
         let printed = printed();
-        let lists: Vec<&str> = endpoints().map(|endpoint| endpoint.name).filter(|name| name.ends_with("products")).collect();
-        assert!(!lists.is_empty());
-        for name in lists {
-            let start = printed.find(&format!("    def {}(\n", name.replacen("list_", "walk_", 1))).unwrap_or_else(|| panic!("{name}"));
+        for name in ["walk_products", "walk_public_products"] {
+            let start = printed.find(&format!("    def {name}(\n")).unwrap_or_else(|| panic!("{name}"));
             let signature = printed[start..].split(":\n").next().unwrap_or_default();
             assert!(signature.contains(" position: str") && signature.contains(" max_pages: int") && !signature.contains(" cursor:"));
         }

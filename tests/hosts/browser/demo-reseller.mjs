@@ -1,20 +1,18 @@
-// A reseller's order in a page, and a browser that goes out through its proxy.
+// A reseller's day in a page, and a browser that goes out through its proxy.
 import assert from "node:assert/strict";
-import { parseArgs } from "node:util";
 
 import { chromium } from "playwright-core";
 
 import { login, sandbox } from "../node/test/lib/sandbox.mjs";
-import { Steps, row, usd } from "../node/test/lib/story.mjs";
+import { Steps, row, seed, usd } from "../node/test/lib/story.mjs";
 import { LAUNCH, open as openPage } from "./test/lib/page.mjs";
 import { policy, site } from "./test/lib/site.mjs";
 
-const { values } = parseArgs({ options: { seed: { type: "string", default: "7" } } });
 const ends = [];
 const t = { after: (work) => ends.push(work) };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 
-const service = await sandbox(t, "--seed", values.seed, "--provisioning-ms", "1200-2500");
+const service = await sandbox(t, "--seed", seed, "--provisioning-ms", "1200-2500");
 const browser = await chromium.launch(LAUNCH);
 t.after(() => browser.close());
 const url = await site(t, { csp: policy(new URL(service.backend_url).origin) });
@@ -34,7 +32,7 @@ async function visit(proxy) {
   }
 }
 
-console.log("\nhopline in a browser: a reseller's order\n");
+console.log("\nhopline in a browser: a reseller's day\n");
 await page.exposeFunction("told", ({ event, order_no, status }) => {
   if (event === "ordered") row("ordered", order_no);
   if (event === "order_status") row(status, order_no);

@@ -1,19 +1,17 @@
-// A reseller's order through the installed npm package: a sub-user, its money, a static order and its proxies.
+// A reseller's day through the installed npm package: a sub-user, its money, a static order and its proxies.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 
 import { ProxyAgent, request } from "undici";
 
 import { Steps, row, stage, usd } from "./test/lib/story.mjs";
 
 const { FolderStore, ProxySettings, ResellerClient, needsProjectId } = createRequire(join(process.env.HOPLINE_PACKAGE, "package.json"))("hopline");
-const { values } = parseArgs({ options: { seed: { type: "string", default: "7" } } });
 
-const service = await stage(values.seed);
+const service = await stage();
 const folder = mkdtempSync(join(tmpdir(), "hopline-demo-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 // By a name that only the proxy is to look up.
@@ -30,7 +28,7 @@ async function visit({ ip, http_port, username, password }) {
   }
 }
 
-console.log("\nhopline for node: a reseller's order\n");
+console.log("\nhopline for node: a reseller's day\n");
 const { username, password, backend_url: baseUrl } = service;
 const reseller = new ResellerClient({ username, password, baseUrl, store: new FolderStore(folder) });
 const { balance: before } = await reseller.getCurrentBalance();

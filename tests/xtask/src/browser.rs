@@ -61,7 +61,7 @@ fn install() -> Result<(), Fail> {
         node::copy(&root().join("tests").join(path), &place.join(path))?;
     }
     node::copy(&root().join("bindings-wasm/examples"), &place.join("examples"))?;
-    for name in ["demo.mjs", "demo-reseller.mjs"] {
+    for name in ["demo.mjs", "demo-life.mjs", "demo-reseller.mjs"] {
         std::fs::copy(host().join(name), place.join("hosts/browser").join(name))?;
     }
     Ok(())

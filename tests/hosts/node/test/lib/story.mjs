@@ -1,12 +1,20 @@
 // How a story is told: aligned rows, and in the end what each of its steps took and cost. A page's story is told by it, too.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+
+/** What was asked for. */
+export const { story, seed } = parseArgs({ options: { story: { type: "string", default: "life" }, seed: { type: "string", default: "7" } } }).values;
+if (!["life", "reseller"].includes(story)) {
+  console.error(`there is no story \`${story}\`; there are life and reseller`);
+  process.exit(1);
+}
 
 export const row = (label, text) => console.log(`  ${label.padEnd(11)}${text}`);
 export const usd = (amount) => amount.toFixed(2);
 
 /** A sandbox that goes with this process, and what is asked of its control. */
-export async function stage(seed) {
+export async function stage() {
   const sandbox = spawn(process.env.HOPLINE_SANDBOX, ["--with-parent", "--seed", seed], { stdio: ["pipe", "pipe", "inherit"] });
   process.once("exit", () => sandbox.kill());
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));

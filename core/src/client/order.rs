@@ -11,7 +11,7 @@ use super::store::JobId;
 use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Json, Operation, StaticOrder};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::wire::{Built, Facts, build, items};
 
 /// An order that a job watches.
@@ -157,7 +157,9 @@ impl Client {
         job.order = Some(OrderWatch { order_no: order_no.clone(), status, shown: None, call });
         job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
-        self.save_job(id, None);
+        if self.rules.holds(Rule::OrderIsSaved) {
+            self.save_job(id, None);
+        }
         self.read_order_again(id);
     }
 

@@ -214,6 +214,12 @@ fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     }
 }
 
+/// What to do about a write of the reseller API that may have been done and is never sent again; none of any other.
+pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
+    let once = endpoint.api == Api::Reseller && endpoint.safety == Safety::AtMostOnce;
+    once.then(|| if super::lookups(endpoint.name).is_empty() { Advice::CheckAccount } else { Advice::Reconcile })
+}
+
 /// After an outcome that leaves the effect open.
 fn repeat(asked: Asked) -> Again {
     if asked.safety == Safety::AtMostOnce && asked.rules.holds(Rule::OpenWriteRests) { Again::No } else { Again::Same }

@@ -51,11 +51,13 @@ pub enum Rule {
     NewerTokenStays,
     /// An order's number is saved as soon as it is known.
     OrderIsSaved,
+    /// A read that fails says nothing against the order that it is of.
+    OrderOutlivesReads,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 22] = [
+    pub const ALL: [Rule; 23] = [
         Rule::SaveBeforeSend,
         Rule::LostIsUnanswered,
         Rule::PageIsUnanswered,
@@ -78,6 +80,7 @@ impl Rule {
         Rule::OneLogin,
         Rule::NewerTokenStays,
         Rule::OrderIsSaved,
+        Rule::OrderOutlivesReads,
     ];
 }
 

@@ -76,7 +76,7 @@ fn every_rule_of_the_reseller_api_is_needed_without_it_the_search_finds_harm() {
     for rule in Rule::ALL {
         let (harm, stories): (_, &[Story]) = match rule {
             Rule::OpenWriteRests | Rule::HeldWriteRests | Rule::TokenRefusalHasEnvelope => (TWICE, &Story::RESELLER),
-            Rule::FailureIsUnanswered => (DENIED, &Story::RESELLER),
+            Rule::FailureIsUnanswered | Rule::OrderOutlivesReads => (DENIED, &Story::RESELLER),
             Rule::OrderIsSaved => ("the number of an order was known and is known no more", &Story::RESELLER),
             Rule::RenewOnce => ("a call renewed its token twice", &[]),
             Rule::RefusedLoginRests => ("a login was sent again after it was refused", &[]),

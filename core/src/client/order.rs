@@ -9,7 +9,7 @@ use super::store::JobId;
 use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Json, Operation, StaticOrder};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::wire::{Built, Facts, build};
 
 /// No order is read further than this many pages of 100.
@@ -147,7 +147,9 @@ impl Client {
         job.order = Some(OrderWatch::new(order_no.clone(), status, call));
         job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
-        self.save_job(id, None);
+        if self.rules.holds(Rule::OrderIsSaved) {
+            self.save_job(id, None);
+        }
         self.read_order_again(id);
     }
 

@@ -97,8 +97,11 @@ public final class AgentClient: Sendable {
         try await change("forget", record) { $0.forget(record: record) }
     }
 
-    /// Advice on what was seen through a session. Nothing is sent. Nothing comes back if this client does not follow it.
-    public func observe(sessionId: String, seen: Seen) throws(HoplineError) -> Verdict? {
+    /// Advice on what was seen through a session. Nothing comes back if this client does not follow it.
+    ///
+    /// Nothing is sent, unless the session was opened with `autoRotate`: then it is rotated where the advice would be to, and this
+    /// waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+    public func observe(sessionId: String, seen: Seen) async throws(HoplineError) -> Verdict? {
         try check("observe")
         let told: String?
         do {
@@ -108,7 +111,9 @@ public final class AgentClient: Sendable {
         } catch {
             throw refusal(error)
         }
-        return told.flatMap { try? JSONDecoder().decode(Verdict.self, from: Data($0.utf8)) }
+        guard let advice = told.flatMap({ try? JSONDecoder().decode(Advice.self, from: Data($0.utf8)) }) else { return nil }
+        guard let command = advice.command else { return advice.verdict }
+        return try await .rotated(advice.reason ?? .block, run("rotate_session") { _ in command }.reply("rotate_session"))
     }
 
     /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.

@@ -181,28 +181,35 @@ public enum Seen: Sendable, Hashable {
     }
 }
 
-/// Advice on a session. Nothing was sent: to rotate is your decision.
+/// What was seen of a session comes to this. To rotate is your decision, unless it was made by `autoRotate`.
 public enum Verdict: Sendable, Hashable {
     /// It works.
     case keep
     /// Rotate it, with this reason.
     case rotate(RotateReason)
+    /// It was rotated, for this reason: use it as it is now, with its new exit.
+    case rotated(RotateReason, Reply<Session>)
     /// Not enough is known, or to rotate would not help; this says why.
     case unsure(String)
 }
 
-extension Verdict: Decodable {
-    private enum Keys: String, CodingKey {
-        case verdict, reason, why
+/// What the core wrote of it. With a `command` it is being rotated.
+struct Advice: Decodable {
+    private let word: String
+    let reason: RotateReason?
+    private let why: String?
+    let command: UInt32?
+
+    private enum CodingKeys: String, CodingKey {
+        case word = "verdict", reason, why, command
     }
 
-    /// Reads what the core wrote.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: Keys.self)
-        switch try members.decode(String.self, forKey: .verdict) {
-        case "keep": self = .keep
-        case "rotate": self = try .rotate(members.decode(RotateReason.self, forKey: .reason))
-        default: self = try .unsure(members.decodeIfPresent(String.self, forKey: .why) ?? "")
+    /// For whoever need not wait.
+    var verdict: Verdict {
+        switch (word, reason) {
+        case ("keep", _): .keep
+        case ("rotate", let reason?): .rotate(reason)
+        default: .unsure(why ?? "")
         }
     }
 }

@@ -20,9 +20,9 @@ public struct OpenSession: Sendable {
         try await client.waitSession(sessionId: sessionId, credentials: credentials, deadline: deadline)
     }
 
-    /// Advice on what was seen through it. Nothing is sent.
-    public func observe(_ seen: Seen) throws(HoplineError) -> Verdict? {
-        try client.observe(sessionId: sessionId, seen: seen)
+    /// Advice on what was seen through it; with `autoRotate`, what `observe` of the client does.
+    public func observe(_ seen: Seen) async throws(HoplineError) -> Verdict? {
+        try await client.observe(sessionId: sessionId, seen: seen)
     }
 }
 

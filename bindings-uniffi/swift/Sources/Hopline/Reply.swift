@@ -18,6 +18,9 @@ public struct Reply<Value: Sendable>: Sendable {
     }
 }
 
+extension Reply: Equatable where Value: Equatable {}
+extension Reply: Hashable where Value: Hashable {}
+
 /// An answer as the service wrote it. It may hold secrets, so it does not print.
 public struct Raw: Sendable, Hashable {
     /// The text, digit for digit.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hopline::client::{Holds, Host, Phase, Seen, Step, Verdict};
+use hopline::client::{Holds, Host, Phase, Seen, Step, Ticket, Verdict};
 use hopline::contract::Secret;
 use hopline::contract::agent::{GetSession, Proxy, RenewSession, RotateReason, RotateSession, TerminateSession};
 use hopline::{CallOptions, Client, Kind, drive};
@@ -61,6 +61,25 @@ fn a_session_is_bought_used_blocked_rotated_read_and_ended() {
         probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
         assert!(visit(&live, &fresh).is_err(), "{http:?}");
         assert_eq!((live.charges(), live.sessions()[0].status), (1, "terminated"), "{http:?}");
+    }
+}
+
+#[test]
+fn a_block_gives_a_session_that_rotates_by_itself_a_new_exit() {
+    for http in BOTH {
+        let live = Live::new();
+        let mut probe = Probe::new(http, live.options());
+        let ticket =
+            probe.client.open_session(purchase(), CallOptions { credentials: true, auto_rotate: true, ..CallOptions::intent("job") });
+        let open = probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        let (exit, now) = (live.sessions()[0].exit, probe.now());
+        let Some(Verdict::Rotating(RotateReason::Http403, command)) = probe.client.observe(&open.session_id, Seen::Status(403), now) else {
+            panic!("{http:?}: a 403 rotates")
+        };
+        let rotated = probe.drive(Ticket::<RotateSession>::of(command)).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        let (status, body) = visit(&live, &rotated.data.proxy.expect("a proxy")).expect("the site");
+        assert!(status == 200 && !body.contains(&format!("\"{exit}\"")), "{http:?}: {status} {body}");
+        assert!(matches!(probe.client.observe(&open.session_id, Seen::Block, now), Some(Verdict::Unsure(_))), "{http:?}");
     }
 }
 

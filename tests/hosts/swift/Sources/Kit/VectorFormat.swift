@@ -28,7 +28,8 @@ public enum VectorFormat {
         "settle": (["as"], ["done"]),
         "forget": ([], ["done"]),
         "saved": ([], []),
-        "observe": (["seen"], ["verdict", "reason"]),
+        "observe": (["seen"], ["verdict", "reason", "why", "as"]),
+        "walk": (["operation"], ["params", "from", "position_text", "max_pages", "pages", "items", "end", "error"]),
     ]
     static let answer: Set<String> = ["ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"]
 
@@ -61,6 +62,7 @@ public enum VectorFormat {
         }
         try only(step, must.union(may).union([verb]), verb)
         try check(must.isSubset(of: step.keys), "\(verb) needs \(must.sorted())")
+        for page in step["pages"]?.array ?? [] { try check(self.verb(page.object ?? [:]) == "send", "a page is a send") }
         switch step["answer"] {
         case .object(let members)?:
             try only(members, answer, "an answer")

@@ -30,6 +30,7 @@ extension Vectors {
             try VectorFormat.noSecret("the list of what is saved", listed)
             try VectorFormat.like(step.about, named(JSON.text(listed)), "saved")
         case "observe": try observe(step)
+        case "walk": try walk(step)
         default: throw Unmet("`\(verb)` is a verb")
         }
     }
@@ -56,7 +57,7 @@ extension Vectors {
         try name(step, id)
     }
 
-    private mutating func send(_ step: Step) throws {
+    mutating func send(_ step: Step) throws {
         let found = try next()
         guard case .send(let id, let number, let request) = found else { throw Unmet("expected a send of \(step.about), came \(found)") }
         let target = request.url.hasPrefix(base) ? String(request.url.dropFirst(base.count)) : request.url
@@ -218,11 +219,15 @@ extension Vectors {
         try VectorFormat.same(step["done"] ?? true, .bool(done), "settled")
     }
 
-    private func observe(_ step: Step) throws {
+    private mutating func observe(_ step: Step) throws {
         let seen = try (step["seen"] ?? .null).written
         let told = try client.observe(sessionId: step.name, seen: seen, unixMs: unix, monotonicMs: monotonic).map(JSON.text)
         try VectorFormat.same(step["verdict"] ?? .null, told?["verdict"] ?? .null, "verdict")
         try VectorFormat.same(step["reason"] ?? .null, told?["reason"] ?? .null, "reason")
+        if let why = step["why"] { try VectorFormat.like(["contains": why], told?["why"] ?? .null, "why") }
+        let command = told?["command"]?.int
+        try VectorFormat.check((step["as"] == nil) == (command == nil), "expected a command for \(step["as"] ?? .null), came \(told ?? .null)")
+        if let name = step["as"]?.string, let command { try self.name(name, UInt32(command)) }
     }
 }
 

@@ -59,6 +59,8 @@ public struct Vectors {
     var store: [String: Data] = [:]
     var unsure: [String: Data?] = [:]
     var sent: [String: String] = [:]
+    /// Where each walk stopped; null for one that is over.
+    var walks: [String: JSON] = [:]
     private var crashes: UInt8 = 0
 
     private init(_ each: VectorFormat.Object) throws {

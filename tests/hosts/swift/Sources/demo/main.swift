@@ -96,7 +96,7 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
 
     let first = try await teller.step("fetch") { try visit(open.proxy) }
     row("fetch", "the site answers \(first.status) to exit \(first.from)")
-    guard case .rotate(let reason) = try open.observe(.status(first.status)), reason == .http403 else { throw Unmet("a 403 is a reason to rotate") }
+    guard case .rotate(let reason) = try await open.observe(.status(first.status)), reason == .http403 else { throw Unmet("a 403 is a reason to rotate") }
     row("observe", "a block: rotate, with the reason \(reason.rawValue)")
     let rotated = try await teller.step("rotate") { try await open.rotate(includeCredentials: true, reason: reason) }
     row("rotate", "the session has another exit and another password")

@@ -31,7 +31,7 @@ do {
     // Tell what your own requests through it meet, and do as advised.
     let event = try sessionEvent(status: 403, latency: .milliseconds(120), target: "shop.example")
     try await agent.reportSessionEvent(sessionId: session.sessionId, event: event)
-    if case .rotate(let reason) = try session.observe(.status(403)) {
+    if case .rotate(let reason) = try await session.observe(.status(403)) {
         try await session.rotate(reason: reason)
     }
     print("health", try await agent.getSessionHealth(sessionId: session.sessionId).raw.text)

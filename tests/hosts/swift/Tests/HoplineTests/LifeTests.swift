@@ -25,7 +25,7 @@ struct LifeTests {
         #expect(open.phase == .ready && open.session.status == .active && open.session.value.sessionType == .dynamic)
         let blocked = try curl(site, through: #require(open.proxy))
         #expect(blocked.status == 403)
-        #expect(try open.observe(.status(blocked.status)) == .rotate(.http403))
+        #expect(try await open.observe(.status(blocked.status)) == .rotate(.http403))
         let rotated = try await open.rotate(includeCredentials: true, reason: .http403)
         #expect(rotated.proxy?.password != nil && rotated.proxy?.password != open.proxy?.password)
         let seen = try curl(site, through: #require(rotated.proxy))
@@ -38,6 +38,32 @@ struct LifeTests {
         let state = try await sandbox.state()
         #expect(state.sessions.map(\.status) == ["terminated"] && state.sessions.map(\.rotations) == [1] && state.charges.count == 1)
         await agent.close()
+    }
+
+    @Test("a block gives a session that rotates by itself a new exit without a further call")
+    func rotating() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let open = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", credentials: true, autoRotate: true)
+        #expect(try await open.observe(.status(200)) == .keep)
+        let seen = try await withThrowingTaskGroup(of: Verdict?.self) { group in
+            for _ in 0..<20 { group.addTask { try await open.observe(.status(403)) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        guard case .rotated(.http403, let rotated)? = seen.first ?? nil else { throw Unmet("a 403 rotates: \(seen)") }
+        #expect(Set(seen) == [.rotated(.http403, rotated)] && seen.count == 20)
+        #expect(rotated.proxy?.password != nil && rotated.proxy?.password != open.proxy?.password)
+        #expect(try await sandbox.state().sessions.map(\.rotations) == [1])
+        guard case .unsure(let why)? = try await open.observe(.block) else { throw Unmet("the exit is new") }
+        #expect(why.contains("a moment ago"))
+        let other = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", autoRotate: true)
+        try await sandbox.fault("rotate_session", ["kind": "error", "code": "SESSION_EXPIRED"])
+        let failed = try await failure { try await other.observe(.captcha) }
+        #expect(failed.operation == "rotate_session" && failed.code == "SESSION_EXPIRED")
+        let refused = try await failure {
+            try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, autoRotate: true)
+        }
+        #expect(refused.kind == .invalid && refused.field == "auto_rotate")
     }
 
     @Test("a static session is renewed, and one that is waited for by its id becomes usable")

@@ -109,6 +109,6 @@ struct MisuseTests {
         let again = try await agent.settle(record, happened: false)
         #expect(!again)
         #expect(try folder.records.isEmpty)
-        #expect(try agent.observe(sessionId: "s", seen: .captcha) == nil)
+        #expect(try await agent.observe(sessionId: "s", seen: .captcha) == nil)
     }
 }

@@ -36,7 +36,14 @@ struct VectorTests {
         let send: JSON = ["send": "GET /billing/balance", "answer": ["ok": ["n": 1]]]
         func run(_ script: JSON...) throws { try Vectors.run(["name": "n", "script": .array(script)]) }
         try run(start, send, ["complete": "a", "ok": ["raw": ["n": 1]]])
+        let page: JSON = ["send": "GET /products", "answer": ["ok": ["items": [1], "next_cursor": nil]]]
+        func walk(_ members: VectorFormat.Object) -> JSON { .object(["walk": "w", "operation": "list_products"].merging(members) { $1 }) }
+        try run(walk(["pages": [page], "items": [1], "end": "last_page"]))
         let bad: [[JSON]] = [
+            [walk(["pages": [page]])], [walk(["pages": [page], "end": "page_cap"])], [walk(["pages": [page, page], "end": "last_page"])],
+            [walk(["pages": [page], "items": [2], "end": "last_page"])], [walk(["from": "v"])], [walk(["error": [:]])],
+            [walk(["pages": [["sned": 1]], "end": "last_page"])], [walk(["position_text": "x"])],
+            [["observe": "s", "seen": "block", "verdict": "rotate", "reason": "block"]], [["observe": "s", "seen": "block", "as": "r"]],
             [["starts": "a"]], [["start": "a", "operation": "get_balance", "hurry": true]], [start], [start, send], [],
             [start, ["send": "GET /billing/balance", "answer": ["ok": 1, "colour": 1]], ["complete": "a"]],
             [start, send, ["complete": "a", "ok": ["raw": ["n": 2]]]], [start, send, ["complete": "a", "error": [:]]], [["wait": ["least": 1]]],

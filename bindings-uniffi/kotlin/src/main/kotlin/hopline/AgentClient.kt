@@ -6,6 +6,7 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.flow.Flow
+import kotlinx.serialization.json.JsonObject
 
 /**
  * The client of one account. Any number of coroutines may use it at once, and a coroutine that is cancelled gives its command
@@ -86,10 +87,20 @@ public class AgentClient(
         return engine.ask("forget") { it.forget(record) }
     }
 
-    /** Advice on what was seen through a session. Nothing is sent. Null if this client does not follow the session. */
-    public fun observe(sessionId: String, seen: Seen): Verdict? {
+    /**
+     * Advice on what was seen through a session. Null if this client does not follow the session.
+     *
+     * Nothing is sent, unless the session was opened with `autoRotate`: then it is rotated where the advice would be to, and this
+     * waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+     */
+    public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
-        return asked { engine.now("observe") { it.observe(id, told(seen), Clock.unix(), Clock.monotonic()) } }?.let(::verdict)
+        var advice: JsonObject? = null
+        val rotation = engine.enterAll("observe") { core ->
+            advice = asked { core.observe(id, told(seen), Clock.unix(), Clock.monotonic()) }?.let { parse(it) as JsonObject }
+            listOfNotNull(advice?.number("command")?.toUInt())
+        }
+        return advice?.let { told -> verdict(told, rotation.firstOrNull()?.let { end -> rotated(end()) }) }
     }
 
     /** Gives up what is under way, waits until its records are kept, ends no session. */

@@ -47,6 +47,8 @@ public abstract class Caller internal constructor() {
     internal fun any(operation: String, ended: Engine.Ended): Reply =
         if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else session("create_session", ended)
 
+    internal fun rotated(ended: Engine.Ended): Session = typed("rotate_session", ended) { data, told -> readSession(data, "data", told) }
+
     private fun session(operation: String, ended: Engine.Ended): OpenSession {
         val session = typed(operation, ended) { data, told -> readSession(data, "data", told) }
         return OpenSession(self, session.phase ?: Phase.UNKNOWN, session)

@@ -153,7 +153,7 @@ internal fun told(seen: Seen): String =
         Seen.Block -> "\"block\""
     }
 
-/** Advice on a session. Nothing was sent: to rotate is your decision. */
+/** What was seen of a session comes to this. To rotate is your decision, unless it was made by `autoRotate`. */
 public sealed interface Verdict {
     /** Go on with it. */
     public data object Keep : Verdict
@@ -161,15 +161,20 @@ public sealed interface Verdict {
     /** Rotate it, and give this reason. */
     public data class Rotate(val reason: RotateReason) : Verdict
 
+    /** It was rotated, for this reason: use it as it is now, with its new exit. */
+    public data class Rotated(val reason: RotateReason, val session: Session) : Verdict
+
     /** Wait and see. */
     public data class Unsure(val why: String) : Verdict
 }
 
-internal fun verdict(text: String): Verdict {
-    val told = parse(text) as JsonObject
-    return when (told.text("verdict")) {
-        "keep" -> Verdict.Keep
-        "rotate" -> Verdict.Rotate(RotateReason(told.text("reason").orEmpty()))
-        else -> Verdict.Unsure(told.text("why").orEmpty())
+/** `rotated` is the session that an advice has waited for. */
+internal fun verdict(advice: JsonObject, rotated: Session?): Verdict {
+    val reason = RotateReason(advice.text("reason").orEmpty())
+    return when {
+        rotated != null -> Verdict.Rotated(reason, rotated)
+        advice.text("verdict") == "keep" -> Verdict.Keep
+        advice.text("verdict") == "rotate" -> Verdict.Rotate(reason)
+        else -> Verdict.Unsure(advice.text("why").orEmpty())
     }
 }

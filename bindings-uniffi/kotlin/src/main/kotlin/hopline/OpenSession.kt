@@ -32,8 +32,8 @@ public class OpenSession internal constructor(
     /** Ends it. */
     public suspend fun terminate(timeout: Duration? = null): RawReply = client.terminateSession(sessionId, timeout = timeout)
 
-    /** Advice on what was seen through it. Nothing is sent. Null if it has ended. */
-    public fun observe(seen: Seen): Verdict? = client.observe(sessionId, seen)
+    /** Advice on what was seen through it; with `autoRotate`, what [AgentClient.observe] does. Null if it has ended. */
+    public suspend fun observe(seen: Seen): Verdict? = client.observe(sessionId, seen)
 
     override fun toString(): String = "OpenSession(sessionId=$sessionId, phase=$phase)"
 }

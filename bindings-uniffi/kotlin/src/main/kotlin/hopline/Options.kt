@@ -63,6 +63,7 @@ internal class Call(
     private val timeout: Duration? = null,
     private val headers: Map<String, Secret>? = null,
     private val credentials: Boolean? = null,
+    private val autoRotate: Boolean? = null,
     private val deadline: Duration? = null,
     private val ends: List<String>? = null,
     private val until: Until? = null,
@@ -71,7 +72,7 @@ internal class Call(
         encode(
             "intent" to intent, "idempotency_key" to idempotencyKey, "retry_paid" to retryPaid,
             "max_unit_price" to maxUnitPrice, "expected_charge_usd" to expectedChargeUsd, "attempts" to attempts,
-            "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials,
+            "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials, "auto_rotate" to autoRotate,
             "deadline_ms" to deadline?.ms(), "ends" to ends,
             "until" to until?.run { JsonObject(mapOf("at" to tree(at), "is" to tree(isOneOf)) + listOfNotNull(atLeast?.let { "at_least" to tree(it) })) },
         )

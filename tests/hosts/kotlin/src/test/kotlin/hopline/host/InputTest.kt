@@ -62,7 +62,7 @@ class InputTest {
             fails<HoplineException.Invalid>("session_id") { agent.getSession("") }
             fails<HoplineException.Invalid>("timeout") { agent.getBalance(timeout = (-1).seconds) }
             assertThrows(HoplineException::class.java) { runBlocking { agent.resume("nothing") } }
-            assertNull(agent.observe("s-1", Seen.Captcha))
+            assertNull(runBlocking { agent.observe("s-1", Seen.Captcha) })
             assertTrue(nobody.sent.isEmpty())
         }
     }

@@ -17,6 +17,7 @@ import hopline.Verdict
 import hopline.through
 import java.math.BigDecimal
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonArray
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
@@ -75,6 +77,45 @@ class LifeTest {
                 agent.close()
                 val seen = events.await()
                 assertTrue(seen.any { it.event == "accepted" && it.sessionId == open.sessionId && it.estimatedChargeUsd?.compareTo(cheapest.price) == 0 }, "$seen")
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("transports")
+    fun `a block gives a session that rotates by itself a new exit without a further call`(transport: Transport): Unit = runBlocking {
+        Sandbox("--seed", "13", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(transport).use { agent ->
+                val open = agent.openSession(SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, credentials = true, autoRotate = true)
+                assertEquals(Verdict.Keep, open.observe(Seen.Status(200)))
+                val site = sandbox.targetUrl.replace("127.0.0.1", "localhost")
+                val before = visit(site, open.proxy)
+                val seen = List(20) { async { open.observe(Seen.Status(403)) } }.awaitAll().map { it as Verdict.Rotated }
+                assertEquals(setOf(RotateReason.Http403), seen.map { it.reason }.toSet())
+                assertNotEquals(before.second, visit(site, seen.first().session.proxy!!).second)
+                val session = (sandbox.state().getValue("sessions") as JsonArray).single().jsonObject
+                assertEquals("1", session.getValue("rotations").jsonPrimitive.content)
+                val again = open.observe(Seen.Block) as Verdict.Unsure
+                assertTrue("a moment ago" in again.why, again.why)
+            }
+        }
+    }
+
+    @Test
+    fun `what keeps a session from rotating is thrown where it was seen`(): Unit = runBlocking {
+        Sandbox("--seed", "14", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(OkHttpTransport()).use { agent ->
+                val open = agent.openSession(SessionType.Dynamic, "dynamic-world", autoRotate = true)
+                open.terminate()
+                assertNull(open.observe(Seen.Block))
+                val other = agent.openSession(SessionType.Dynamic, "dynamic-world", autoRotate = true)
+                sandbox.control("faults", """{"operation":"rotate_session","times":1,"fault":{"kind":"error","code":"SESSION_EXPIRED"}}""")
+                val failed = assertThrows(HoplineException::class.java) { runBlocking { other.observe(Seen.Captcha) } }
+                assertEquals("rotate_session" to "SESSION_EXPIRED", failed.operation to failed.code)
+                val refused = assertThrows(HoplineException.Invalid::class.java) {
+                    runBlocking { agent.openSession(SessionType.Static, "static-us", autoRotate = true) }
+                }
+                assertTrue("auto_rotate" in refused.message!!, refused.message)
             }
         }
     }

@@ -39,7 +39,8 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "settle" to (setOf("as") to setOf("done")),
         "forget" to (emptySet<String>() to setOf("done")),
         "saved" to (emptySet<String>() to emptySet()),
-        "observe" to (setOf("seen") to setOf("verdict", "reason")),
+        "observe" to (setOf("seen") to setOf("verdict", "reason", "why", "as")),
+        "walk" to (setOf("operation") to setOf("params", "from", "position_text", "max_pages", "pages", "items", "end", "error")),
     )
 private val ANSWER = setOf("ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated")
 private val CASE = setOf("name", "client", "now", "entropy", "refused", "script")
@@ -77,6 +78,7 @@ fun readStep(step: JsonObject): String {
     val (must, may) = VERBS.getValue(verbs[0])
     only(step, must + may + verbs[0], verbs[0])
     check(step.keys.containsAll(must)) { "${verbs[0]} needs $must" }
+    (step["pages"] as JsonArray?).orEmpty().forEach { page -> check(readStep(page.members()) == "send") { "a page is a send" } }
     when (val answer = step["answer"]) {
         is JsonObject -> {
             only(answer, ANSWER, "an answer")

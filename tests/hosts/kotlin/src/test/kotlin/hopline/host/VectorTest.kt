@@ -27,9 +27,28 @@ class VectorTest {
 
     @Test
     fun `what the runner does not understand it refuses`() {
-        for (step in listOf("""{"sned":1}""", """{"save":"r1","anwser":"saved"}""", """{"save":"r1","delete":"r1"}""", """{"resume":"r1"}""")) {
+        for (step in listOf("""{"sned":1}""", """{"save":"r1","anwser":"saved"}""", """{"save":"r1","delete":"r1"}""", """{"resume":"r1"}""", WALK)) {
             assertThrows(Failure::class.java, { readStep(Json.parseToJsonElement(step).members()) }, step)
         }
+    }
+
+    @Test
+    fun `a walk and a verdict that go otherwise do not pass`() {
+        val page = """{"send":"GET /products","answer":{"ok":{"items":[1],"next_cursor":null}}}"""
+        val walk = """"walk":"w","operation":"list_products""""
+        fun script(step: String) = Json.parseToJsonElement("""{"name":"n","script":[{$step}]}""").members()
+        run(script("""$walk,"pages":[$page],"items":[1],"end":"last_page""""))
+        for (step in listOf(
+            """$walk,"pages":[$page]""", """$walk,"pages":[$page],"end":"page_cap"""", """$walk,"pages":[$page,$page],"end":"last_page"""",
+            """$walk,"pages":[$page],"items":[2],"end":"last_page"""", """$walk,"from":"v"""", """$walk,"error":{}""", """$walk,"position_text":"x"""",
+            """"observe":"s","seen":"block","verdict":"rotate","reason":"block"""", """"observe":"s","seen":"block","as":"r"""",
+        )) {
+            assertThrows(Failure::class.java, { run(script(step)) }, step)
+        }
+    }
+
+    private companion object {
+        const val WALK = """{"walk":"w","operation":"list_products","pages":[{"sned":1}]}"""
     }
 
     private fun count(file: File): Int =

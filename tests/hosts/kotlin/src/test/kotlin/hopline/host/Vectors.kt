@@ -8,6 +8,8 @@ import hopline.core.Record
 import hopline.core.Sent
 import hopline.core.Step
 import hopline.core.Taken
+import hopline.core.pageParams
+import hopline.core.pageTurn
 import hopline.core.responseHeaders
 import java.nio.ByteBuffer
 import kotlinx.serialization.json.Json
@@ -57,6 +59,7 @@ private class World(case: JsonObject) {
     private val store = HashMap<String, ByteArray>()
     private val unsure = HashMap<String, ByteArray?>()
     private val sent = HashMap<String, String>()
+    private val walks = HashMap<String, String?>()
     private var crashes = 0
     private var client = make(case.maybe("entropy"))
 
@@ -87,6 +90,7 @@ private class World(case: JsonObject) {
             "forget" -> done(step, client.forget(records.value(step.word(verb))))
             "saved" -> saved(step)
             "observe" -> observe(step)
+            "walk" -> walk(step)
             else -> throw Failure("the runner has no verb `$verb`")
         }
 
@@ -351,7 +355,60 @@ private class World(case: JsonObject) {
         val found = told?.let { Json.parseToJsonElement(it).members() } ?: EMPTY
         same(step["verdict"] ?: JsonNull, found["verdict"] ?: JsonNull, "verdict")
         same(step["reason"] ?: JsonNull, found["reason"] ?: JsonNull, "reason")
+        step["why"]?.let { like(JsonObject(mapOf("contains" to it)), found["why"], "why") }
+        check(("as" in step) == ("command" in found)) { "expected a command for ${step["as"]}, came $told" }
+        step.maybe("as")?.let { nameCommand(it, found.word("command").toUInt()) }
     }
+
+    private fun walk(step: JsonObject) {
+        var position: String? = beginWalk(step)
+        var end: String? = null
+        val params = (step["params"] ?: EMPTY).toString()
+        val items = ArrayList<JsonElement>()
+        var failure = refusal { pageParams(position!!, params) }
+        for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
+            val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
+            val command = client.start(step.word("operation"), pageParams(from, params), "{}")
+            send(page)
+            val found = next()
+            check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
+            when (val taken = client.take(command)) {
+                is Taken.Answered -> {
+                    items.addAll(Json.parseToJsonElement(taken.answer.raw).members().getValue("items") as JsonArray)
+                    val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
+                    position = turn["position"]?.toString()
+                    end = turn.maybe("end")
+                }
+                is Taken.Failed -> failure = taken.error
+                null -> throw Failure("a page that has ended has a result")
+            }
+        }
+        check((failure == null) == ("error" !in step)) { "expected the error ${step["error"]}, came $failure" }
+        failure?.let { error ->
+            noSecret("an error", error)
+            like(step.getValue("error"), named(error), "error")
+        }
+        check(step.maybe("end") == end) { "expected the end ${step["end"]}, came $end" }
+        step["items"]?.let { like(it, JsonArray(items), "items") }
+        check(step.word("walk") !in walks) { "a walk is named ${step["walk"]} already" }
+        walks[step.word("walk")] = position
+    }
+
+    private fun beginWalk(step: JsonObject): String {
+        val begin =
+            step.maybe("from")?.let { walks[it] ?: throw Failure("`$it` is no walk to go on from") }
+                ?: step.maybe("position_text")
+                ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
+        return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
+    }
+
+    private fun refusal(ask: () -> Unit): String? =
+        try {
+            ask()
+            null
+        } catch (refused: ClientException.Refused) {
+            refused.error
+        }
 }
 
 private fun shown(step: Step): String = if (step is Step.Send) "Send(${step.request.method} ${step.request.url})" else step.toString()

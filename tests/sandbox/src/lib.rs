@@ -12,5 +12,7 @@ mod service;
 
 pub use server::{ConnectionFault, Options, Ready, Running, serve};
 pub use service::{
-    BASE_PATH, CODES, Charge, CompletesAt, Config, ErrorFault, Exit, Fault, FaultRule, Mail, OPERATIONS, OrderView, Service, SessionView,
+    BACKEND_OPERATIONS, BACKEND_PATH, BASE_PATH, BackendView, CODES, Charge, Code, CompletesAt, Config, DynamicOrderView, EntryView,
+    ErrorFault, Exit, Fault, FaultRule, List, Login, Mail, Message, OPERATIONS, OrderView, ProductType, RefusalStatus, Service,
+    SessionView, Spelling, StaticOrderView, UsdtOrderView, UserView,
 };

@@ -16,9 +16,12 @@ use serde_json::value::RawValue;
 
 use super::faults::ConnectionFault;
 use super::operator;
+use super::reseller;
 use super::shared::Shared;
 use super::target::Target;
-use crate::service::{CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, OrderView, SessionView, timestamp};
+use crate::service::{
+    BACKEND_OPERATIONS, BackendView, CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, OrderView, SessionView, timestamp,
+};
 
 /// What is wrong with a control request, in one sentence.
 pub(super) struct Wrong(String);
@@ -32,6 +35,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/target", post(target))
         .route("/state", get(state))
         .merge(operator::router())
+        .merge(reseller::router())
 }
 
 #[derive(Deserialize)]
@@ -72,6 +76,7 @@ struct View<'a> {
     orders: Vec<OrderView>,
     executions: &'a BTreeMap<&'static str, u32>,
     traffic_bytes: u64,
+    backend: BackendView,
     target: &'a Target,
 }
 
@@ -87,8 +92,9 @@ struct ChargeView<'a> {
 
 async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     let rule: FaultRule<Box<RawValue>> = read(&body)?;
-    if let Some(name) = rule.operation.as_deref().filter(|name| !OPERATIONS.contains(name)) {
-        return Err(wrong(format!("operation {name} is none of {}", OPERATIONS.join(", "))));
+    let known = || OPERATIONS.into_iter().chain(BACKEND_OPERATIONS);
+    if let Some(name) = rule.operation.as_deref().filter(|name| !known().any(|own| own == *name)) {
+        return Err(wrong(format!("operation {name} is none of {}", known().collect::<Vec<_>>().join(", "))));
     }
     if rule.times == 0 {
         return Err(wrong("times must be at least 1"));
@@ -117,8 +123,8 @@ fn check_error(error: ErrorFault) -> Result<ErrorFault, Wrong> {
     if !known && error.status.is_none() {
         return Err(wrong("a code that is not of the contract needs a status"));
     }
-    if error.status.is_some_and(|status| !(400..=599).contains(&status)) {
-        return Err(wrong("status must be from 400 to 599"));
+    if error.status.is_some_and(|status| !(200..=599).contains(&status)) {
+        return Err(wrong("status must be from 200 to 599"));
     }
     Ok(error)
 }
@@ -150,8 +156,9 @@ async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 }
 
 async fn state(State(shared): State<Arc<Shared>>) -> Response {
-    let state = shared.lock();
+    let mut state = shared.lock();
     let now_ms = state.now_ms();
+    let backend = state.service.backend(now_ms);
     let sessions = state.service.sessions(now_ms);
     Json(View {
         now: timestamp(now_ms),
@@ -162,6 +169,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Response {
         sessions,
         orders: state.service.orders(),
         executions: state.service.executions(),
+        backend,
         target: &state.target,
     })
     .into_response()

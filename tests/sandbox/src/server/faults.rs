@@ -46,13 +46,13 @@ pub enum ConnectionFault {
         #[serde(default)]
         after: bool,
     },
-    /// A success envelope that is not UTF-8.
+    /// A success envelope, of either API, that is not UTF-8.
     BadUtf8 {
         /// Whether the request reached the service.
         #[serde(default)]
         after: bool,
     },
-    /// A success envelope that is nested a hundred thousand deep.
+    /// A success envelope, of either API, that is nested a hundred thousand deep.
     Deep {
         /// Whether the request reached the service.
         #[serde(default)]
@@ -101,10 +101,12 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
         Fault::Truncate {} => truncated(shared.deliver(request).await),
         Fault::Html { status, .. } => html(status),
         Fault::Huge { .. } => huge(),
-        Fault::BadUtf8 { .. } => json(b"{\"success\":true,\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec()),
+        Fault::BadUtf8 { .. } => {
+            json(b"{\"success\":true,\"code\":0,\"message\":\"ok\",\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec())
+        }
         Fault::Deep { .. } => {
             let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
-            json(format!("{{\"success\":true,\"data\":{open}{close},\"meta\":{{}}}}").into_bytes())
+            json(format!("{{\"success\":true,\"code\":0,\"message\":\"ok\",\"data\":{open}{close},\"meta\":{{}}}}").into_bytes())
         }
     }
 }

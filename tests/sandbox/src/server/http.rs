@@ -1,4 +1,4 @@
-//! The API on HTTP and its OpenAPI document, with CORS for dashboards that are developed against it.
+//! Both APIs on HTTP and their OpenAPI documents, with CORS for dashboards that are developed against it.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{Request, Response, StatusCode};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use hopline::contract::Api;
 use hopline_bindgen::openapi;
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
 
+use super::Ready;
 use super::control;
 use super::faults;
 use super::shared::Shared;
-use crate::service::{BASE_PATH, Service};
+use crate::service::{BACKEND_PATH, BASE_PATH, Service};
 
 const LARGEST_REQUEST: usize = 2 * 1024 * 1024;
 
-pub(super) fn router(shared: Arc<Shared>, agent_url: &str) -> Router {
-    let document = openapi::document(Api::Agent, agent_url);
-    let documented = get(move || async move { Json(document) });
+pub(super) fn router(shared: Arc<Shared>, ready: &Ready) -> Router {
+    let agents = documented(Api::Agent, &ready.agent_url);
     let cors = CorsLayer::new()
         .allow_origin(Any)
         .allow_methods(Any)
@@ -30,14 +30,21 @@ pub(super) fn router(shared: Arc<Shared>, agent_url: &str) -> Router {
         .expose_headers(Any);
     Router::new()
         .nest("/control", control::router())
-        .route("/openapi.json", documented.clone())
-        .route(&format!("{BASE_PATH}/openapi.json"), documented)
-        .fallback(agent)
+        .route("/openapi.json", agents.clone())
+        .route(&format!("{BASE_PATH}/openapi.json"), agents)
+        .route(&format!("{BACKEND_PATH}/openapi.json"), documented(Api::Reseller, &ready.backend_url))
+        .fallback(api)
         .with_state(shared)
         .layer(cors)
 }
 
-async fn agent(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+/// The document of an API that is served at a base URL.
+fn documented(api: Api, base_url: &str) -> MethodRouter<Arc<Shared>> {
+    let document = openapi::document(api, base_url);
+    get(move || async move { Json(document) })
+}
+
+async fn api(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_REQUEST).await else {
         return (StatusCode::PAYLOAD_TOO_LARGE, "the request body could not be read").into_response();

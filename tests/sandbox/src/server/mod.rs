@@ -8,6 +8,7 @@ mod operator;
 mod proxy;
 mod proxy_http;
 mod proxy_socks5;
+mod reseller;
 mod shared;
 mod target;
 
@@ -21,7 +22,7 @@ use tokio::task::JoinSet;
 
 pub use faults::ConnectionFault;
 
-use crate::service::{BASE_PATH, Config, FaultRule, Service, ids};
+use crate::service::{BACKEND_PATH, BASE_PATH, Config, FaultRule, Service};
 use shared::Shared;
 
 /// How to serve a sandbox.
@@ -118,21 +119,24 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     config.socks5_port = socks5.local_addr()?.port();
     config.http_proxy_port = http_proxy.local_addr()?.port();
     let api_url = format!("http://{}", api.local_addr()?);
+    let api_key = config.api_key.clone();
+    let service = Service::new(config);
+    let login = service.logins().swap_remove(0);
     let ready = Ready {
         agent_url: format!("{api_url}{BASE_PATH}"),
-        backend_url: format!("{api_url}/api"),
-        api_key: config.api_key.clone(),
-        username: "reseller".to_owned(),
-        password: ids::token(config.seed, ids::BACKEND_LOGIN, 0),
+        backend_url: format!("{api_url}{BACKEND_PATH}"),
+        api_key,
+        username: login.username,
+        password: login.password,
         socks5: socks5.local_addr()?.to_string(),
         http_proxy: http_proxy.local_addr()?.to_string(),
         control_url: format!("{api_url}/control"),
         target_url: format!("http://{}/", site.local_addr()?),
     };
 
-    let shared = Arc::new(Shared::new(Service::new(config)));
+    let shared = Arc::new(Shared::new(service));
     let mut tasks = JoinSet::new();
-    let router = http::router(shared.clone(), &ready.agent_url);
+    let router = http::router(shared.clone(), &ready);
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));

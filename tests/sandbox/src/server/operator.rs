@@ -108,8 +108,8 @@ async fn stock(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 
 async fn resource(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     let Resource { resource_id, product_no } = read(&body)?;
-    let added = shared.change(|service, _| service.add_resource(&resource_id, &product_no));
-    check(added, || format!("there is no static product {product_no}"))
+    let added = shared.change(|service, now_ms| service.add_resource(&resource_id, &product_no, now_ms));
+    check(added, || format!("there is no static product {product_no} with a free address"))
 }
 
 async fn pay(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
@@ -148,7 +148,7 @@ async fn mailbox(State(shared): State<Arc<Shared>>) -> Response {
     Json(Mailbox { mails: state.service.mails() }).into_response()
 }
 
-fn check(is_done: bool, error: impl FnOnce() -> String) -> Answer {
+pub(super) fn check(is_done: bool, error: impl FnOnce() -> String) -> Answer {
     if is_done { Ok(done()) } else { Err(wrong(error())) }
 }
 

@@ -15,7 +15,7 @@ use super::routes::Call;
 /// The number of the sandbox's own account; those that are opened later count on from it.
 pub(crate) const FIRST_AGENT: u32 = 1001;
 
-/// Order numbers of the static resources that the first account already has, with their product.
+/// Order numbers of the static orders that the first account already has at the backend, with their product.
 pub(crate) const RESOURCES: &[(&str, &str)] = &[("SO-1001", "static-us"), ("SO-1002", "static-de")];
 
 const MINUTE_MS: i64 = 60_000;
@@ -32,19 +32,11 @@ pub(crate) struct Account {
     pub(crate) budget: Budget,
     /// The changed prices as the account was last quoted them.
     pub(crate) quoted: BTreeMap<String, Decimal>,
-    pub(crate) resources: Vec<Resource>,
     pub(crate) answers: idempotency::Store,
     active: bool,
     /// The operations that it lacks the permission for.
     denied: BTreeSet<String>,
     throttle: Throttle,
-}
-
-/// A static order that the backend account already has.
-#[derive(Clone, Debug)]
-pub(crate) struct Resource {
-    pub(crate) order_no: Arc<str>,
-    pub(crate) product_no: Arc<str>,
 }
 
 /// The requests that were counted in the running minute of the clock.
@@ -64,7 +56,6 @@ impl Account {
             trial_left: Decimal::ZERO,
             budget: Budget::default(),
             quoted: BTreeMap::new(),
-            resources: Vec::new(),
             answers: idempotency::Store::default(),
             active: true,
             denied: BTreeSet::new(),
@@ -72,8 +63,8 @@ impl Account {
         }
     }
 
-    pub(crate) fn add_resource(&mut self, order_no: &str, product_no: &str) {
-        self.resources.push(Resource { order_no: Arc::from(order_no), product_no: Arc::from(product_no) });
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
     }
 
     fn check_standing(&self, operation: &str) -> Result<(), Refusal> {
@@ -142,7 +133,8 @@ impl Service {
         }
     }
 
-    /// Says that the accounts are not synced with the resource backend and why, or with nothing that they are.
+    /// Says that the accounts are not synced with the resource backend and why, or with nothing that they are. While they
+    /// are not, no account has a login there.
     pub fn set_unready(&mut self, reason: Option<String>) {
         self.unready = reason;
     }
@@ -155,15 +147,6 @@ impl Service {
     /// Sets which operations an account lacks the permission for; false when there is no account of that number.
     pub fn set_denied(&mut self, agent_id: u32, operations: BTreeSet<String>) -> bool {
         self.by_number(agent_id).map(|account| account.denied = operations).is_some()
-    }
-
-    /// Gives the first account a static order that it may use as `existing`; false when there is no such static product.
-    pub fn add_resource(&mut self, order_no: &str, product_no: &str) -> bool {
-        let is_static = self.catalogue.iter().any(|product| product.number == product_no && product.stock.is_some());
-        if is_static {
-            self.accounts[0].add_resource(order_no, product_no);
-        }
-        is_static
     }
 
     fn by_number(&mut self, agent_id: u32) -> Option<&mut Account> {

@@ -9,6 +9,7 @@ use super::Service;
 use super::catalogue::{DYNAMIC, STATIC, starting_price, unit};
 use super::envelope::{Code, Number, Refusal, Reply, timestamp};
 use super::recharge::LEAST;
+use super::reseller::{Entry, Kind};
 use super::routes::Call;
 
 /// One charge to a balance.
@@ -33,13 +34,13 @@ pub struct Charge {
 /// One credit to a balance.
 #[derive(Clone, Debug)]
 pub(crate) struct Credit {
-    agent_id: u32,
-    kind: &'static str,
-    amount: Decimal,
+    pub(crate) agent_id: u32,
+    pub(crate) kind: &'static str,
+    pub(crate) amount: Decimal,
     /// The order that was paid, or the session that was refunded.
-    reference: Option<Arc<str>>,
-    at_ms: i64,
-    number: usize,
+    pub(crate) reference: Option<Arc<str>>,
+    pub(crate) at_ms: i64,
+    pub(crate) number: usize,
 }
 
 #[derive(Serialize)]
@@ -105,12 +106,14 @@ pub(crate) fn pricing(_service: &mut Service, _call: &Call<'_>) -> Result<Reply,
     Ok(Reply::new(200, &pricing))
 }
 
-/// Lists charges as amounts below zero and credits as those above, the newest first.
+/// Lists charges as amounts below zero and credits as those above, the newest first. What the backend took from the account
+/// and gave to it is among them.
 pub(crate) fn transactions(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let agent_id = service.account(call).agent_id;
     let charges = service.charges.iter().filter(|charge| charge.agent_id == agent_id).map(Transaction::from);
     let credits = service.credits.iter().filter(|credit| credit.agent_id == agent_id).map(Transaction::from);
-    let mut items: Vec<Transaction<'_>> = charges.chain(credits).collect();
+    let entries = service.backend.entries.iter().filter(|entry| entry.owner.agent == call.account);
+    let mut items: Vec<Transaction<'_>> = charges.chain(credits).chain(entries.filter_map(at_backend)).collect();
     items.sort_unstable_by_key(|item| std::cmp::Reverse(item.number));
     Ok(Reply::new(200, &Transactions { total: items.len(), items }))
 }
@@ -141,6 +144,25 @@ impl<'a> std::convert::From<&'a Credit> for Transaction<'a> {
             number: credit.number,
         }
     }
+}
+
+/// How the agent's own balance was changed at the backend: a sub-user's changes are not its own, but what it was given is.
+fn at_backend(entry: &Entry) -> Option<Transaction<'_>> {
+    let (kind, amount_usd) = match entry.kind {
+        Kind::Adjustment => ("adjustment", -entry.amount),
+        _ if entry.owner.user.is_some() => return None,
+        Kind::Purchase | Kind::Renewal => ("charge", entry.amount),
+        kind => (kind.word(), entry.amount),
+    };
+    Some(Transaction {
+        transaction_id: id(entry.number),
+        r#type: kind,
+        amount_usd: Number(amount_usd),
+        operation: None,
+        reference: entry.order_no.as_deref(),
+        created_at: timestamp(entry.at_ms),
+        number: entry.number,
+    })
 }
 
 fn id(number: usize) -> String {
@@ -196,7 +218,7 @@ impl Service {
         is_due
     }
 
-    fn next_transaction(&self) -> usize {
-        self.charges.len() + self.credits.len() + 1
+    pub(crate) fn next_transaction(&self) -> usize {
+        self.charges.len() + self.credits.len() + self.backend.entries.len() + 1
     }
 }

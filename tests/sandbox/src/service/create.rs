@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::Service;
-use super::account::Resource;
 use super::catalogue::{DYNAMIC, PROTOCOLS, Product, STATIC};
 use super::envelope::{Code, Refusal, Reply};
 use super::health::Telemetry;
 use super::ids;
 use super::input::{Body, required};
+use super::reseller::StaticOrder;
 use super::routes::Call;
 use super::session::Session;
 use super::sessions::{later, total};
@@ -98,7 +98,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         service.check_quote(&product, call)?;
         (None, total(service.price(&product), order.quantity, months)?)
     };
-    let ready_at = call.now_ms.saturating_add(service.provisioning_ms(service.sessions.len() as u64));
+    let ready_at = call.now_ms.saturating_add(service.drawn_ms(ids::PROVISIONING, service.sessions.len() as u64));
     let ends_at = if order.kind == STATIC { Some(later(ready_at, months)?) } else { None };
     service.check_session_limit(call)?;
     service.check_budget(amount, true, call)?;
@@ -144,29 +144,32 @@ impl Service {
         Err(Refusal::new(Code::SessionLimitReached, "the account is at its active session limit").detail("limit", limit))
     }
 
-    /// A static resource of the account that no living session uses. When there is none, the request is sound and can't
+    /// An active static order of the account, or of a sub-user of it, that no living session uses. When there is none, the request is sound and can't
     /// be fulfilled now.
     fn free_resource(&self, order: &Order, call: &Call<'_>) -> Result<Arc<str>, Refusal> {
         if order.kind == DYNAMIC {
             return Err(Refusal::invalid("provisioning_mode", "must be purchase for a dynamic session"));
         }
-        let of_product = |resource: &&Resource| *resource.product_no == *order.product_no;
-        let wanted = |resource: &&Resource| order.resource_id.as_deref().is_none_or(|wanted| wanted == &*resource.order_no);
-        let is_free = |resource: &&Resource| {
+        let of_product =
+            |resource: &&Arc<StaticOrder>| resource.owner.agent == call.account && *resource.product.number == *order.product_no;
+        let wanted = |resource: &&Arc<StaticOrder>| order.resource_id.as_deref().is_none_or(|wanted| wanted == &*resource.order_no);
+        let is_free = |resource: &&Arc<StaticOrder>| {
             let users = self.sessions.iter().filter(|session| session.resource.as_ref() == Some(&resource.order_no));
-            !users.filter(|session| session.account == call.account).any(|session| session.is_counted(call.now_ms))
+            resource.is_active(call.now_ms)
+                && !users.filter(|session| session.account == call.account).any(|session| session.is_counted(call.now_ms))
         };
-        let fitting = || self.account(call).resources.iter().filter(of_product).filter(wanted);
+        let fitting = || self.backend.static_orders.iter().filter(of_product).filter(wanted);
         if order.resource_id.is_some() && fitting().next().is_none() {
             return Err(Refusal::invalid("resource_id", "must name a resource of the product"));
         }
         fitting().find(is_free).map(|resource| resource.order_no.clone()).ok_or_else(|| Refusal::unable("no usable resource is left"))
     }
 
-    fn provisioning_ms(&self, session: u64) -> i64 {
+    /// How long something takes to be made, drawn for it from the settings.
+    pub(crate) fn drawn_ms(&self, purpose: ids::Purpose, counter: u64) -> i64 {
         let (least, most) = (*self.config.provisioning_ms.start(), *self.config.provisioning_ms.end());
         let span = most.saturating_sub(least).max(0).unsigned_abs().saturating_add(1);
-        let drawn = ids::number(self.config.seed, ids::PROVISIONING, session) % span;
+        let drawn = ids::number(self.config.seed, purpose, counter) % span;
         least.saturating_add_unsigned(drawn)
     }
 }

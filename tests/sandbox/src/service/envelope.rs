@@ -59,7 +59,7 @@ codes! {
 /// What an endpoint grants: a status and the `data` of the envelope.
 pub(crate) struct Reply {
     status: u16,
-    data: Box<RawValue>,
+    pub(crate) data: Box<RawValue>,
     age: Option<u32>,
 }
 
@@ -77,11 +77,11 @@ impl Reply {
 /// What an endpoint refuses with.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    code: Cow<'static, str>,
-    status: u16,
-    message: String,
-    details: BTreeMap<&'static str, Box<RawValue>>,
-    retry_after: Option<u32>,
+    pub(crate) code: Cow<'static, str>,
+    pub(crate) status: u16,
+    pub(crate) message: String,
+    pub(crate) details: BTreeMap<&'static str, Box<RawValue>>,
+    pub(crate) retry_after: Option<u32>,
 }
 
 impl Refusal {
@@ -111,6 +111,13 @@ impl Refusal {
         self
     }
 
+    /// With its HTTP status in the place of a code of the agent API, as the backend has it.
+    pub(crate) fn numbered(self) -> Self {
+        let is_agents = CODES.iter().any(|(word, _)| *word == self.code);
+        let code = if is_agents { self.status.to_string().into() } else { self.code };
+        Self { code, ..self }
+    }
+
     /// Seconds to wait, said twice as the contract does: in the details and in the `Retry-After` header.
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
@@ -135,19 +142,19 @@ pub(crate) struct Answer {
 pub struct CompletesAt(pub i64);
 
 impl Answer {
+    pub(crate) fn new(status: u16, retry_after: Option<u32>, body: &impl Serialize) -> Self {
+        Self { status, retry_after, age: None, body: text(body), completes_at: None }
+    }
+
     /// Puts a result into its envelope.
     pub(crate) fn of(result: Result<Reply, Refusal>, request_id: &str, now_ms: i64) -> Self {
         let meta = Meta { request_id, timestamp: timestamp(now_ms) };
         match result {
-            Ok(Reply { status, data, age }) => {
-                let body = text(&Success { success: true, data: &data, meta });
-                Self { status, retry_after: None, age, body, completes_at: None }
-            }
+            Ok(Reply { status, data, age }) => Self { age, ..Self::new(status, None, &Success { success: true, data: &data, meta }) },
             Err(Refusal { code, status, message, details, retry_after }) => {
                 let details = (!details.is_empty()).then_some(details);
                 let error = Error { code, message, details };
-                let body = text(&Failure { success: false, data: (), error, meta });
-                Self { status, retry_after, age: None, body, completes_at: None }
+                Self::new(status, retry_after, &Failure { success: false, data: (), error, meta })
             }
         }
     }
@@ -226,7 +233,7 @@ struct Error {
     details: Option<BTreeMap<&'static str, Box<RawValue>>>,
 }
 
-fn raw(value: &impl Serialize) -> Box<RawValue> {
+pub(crate) fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("the sandbox's own values have text keys")
 }
 

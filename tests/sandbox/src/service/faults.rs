@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::envelope::{CODES, Refusal};
 
@@ -39,7 +39,8 @@ pub enum Fault {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorFault {
-    /// The code; any text.
+    /// The code; any text. A number is read as its text, and the backend writes it as a number again.
+    #[serde(deserialize_with = "code")]
     pub code: String,
     /// The HTTP status; by default the one that belongs to the code, and 422 for a code that is not of the contract.
     #[serde(default)]
@@ -86,6 +87,19 @@ pub(crate) fn take<F: Clone>(rules: &mut Vec<FaultRule<F>>, operation: &str, mat
     let fault = rule.fault.clone();
     rules.retain(|rule| rule.times > 0);
     Some(fault)
+}
+
+fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Code {
+        Word(String),
+        Number(i64),
+    }
+    Ok(match Code::deserialize(deserializer)? {
+        Code::Word(word) => word,
+        Code::Number(number) => number.to_string(),
+    })
 }
 
 fn once() -> u32 {

@@ -14,6 +14,15 @@ pub(crate) const PROVISIONING: Purpose = 6;
 pub(crate) const BACKEND_LOGIN: Purpose = 7;
 pub(crate) const API_SECRET: Purpose = 8;
 pub(crate) const ORDER: Purpose = 9;
+pub(crate) const ACTIVATION: Purpose = 10;
+pub(crate) const BACKEND_ORDER: Purpose = 11;
+pub(crate) const APP_ORDER: Purpose = 12;
+pub(crate) const USDT_ORDER: Purpose = 13;
+pub(crate) const WALLET: Purpose = 14;
+pub(crate) const PROXY_USERNAME: Purpose = 15;
+pub(crate) const PROXY_PASSWORD: Purpose = 16;
+/// The first of four.
+pub(crate) const BEARER: Purpose = 17;
 
 /// A number that depends on nothing but its arguments, spread by the finalizer of SplitMix64.
 pub(crate) fn number(seed: u64, purpose: Purpose, counter: u64) -> u64 {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::envelope::Refusal;
@@ -103,6 +104,18 @@ impl Body {
             Some("false") => Ok(Some(false)),
             Some(_) => Err(Refusal::invalid(field, "must be true or false")),
         }
+    }
+
+    /// A number, negative or not.
+    pub(crate) fn any(&self, field: &str) -> Result<Option<Decimal>, Refusal> {
+        self.number(field, "must be a number", |_| true)
+    }
+
+    /// An array of values of one type.
+    pub(crate) fn list<'a, T: Deserialize<'a>>(&'a self, field: &str) -> Result<Option<Vec<T>>, Refusal> {
+        let read = |value: &'a RawValue| serde_json::from_str(value.get());
+        let values = self.raw(field).map(read).transpose();
+        values.map_err(|_| Refusal::invalid(field, "must be an array, and each member of the right type"))
     }
 
     pub(crate) fn positive(&self, field: &str) -> Result<Option<Decimal>, Refusal> {

@@ -15,6 +15,7 @@ mod input;
 mod observe;
 mod products;
 mod recharge;
+mod reseller;
 mod routes;
 mod session;
 mod sessions;
@@ -33,6 +34,10 @@ pub(crate) use envelope::{Number, timestamp};
 pub use faults::{ErrorFault, Fault, FaultRule};
 pub use observe::{Exit, SessionView};
 pub use recharge::OrderView;
+pub use reseller::{
+    BACKEND_OPERATIONS, BACKEND_PATH, BackendView, Code, DynamicOrderView, EntryView, List, Login, Message, ProductType, RefusalStatus,
+    Spelling, StaticOrderView, UsdtOrderView, UserView,
+};
 pub use routes::{BASE_PATH, OPERATIONS};
 pub use signup::Mail;
 
@@ -43,11 +48,12 @@ use envelope::{Answer, Refusal, Reply};
 use faults::take;
 use input::Query;
 use products::{Cached, Stock};
+use reseller::Backend;
 use routes::{Auth, Call, Repeat};
 use session::Session;
 use signup::Signups;
 
-/// The agent API. Its first account is there from the beginning; others are opened through it.
+/// Both APIs on the same accounts. The first account is there from the beginning; others are opened through it.
 ///
 /// A clone is a branch: it costs a handful of small allocations, whatever the catalogue holds.
 #[derive(Clone, Debug)]
@@ -67,6 +73,7 @@ pub struct Service {
     charges: Vec<Charge>,
     credits: Vec<Credit>,
     orders: Vec<recharge::Order>,
+    backend: Backend,
     faults: Vec<FaultRule>,
     executions: BTreeMap<&'static str, u32>,
     requests: u64,
@@ -76,9 +83,8 @@ pub struct Service {
 impl Service {
     /// A service with a fresh account.
     pub fn new(config: Config) -> Self {
-        let mut account = Account::new(FIRST_AGENT, &config.api_key, config.balance);
-        RESOURCES.iter().for_each(|(order_no, product_no)| account.add_resource(order_no, product_no));
-        Self {
+        let account = Account::new(FIRST_AGENT, &config.api_key, config.balance);
+        let mut service = Self {
             catalogue: catalogue::products().into_iter().map(Arc::new).collect(),
             prices: BTreeMap::new(),
             stock: Stock::new(),
@@ -91,12 +97,17 @@ impl Service {
             charges: Vec::new(),
             credits: Vec::new(),
             orders: Vec::new(),
+            backend: Backend::default(),
             faults: Vec::new(),
             executions: BTreeMap::new(),
             requests: 0,
             exits: 0,
             config: Arc::new(config),
+        };
+        for (order_no, product_no) in RESOURCES {
+            service.add_resource(order_no, product_no, 0);
         }
+        service
     }
 
     /// Its settings.
@@ -107,6 +118,10 @@ impl Service {
     /// Answers a request at a time, in Unix milliseconds. The URI may be absolute or a path with its query.
     pub fn handle(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Response<Vec<u8>> {
         self.requests += 1;
+        self.settle(now_ms);
+        if reseller::is_own(request.uri().path()) {
+            return self.handle_backend(request, now_ms).into_response(now_ms);
+        }
         let answer = match self.admit(request, now_ms) {
             Ok(answer) => answer,
             Err(refusal) => self.seal(Err(refusal), now_ms),
@@ -116,7 +131,9 @@ impl Service {
 
     /// The name of the operation that a request calls, if it calls one.
     pub fn operation(request: &Request<Vec<u8>>) -> Option<&'static str> {
-        routes::find(request.method(), request.uri().path()).map(|(route, _)| route.operation)
+        let (method, path) = (request.method(), request.uri().path());
+        let agents = routes::find(method, path).map(|(route, _)| route.operation);
+        agents.or_else(|| reseller::find(method, path).map(|(route, _)| route.operation))
     }
 
     /// Adds a fault; of several that match, the oldest is applied first.

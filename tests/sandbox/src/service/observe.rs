@@ -11,10 +11,10 @@ use super::Service;
 use super::billing::Charge;
 use super::session::Session;
 
-/// Where a session's traffic leaves from.
+/// Where the traffic of a session, or of an instance or order of the backend, leaves from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// The session whose credentials were given.
+    /// Whose credentials were given: a session's id, an instance's, or the number of a dynamic order.
     pub session_id: Arc<str>,
     /// The loopback address of its present exit.
     pub ip: Ipv4Addr,
@@ -69,17 +69,22 @@ impl Service {
         &self.executions
     }
 
-    /// The exit that a user name and password open at this moment: none unless the session is active.
+    /// The exit that a user name and password open at this moment: none unless what they belong to is active.
     pub fn exit_of(&self, username: &str, password: &str, now_ms: i64) -> Option<Exit> {
-        let session = self.sessions.iter().find(|session| session.username(&self.config) == username)?;
+        let session = self.sessions.iter().find(|session| session.username(&self.config) == username);
+        let Some(session) = session else {
+            return self.backend_exit(username, password, now_ms);
+        };
         let open = session.is_active(now_ms) && session.password(&self.config) == password;
         open.then(|| Exit { session_id: session.id.clone(), ip: session.exit_address() })
     }
 
-    /// Adds to the traffic of a session. A dynamic session that has used up what was bought expires.
+    /// Adds to the traffic of what an [`Exit`] belongs to. What has used up the traffic that was bought expires.
     pub fn add_traffic(&mut self, session_id: &str, bytes: u64) {
         if let Some(session) = self.sessions.iter_mut().find(|session| &*session.id == session_id) {
             session.traffic_bytes = session.traffic_bytes.saturating_add(bytes);
+        } else {
+            self.add_backend_traffic(session_id, bytes);
         }
     }
 }

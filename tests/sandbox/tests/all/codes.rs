@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hopline::contract::{Auth, Safety, endpoints};
+use hopline::contract::{Api, Auth, Safety, endpoints};
 use hopline::policy::CODES as OF_THE_CLIENT;
-use hopline_sandbox::{CODES, Config, OPERATIONS, Service};
+use hopline_sandbox::{BACKEND_OPERATIONS, CODES, Config, OPERATIONS, Service};
 
 use crate::desk::{Answer, DYNAMIC, Desk, START};
 
@@ -17,16 +17,18 @@ fn the_client_knows_the_same_codes_with_the_same_statuses() {
 
 #[test]
 fn every_operation_of_the_table_is_a_route_of_that_name() {
-    let mut seen = BTreeSet::new();
-    for endpoint in endpoints() {
-        let path = endpoint.path.replace("{session_id}", "some");
-        let request = http::Request::builder().method(endpoint.method.as_str()).uri(format!("/v1{path}")).body(Vec::new()).unwrap();
-        assert_eq!(Service::operation(&request), Some(endpoint.name));
-        let answer = Service::new(Config::new(1)).handle(&request, START);
-        assert_eq!(answer.status() == 401, endpoint.auth == Auth::Key, "{}", endpoint.name);
-        seen.insert(endpoint.name);
+    for (api, base, operations) in [(Api::Agent, "/v1", &OPERATIONS[..]), (Api::Reseller, "/api", &BACKEND_OPERATIONS[..])] {
+        let mut seen = BTreeSet::new();
+        for endpoint in endpoints().filter(|endpoint| endpoint.api == api) {
+            let path = endpoint.path.replace(['{', '}'], "");
+            let request = http::Request::builder().method(endpoint.method.as_str()).uri(format!("{base}{path}")).body(Vec::new()).unwrap();
+            assert_eq!(Service::operation(&request), Some(endpoint.name));
+            let answer = Service::new(Config::new(1)).handle(&request, START);
+            assert_eq!(answer.status() == 401, endpoint.auth != Auth::Public, "{}", endpoint.name);
+            seen.insert(endpoint.name);
+        }
+        assert_eq!(seen, operations.iter().copied().collect());
     }
-    assert_eq!(seen, OPERATIONS.into_iter().collect());
 }
 
 #[test]

@@ -90,6 +90,8 @@ fn the_openapi_document_is_served_without_a_key_and_names_this_server() {
     assert_eq!((below.status(), below.json()["openapi"].as_str()), (200, Some("3.1.0")));
     assert_eq!(below.json()["servers"][0]["url"], live.ready().agent_url);
     assert_eq!(send(&live.api(), "GET", "/openapi.json", "", "").body(), below.body());
+    let backend = send(&live.api(), "GET", "/api/openapi.json", "", "");
+    assert_eq!((backend.status(), &backend.json()["servers"][0]["url"]), (200, &live.ready().backend_url.as_str().into()));
     assert_eq!(live.state()["executions"], serde_json::json!({}));
 }
 

@@ -61,7 +61,12 @@ impl Desk {
     }
 
     pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("/v1{path}"));
+        self.send_to("/v1", method, path, headers, body)
+    }
+
+    /// A request to the API at a base path.
+    pub(crate) fn send_to(&mut self, base: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut request = Request::builder().method(method).uri(format!("{base}{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -25,11 +25,11 @@ fn an_existing_resource_is_used_by_one_session_at_a_time_and_costs_nothing() {
 #[test]
 fn a_resource_is_named_or_any_usable_one_is_taken() {
     let mut desk = Desk::new();
-    assert!(desk.service.add_resource("SO-7", "static-us"));
+    assert!(desk.service.add_resource("SO-7", "static-us", desk.now));
     desk.buy(&existing("static-us", r#","resource_id":"SO-7""#));
     desk.buy(&existing("static-us", ""));
     assert_eq!(desk.call("POST", "/sessions", &existing("static-us", "")).status, 422);
-    assert!(!desk.service.add_resource("SO-8", "dynamic-world") && !desk.service.add_resource("SO-8", "none"));
+    assert!(!desk.service.add_resource("SO-8", "dynamic-world", desk.now) && !desk.service.add_resource("SO-8", "none", desk.now));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::live::Live;
 
 /// The tests need curl: without it they fail in CI, and elsewhere say that they were skipped.
-fn curl_is_here() -> bool {
+pub(crate) fn curl_is_here() -> bool {
     let here = Command::new("curl").arg("--version").output().is_ok();
     assert!(here || std::env::var_os("CI").is_none(), "curl is needed in ci");
     if !here {

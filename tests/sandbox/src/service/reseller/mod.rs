@@ -1,0 +1,105 @@
+//! The reseller backend API, on the same accounts as the agent API.
+
+mod addresses;
+mod books;
+mod control;
+mod dashboard;
+mod dynamic;
+mod envelope;
+mod flow;
+mod input;
+mod login;
+mod people;
+mod places;
+mod products;
+mod renewal;
+mod routes;
+mod static_create;
+mod static_list;
+mod static_order;
+mod static_record;
+mod terms;
+mod usdt;
+mod users;
+mod view;
+
+use std::sync::Arc;
+
+use http::Request;
+
+use super::Service;
+use super::envelope::{Answer, CompletesAt, Refusal, Reply};
+use super::faults::{Fault, take};
+use super::input::Query;
+
+pub(crate) use books::{Entry, Kind};
+pub use control::Login;
+pub use envelope::{Code, List, Message, ProductType, RefusalStatus, Spelling};
+pub(crate) use people::Owner;
+pub use routes::{BACKEND_OPERATIONS, BACKEND_PATH};
+pub(crate) use routes::{find, is_own};
+pub(crate) use static_order::StaticOrder;
+pub use view::{BackendView, DynamicOrderView, EntryView, StaticOrderView, UsdtOrderView, UserView};
+
+use dynamic::{DynamicOrder, Extract};
+use envelope::{forbidden, not_found};
+use login::Tokens;
+use people::User;
+use routes::{Auth, Call};
+use usdt::UsdtOrder;
+
+/// What the backend keeps beside the accounts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backend {
+    spelling: Spelling,
+    tokens: Tokens,
+    users: Vec<Arc<User>>,
+    pub(crate) static_orders: Vec<Arc<StaticOrder>>,
+    dynamic_orders: Vec<Arc<DynamicOrder>>,
+    extracts: Vec<Extract>,
+    usdt_orders: Vec<UsdtOrder>,
+    pub(crate) entries: Vec<Entry>,
+    /// How many of the next static orders fail instead of becoming active.
+    to_fail: u32,
+    /// The proxies that were given out by orders and extractions.
+    proxies: u32,
+}
+
+impl Service {
+    /// Answers a request to the backend.
+    pub(crate) fn handle_backend(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Answer {
+        let mut completes_at = None;
+        let result = self.admit_backend(request, now_ms, &mut completes_at);
+        let mut answer = self.backend.spelling.seal(result);
+        answer.completes_at = completes_at;
+        answer
+    }
+
+    /// There is no idempotency store here: each request is done anew, and a fault that holds its key only makes it late.
+    fn admit_backend(&mut self, request: &Request<Vec<u8>>, now_ms: i64, completes_at: &mut Option<CompletesAt>) -> Result<Reply, Refusal> {
+        let path = request.uri().path();
+        let (route, ids) = find(request.method(), path).ok_or_else(|| not_found(request.method(), path))?;
+        let caller = match route.auth {
+            Auth::Public => Owner { agent: 0, user: None },
+            Auth::Anyone | Auth::Reseller => self.bearer(request.headers(), now_ms)?,
+        };
+        if route.auth == Auth::Reseller && caller.user.is_some() {
+            return Err(forbidden("only a reseller may do this"));
+        }
+        let fault = take(&mut self.faults, route.operation, |_| true);
+        let run = |service: &mut Self| {
+            *service.executions.entry(route.operation).or_default() += 1;
+            let query = Query::parse(request.uri().query())?;
+            (route.run)(service, &Call { now_ms, caller, ids, query, body: request.body() })
+        };
+        match fault {
+            Some(Fault::Error(error)) if !error.sold => Err(error.refusal()),
+            Some(Fault::Error(error)) => run(self).map_err(Refusal::numbered).and_then(|_| Err(error.refusal())),
+            Some(Fault::InProgress { ms }) => {
+                *completes_at = Some(CompletesAt(now_ms.saturating_add(ms)));
+                run(self).map_err(Refusal::numbered)
+            }
+            None => run(self).map_err(Refusal::numbered),
+        }
+    }
+}

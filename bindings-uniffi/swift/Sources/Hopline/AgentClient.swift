@@ -20,7 +20,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BASE_URL"))
-        told.add("api_key", secret(apiKey, "HOPLINE_API_KEY"))
+        told.add("api_key", apiKey ?? secret("HOPLINE_API_KEY"))
         told.add("daily_cap_usd", dailyCapUsd)
         told.add("backend_ready", backendReady)
         try super.init(told, store, transport, sameAccount: options.sameAccount, capped: dailyCapUsd != nil)

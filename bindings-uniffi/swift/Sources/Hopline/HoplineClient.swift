@@ -188,7 +188,7 @@ func address(_ given: String?, _ variable: String) throws(HoplineError) -> Strin
         .invalid, "client", "`baseURL` is missing; give it or set \(variable)", advice: "change_request", field: "base_url")
 }
 
-/// A secret that was given, or that the environment has.
-func secret(_ given: Secret?, _ variable: String) -> Secret? {
-    given ?? ProcessInfo.processInfo.environment[variable].map { Secret($0) }
+/// A secret that the environment has.
+func secret(_ variable: String) -> Secret? {
+    ProcessInfo.processInfo.environment[variable].map { Secret($0) }
 }

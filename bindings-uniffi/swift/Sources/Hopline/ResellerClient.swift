@@ -9,8 +9,9 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     /// A client. Nothing is sent before the first call.
     ///
     /// - Parameters:
-    ///   - username: Who logs in; without it, the environment's HOPLINE_USERNAME.
-    ///   - password: The password that goes with it; without it, HOPLINE_PASSWORD.
+    ///   - username: Who logs in. Where no username, no password and no token is given, the environment's HOPLINE_USERNAME and
+    ///     HOPLINE_PASSWORD do; without any, only a caller's own backend will answer.
+    ///   - password: The password that goes with it.
     ///   - baseURL: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
     ///   - token: A token to start from, such as one that `token` gave before. Without a username and a password there is no other.
     ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
@@ -23,8 +24,10 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
         told.add("api", "reseller")
-        told.add("username", secret(username, "HOPLINE_USERNAME"))
-        told.add("password", secret(password, "HOPLINE_PASSWORD"))
+        // A token that was given is never renewed as somebody else.
+        let given = username != nil || password != nil || token != nil
+        told.add("username", given ? username : secret("HOPLINE_USERNAME"))
+        told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
         told.add("token", token)
         told.add("token_codes", tokenCodes)
         try super.init(told, store, transport, sameAccount: options.sameAccount)

@@ -259,9 +259,13 @@ mod tests {
         ] {
             methods.iter().for_each(|method| assert!(has(method, option), "{method} {option}"));
         }
-        for (method, option) in
-            [("getBalance", "intent"), ("rotateSession", "maxUnitPrice"), ("createSession", "until"), ("renew", "maxUnitPrice"), ("waitOrder", "intent")]
-        {
+        for (method, option) in [
+            ("getBalance", "intent"),
+            ("rotateSession", "maxUnitPrice"),
+            ("createSession", "until"),
+            ("renew", "maxUnitPrice"),
+            ("waitOrder", "intent"),
+        ] {
             assert!(!has(method, option), "{method} {option}");
         }
     }

@@ -182,7 +182,7 @@ impl Client {
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
         }
         if let (true, Some(order_no)) = (accepted.opened, &accepted.facts.order_no) {
-            return self.begin_order_watch(command, order_no.clone(), options);
+            return self.begin_order_watch(command, order_no.clone(), true, options);
         }
         let facts = accepted.facts;
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
-use super::job::{On, State};
+use super::job::{Job, On, State};
 use super::outcome::{fill, what};
 use super::store::JobId;
 use super::types::{Millis, Outcome, Step, StepId};
@@ -86,6 +86,11 @@ impl Client {
         let token = serde_json::from_str::<Token>(data).map(|result| result.token);
         let token = token.ok().filter(|token| !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
         token.map(|token| self.take_token(token)).is_some()
+    }
+
+    /// Whether the token was refused to another call while this one was being saved.
+    pub(super) fn lacks_token(&self, job: &Job) -> bool {
+        job.endpoint.auth == Auth::Bearer && self.login.token.is_none() && self.login.credentials.is_some()
     }
 
     /// Whether a job has to wait for a login before it is sent; then one is under way.

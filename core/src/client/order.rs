@@ -28,11 +28,13 @@ pub(super) struct OrderWatch {
     items: Vec<Json>,
     /// The call that placed it, for its record; none of an order that was known by its number.
     pub(super) call: Option<SavedCall>,
+    /// Whether it was placed by whoever waits for it, now or before.
+    pub(super) placed: bool,
 }
 
 impl OrderWatch {
     fn new(order_no: String, status: Option<String>, call: Option<SavedCall>) -> Self {
-        OrderWatch { order_no, status, shown: None, page: 1, items: Vec::new(), call }
+        OrderWatch { order_no, status, shown: None, page: 1, items: Vec::new(), placed: call.is_some(), call }
     }
 }
 
@@ -109,15 +111,15 @@ impl Client {
             return self.reject(error, options.intent);
         }
         let command = self.command(endpoint);
-        self.begin_order_watch(command, order_no.to_owned(), &options);
+        self.begin_order_watch(command, order_no.to_owned(), false, &options);
         command
     }
 
-    /// Queues a job that reads an order it knows.
-    pub(super) fn begin_order_watch(&mut self, command: CommandId, order_no: String, options: &CallOptions) {
+    /// Queues a job that reads an order it knows; `placed` of one that an intent was accepted as.
+    pub(super) fn begin_order_watch(&mut self, command: CommandId, order_no: String, placed: bool, options: &CallOptions) {
         let id = self.job_id();
         let mut job = Job::new(id, ListStaticOrders::ENDPOINT, page_of(&order_no, 1), options, options.policy(&self.retry));
-        job.order = Some(OrderWatch::new(order_no, None, None));
+        job.order = Some(OrderWatch { placed, ..OrderWatch::new(order_no, None, None) });
         job.recalls = true;
         self.begin(job, command);
     }
@@ -201,7 +203,7 @@ impl Client {
         }
         let passing = matches!(error.status, None | Some(200..=299 | 408 | 425 | 429 | 500..=599));
         if !(error.kind == Kind::Unavailable || (error.kind == Kind::Protocol && passing)) {
-            let placed = job.order.as_ref().is_some_and(|order| order.call.is_some());
+            let placed = job.order.as_ref().is_some_and(|order| order.placed);
             let what = format!("was placed, but could not be read: {}", error.what);
             let advice = if error.advice == Advice::Reauthenticate { error.advice } else { Advice::WaitOrder };
             let error = match placed {
@@ -265,7 +267,7 @@ impl Job {
     /// The operation that it stands for: a placed order is one for as long as it is watched.
     pub(super) fn operation(&self) -> &'static str {
         match &self.order {
-            Some(OrderWatch { call: Some(_), .. }) => CreateStaticOrder::ENDPOINT.name,
+            Some(OrderWatch { placed: true, .. }) => CreateStaticOrder::ENDPOINT.name,
             _ => self.endpoint.name,
         }
     }

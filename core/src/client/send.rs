@@ -28,7 +28,7 @@ impl Job {
     /// What a command is told that no longer waits for this job.
     pub(super) fn let_go(&self) -> Error {
         if let Some(order) = &self.order {
-            let effect = if order.call.is_some() { Effect::Done } else { Effect::None };
+            let effect = if order.placed { Effect::Done } else { Effect::None };
             let what = "waiting for the order was given up; the order lives on";
             let report = self.error(Kind::Cancelled, effect, what, Advice::WaitOrder).into_report();
             return Error::from(Report { cause: None, ..report });
@@ -143,6 +143,7 @@ impl Client {
     pub(super) fn record_saved(&mut self, id: JobId, kept: bool) {
         let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
         let (hold, guarded) = (self.hold_until, self.guard.is_some());
+        let lacks_token = self.jobs.get(&id).is_some_and(|job| self.lacks_token(job));
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
             State::Saving if job.price.reserving => self.reserved(id, kept),
@@ -152,7 +153,7 @@ impl Client {
                 let error = job.error(Kind::Store, effect, "was not sent, because the store could not save its record", Advice::MendStore);
                 if job.ledger.is_open() { self.doubt(id, error) } else { self.refuse(id, error) }
             }
-            State::Saving if hold > now || job.needs_price(guarded) => {
+            State::Saving if hold > now || lacks_token || job.needs_price(guarded) => {
                 job.go(On::Again);
                 self.set_timer(id, now);
             }

@@ -4,6 +4,8 @@
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
 
 mod client;
+mod orders;
+mod reseller;
 mod tape;
 
 use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Record, RecordId, Step, StepId};
@@ -11,14 +13,27 @@ use hopline::contract::Secret;
 use hopline::wire::Request;
 
 pub use client::client;
+pub use orders::orders;
+pub use reseller::{order_record, range, reply, token, turn};
 pub use tape::Tape;
 
 /// A property: its name, and what runs it.
 pub type Property = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const PROPERTIES: &[Property] =
-    &[("envelope", envelope), ("record", record), ("address", address), ("retry_after", retry_after), ("client", client)];
+pub const PROPERTIES: &[Property] = &[
+    ("envelope", envelope),
+    ("record", record),
+    ("address", address),
+    ("retry_after", retry_after),
+    ("client", client),
+    ("reply", reply),
+    ("range", range),
+    ("token", token),
+    ("turn", turn),
+    ("order_record", order_record),
+    ("orders", orders),
+];
 
 const BASE: &str = "https://api.example/v1";
 const KEY: &str = "canary-key";
@@ -39,9 +54,9 @@ fn next(client: &mut Client, now: Now) -> Step {
     }
 }
 
-/// Whether a text has the key or a password in it; a fuzzer finds out how they begin.
+/// Whether a text has the key, a password or a token in it; a fuzzer finds out how they begin.
 fn tells(text: &str) -> bool {
-    text.contains(KEY) || text.contains("canary-password")
+    [KEY, "canary-password", "canary-token"].iter().any(|secret| text.contains(secret))
 }
 
 fn sent(client: &mut Client) -> (StepId, Request) {

@@ -55,3 +55,47 @@ fn no_wait_that_is_asked_for_is_undercut() {
 fn a_client_in_any_world_keeps_its_promises() {
     run("client", any_bytes(400));
 }
+
+#[test]
+fn any_bytes_are_a_reply_of_the_backend_or_an_error() {
+    run("reply", any_bytes(200));
+    let member = r#"("id":[0-9]{1,3}|"username":"a"|"createdAt":"x"|"created_at":"y"|"balance":("1.5"|2|null)|"x":\{\})"#;
+    let almost = format!(
+        r#"[0-9a-f]{{4}}\{{"code":(0|"0"|1|"word"|null),"(msg|message)":"\w",("data":(null|\[\]|\{{"(items|list)":\[(\{{{member}(,{member}){{0,2}}\}})?\],"total":1\}}))?\}}"#
+    );
+    run("reply", prop::string::string_regex(&almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn any_text_is_a_range_of_addresses_or_stays_a_text() {
+    run("range", any_bytes(40));
+    let almost =
+        r"([0-9]{1,3}\.){2,3}[0-9]{1,3}(/[0-9]{1,2}| ?[-–~] ?([0-9]{1,3}\.){3}[0-9]{1,3})?|[0-9a-f:]{2,12}(/[0-9]{1,3})?|\{.{0,20}\}";
+    run("range", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn whatever_a_login_brings_a_call_logs_in_once() {
+    run("token", any_bytes(60));
+    let almost = r"[A-Za-z0-9_-]{0,4}\.(eyJleHAiOjF9|eyJleHAiOjFlMzAwfQ|eyJleHAiOi0xfQ==|[A-Za-z0-9_=-]{0,20})\.[a-z]?";
+    run("token", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn any_text_is_a_position_in_a_list_or_is_refused() {
+    run("turn", any_bytes(60));
+    let almost = r#"[a-d]\{"operation":"(list_sub_users|list_static_orders|list_products|login|x)"(,"pages":(0|9|4294967295))?(,"max_pages":[0-9]{1,2})?(,"cursor":"c")?\}"#;
+    run("turn", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn no_record_makes_a_client_send_a_write_of_the_reseller_api() {
+    run("order_record", any_bytes(200));
+    let almost = r#"\{"hopline":1,"base_url":"https://api\.example/api","account":\{"salt":"a","digest":"b"\},"unix":[0-9]{1,15}(,"intent":"i","fingerprint":"f")?,"call":\{"operation":"(create_static_order|adjust_sub_user_balance|list_static_orders|renew_static_order|login)","target":"/[a-z/]{0,9}","age_ms":[0-9]{1,9}(,"body":"\{\}")?(,"opens":true)?(,"order_no":"[a-z]{0,2}")?(,"spent":true)?(,"secret":true)?(,"clues":\{"userId":"[0-9a-z]"\})?\}\}"#;
+    run("order_record", prop::string::string_regex(almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
+fn a_client_of_the_reseller_api_in_any_world_keeps_its_promises() {
+    run("orders", any_bytes(400));
+}

@@ -1,14 +1,18 @@
 //! Many commands at once, in any order: a client under random starts, losses, cancels, crashes and settlements.
 
+mod agent;
+mod reseller;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{CallOptions, Client, CommandId, FailureKind, Holds, Outcome, RecordId, Sent, Settlement, Step, StepId};
-use hopline::contract::Method;
+use hopline::Error;
+use hopline::client::{Answered, Client, CommandId, FailureKind, Holds, Outcome, RecordId, Sent, Settlement, Step, StepId};
+use hopline::contract::{Api, Method};
 use hopline::wire::Request;
-use hopline::{Effect, Kind};
 
+use self::reseller::Books;
 use crate::fate::Fate;
-use crate::world::World;
+use crate::world::{Heard, World, is_login};
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,9 +25,9 @@ pub struct Ran {
     pub crashes: u32,
 }
 
-/// Runs one seed. An error is a violation; the same seed gives the same run.
-pub fn crowd(seed: u64) -> Result<Ran, String> {
-    let mut world = World::new(hopline::contract::Api::Agent);
+/// Runs one seed against one of the APIs. An error is a violation; the same seed gives the same run.
+pub fn crowd(api: Api, seed: u64) -> Result<Ran, String> {
+    let mut world = World::new(api);
     let client = world.client(None);
     let mut crowd = Crowd {
         random: seed,
@@ -32,6 +36,7 @@ pub fn crowd(seed: u64) -> Result<Ran, String> {
         out: Vec::new(),
         open: BTreeSet::new(),
         names: BTreeMap::new(),
+        books: Books::default(),
         ran: Ran::default(),
         kind: true,
     };
@@ -51,6 +56,8 @@ struct Crowd {
     open: BTreeSet<CommandId>,
     /// Of each intent: whether it was ever said that nothing happened, after which it may be bought anew.
     names: BTreeMap<String, u32>,
+    /// What the callers of the reseller API did and know.
+    books: Books,
     ran: Ran,
     /// Whether faults happen.
     kind: bool,
@@ -60,8 +67,6 @@ enum Out {
     Send(StepId, Request),
     Save(StepId, RecordId, Option<Vec<u8>>),
 }
-
-const BUY: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world","quantity":0.01}"#;
 
 impl Crowd {
     fn below(&mut self, most: u64) -> u64 {
@@ -74,7 +79,13 @@ impl Crowd {
 
     fn act(&mut self) -> Result<(), String> {
         match self.below(20) {
-            0..=2 => self.start(),
+            0..=2 => {
+                let command = match self.world.api {
+                    Api::Agent => self.start_at_agent(),
+                    Api::Reseller => self.start_at_reseller(),
+                };
+                self.follow(command);
+            }
             3 => {
                 let open: Vec<CommandId> = self.open.iter().copied().collect();
                 if !open.is_empty() {
@@ -89,7 +100,7 @@ impl Crowd {
                     let one = &held[self.below(held.len() as u64) as usize];
                     // A doubt that can be resolved by asking is asked about; a person settles only what can't.
                     if one.holds == Holds::InDoubtForGood {
-                        self.client.settle(&one.record, Settlement::Happened);
+                        self.books.settled |= self.client.settle(&one.record, Settlement::Happened);
                     } else {
                         let command = self.client.resume(&one.record);
                         self.follow(command);
@@ -113,36 +124,6 @@ impl Crowd {
         self.open.insert(command);
     }
 
-    fn start(&mut self) {
-        let sessions = self.world.service.sessions(self.world.now.unix);
-        let any = if sessions.is_empty() { None } else { Some(sessions[self.below(sessions.len() as u64) as usize].session_id.clone()) };
-        let command = match (self.below(9), any) {
-            (7, _) => {
-                // Two intents may be given one key: then they are one purchase.
-                let operation = if self.below(2) == 0 { "open_session" } else { "create_session" };
-                let name = format!("{operation}-{}", self.below(4));
-                let key = Some(format!("mine-{}", self.below(2)));
-                self.names.entry(name.clone()).or_default();
-                let options = CallOptions { idempotency_key: key, attempts: Some(2), ..CallOptions::intent(name) };
-                self.client.start_json(operation, BUY, options)
-            }
-            (8, Some(id)) => {
-                let options = CallOptions::intent(format!("turn-{}", self.below(3)));
-                self.client.start_json("rotate_session", &format!("{{\"session_id\":\"{id}\"}}"), options)
-            }
-            (0..=2, _) | (_, None) => {
-                let name = format!("job-{}", self.below(6));
-                self.names.entry(name.clone()).or_default();
-                self.client.start_json("open_session", BUY, CallOptions::intent(name))
-            }
-            (3, Some(id)) => self.client.start_json("rotate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
-            (5, Some(id)) => self.client.start_json("terminate_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
-            (4, Some(id)) => self.client.start_json("get_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
-            (_, Some(id)) => self.client.start_json("wait_session", &format!("{{\"session_id\":\"{id}\"}}"), CallOptions::default()),
-        };
-        self.follow(command);
-    }
-
     fn crash(&mut self) {
         self.ran.crashes += 1;
         for out in std::mem::take(&mut self.out) {
@@ -154,6 +135,7 @@ impl Crowd {
             }
         }
         self.open.clear();
+        self.books.refused = false;
         self.client = self.world.client(None);
     }
 
@@ -182,14 +164,12 @@ impl Crowd {
                     .map_err(|misuse| misuse.to_string())?;
             }
             Out::Send(id, request) => {
-                let fate = match request.method {
-                    _ if !self.kind || self.below(3) > 0 => Fate::Answered,
-                    Method::Get => [Fate::LostBefore, Fate::PageBefore, Fate::Throttled, Fate::Unreached][self.below(4) as usize],
-                    _ => Fate::REPEATABLE[self.below(Fate::REPEATABLE.len() as u64) as usize],
-                };
+                let fate = self.fate(&request);
                 self.ran.sends += 1;
                 self.world.pass(20);
                 let heard = self.world.send(&request, fate);
+                let refused = matches!(heard, Heard::Response(401, ..));
+                self.books.refused |= is_login(&request) && refused;
                 let (client, now) = (&mut self.client, self.world.now);
                 let mut told = Ok(());
                 heard.tell(|outcome| told = client.resolve(id, outcome, now));
@@ -202,6 +182,20 @@ impl Crowd {
         Ok(true)
     }
 
+    fn fate(&mut self, request: &Request) -> Fate {
+        let fates = match (self.world.api, request.method) {
+            _ if !self.kind || self.below(3) > 0 => return Fate::Answered,
+            (Api::Agent, Method::Get) => &[Fate::LostBefore, Fate::PageBefore, Fate::Throttled, Fate::Unreached],
+            (Api::Agent, _) => Fate::REPEATABLE,
+            (Api::Reseller, Method::Get) => Fate::READ,
+            // A refused login is the end of a client; most are to live on.
+            (Api::Reseller, _) if is_login(request) && self.below(4) > 0 => Fate::LOGIN.split_at(7).0,
+            (Api::Reseller, _) if is_login(request) => Fate::LOGIN,
+            (Api::Reseller, _) => Fate::WRITE,
+        };
+        fates[self.below(fates.len() as u64) as usize]
+    }
+
     fn drain(&mut self) -> Result<(), String> {
         for _ in 0..10_000 {
             match self.client.poll(self.world.now) {
@@ -212,7 +206,8 @@ impl Crowd {
                     self.out.push(Out::Save(id, record, data));
                 }
                 Step::Send { id, request, .. } => {
-                    if request.method != Method::Get && self.world.store.is_empty() {
+                    self.check_login(&request)?;
+                    if request.method != Method::Get && !is_login(&request) && self.world.store.is_empty() {
                         return Err("a write was sent before anything was saved".into());
                     }
                     self.out.push(Out::Send(id, request));
@@ -240,12 +235,7 @@ impl Crowd {
         if self.client.take_answer(command).is_some() {
             return Err("a result was taken twice".into());
         }
-        if let Err(error) = result {
-            let mine = error.kind != Kind::Busy && error.kind != Kind::Invalid && error.operation == "create_session";
-            if let (true, Effect::None, Some(name)) = (mine, error.effect, error.intent.as_ref()) {
-                *self.names.entry(name.clone()).or_default() += 1;
-            }
-        }
+        self.learn(&result);
         Ok(())
     }
 
@@ -253,15 +243,7 @@ impl Crowd {
     fn end(mut self) -> Result<Ran, String> {
         self.kind = false;
         for round in 0..4 {
-            for _ in 0..20_000 {
-                self.drain()?;
-                if !self.answer_one()? && self.open.is_empty() {
-                    break;
-                }
-            }
-            if !self.open.is_empty() {
-                return Err(format!("{} commands never ended", self.open.len()));
-            }
+            self.end_all()?;
             if round < 3 {
                 self.world.arrive();
                 self.crash();
@@ -270,25 +252,27 @@ impl Crowd {
                 }
             }
         }
-        self.count()?;
+        match self.world.api {
+            Api::Agent => self.count_at_agent()?,
+            Api::Reseller => self.count_at_reseller()?,
+        }
         Ok(self.ran)
     }
 
-    /// No intent was bought more often than it was free to be, and nothing that was sold is unknown.
-    fn count(&self) -> Result<(), String> {
-        let charges = self.world.service.charges().len() as u32;
-        let free: u32 = self.names.values().map(|refused| 1 + refused).sum();
-        if charges > free {
-            return Err(format!("{charges} charges for {} intents", self.names.len()));
+    fn end_all(&mut self) -> Result<(), String> {
+        for _ in 0..20_000 {
+            self.drain()?;
+            if !self.answer_one()? && self.open.is_empty() {
+                return Ok(());
+            }
         }
-        let held = self.client.saved();
-        let known: BTreeSet<&str> = held.iter().filter_map(|saved| saved.session_id.as_deref()).collect();
-        let doubtful = held.iter().any(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood));
-        let lost: Vec<String> = self.world.service.sessions(self.world.now.unix).into_iter().map(|session| session.session_id).collect();
-        let lost: Vec<&String> = lost.iter().filter(|id| !known.contains(id.as_str())).collect();
-        if !lost.is_empty() && !doubtful {
-            return Err(format!("sold and forgotten: {lost:?}"));
+        Err(format!("{} commands never ended", self.open.len()))
+    }
+
+    fn learn(&mut self, result: &Result<Answered, Error>) {
+        match self.world.api {
+            Api::Agent => self.learn_at_agent(result),
+            Api::Reseller => self.books.learn(result),
         }
-        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::story::REMARK;
 
 /// What a reconcile answers.
 #[derive(Deserialize)]
-struct Reconciled {
+pub(crate) struct Reconciled {
     candidates: Vec<Candidate>,
     complete: bool,
 }
@@ -19,6 +19,15 @@ struct Reconciled {
 #[derive(Deserialize)]
 struct Candidate {
     item: serde_json::Value,
+}
+
+impl Reconciled {
+    /// What the candidates are known by: the numbers of orders, the remarks of adjustments. None if it is not complete.
+    pub(crate) fn read(answer: &str) -> Option<Vec<String>> {
+        let answer: Reconciled = serde_json::from_str(answer).ok().filter(|answer: &Reconciled| answer.complete)?;
+        let names = answer.candidates.iter().flat_map(|candidate| [candidate.item.get("orderNo"), candidate.item.get("remark")]);
+        Some(names.flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+    }
 }
 
 impl Path<'_> {
@@ -34,9 +43,6 @@ impl Path<'_> {
         }
         let saved = self.client.saved();
         let known: BTreeSet<String> = saved.iter().filter_map(|saved| saved.order_no.clone()).chain(self.told.orders.clone()).collect();
-        if let Some(order) = self.told.followed.iter().find(|order| !known.contains(*order)) {
-            return Err(format!("the number of an order was known and is known no more: {order}"));
-        }
         let doubts: Vec<RecordId> = saved
             .iter()
             .filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood))
@@ -53,6 +59,9 @@ impl Path<'_> {
         };
         if !lost.is_empty() {
             return Err(format!("accepted and lost without a word: {lost:?}"));
+        }
+        if let Some(order) = self.told.followed.iter().find(|order| !known.contains(*order)) {
+            return Err(format!("the number of an order was known and is known no more: {order}"));
         }
         for record in &doubts {
             let truth = if done > 0 { Settlement::Happened } else { Settlement::NotHappened };
@@ -74,7 +83,7 @@ impl Path<'_> {
         self.world.service.backend(self.world.now.unix).static_orders.into_iter().skip(self.told.before).map(|order| order.order_no)
     }
 
-    /// What the candidates are known by: the numbers of orders, the remarks of adjustments.
+    /// What may be it.
     fn reconcile(&mut self, record: &RecordId) -> Result<Vec<String>, String> {
         let told = self.told.clone();
         self.told.last = None;
@@ -82,9 +91,6 @@ impl Path<'_> {
         let command = self.client.start_json("reconcile", &params, Default::default());
         self.drain(Some(command))?;
         let told = std::mem::replace(&mut self.told, told);
-        let answer = told.last.and_then(|answer| serde_json::from_str::<Reconciled>(&answer).ok());
-        let answer = answer.filter(|answer| answer.complete).ok_or("the reconcile does not show all there is")?;
-        let names = answer.candidates.iter().flat_map(|candidate| [candidate.item.get("orderNo"), candidate.item.get("remark")]);
-        Ok(names.flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+        told.last.and_then(|answer| Reconciled::read(&answer)).ok_or_else(|| "the reconcile does not show all there is".to_owned())
     }
 }

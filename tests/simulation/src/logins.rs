@@ -12,7 +12,7 @@ use crate::choices::Choices;
 use crate::fate::Fate;
 use crate::path::Walked;
 use crate::story::{Story, adjustments};
-use crate::world::{Heard, World};
+use crate::world::{Heard, World, is_login};
 
 /// How long a token is good, and how long before its end it is renewed.
 const LIFETIME: Millis = 2 * 3_600_000;
@@ -73,7 +73,7 @@ impl<'a> Logins<'a> {
         if choices.choose(2) == 0 {
             world.token = None;
         }
-        let good = world.token.clone().map(|token| (token, Millis::MAX));
+        let good = world.token.clone().map(|token| (token, world.now.unix + LIFETIME));
         let client = world.client(without);
         Logins {
             choices,
@@ -129,7 +129,7 @@ impl<'a> Logins<'a> {
             match self.client.poll(self.world.now) {
                 Step::Save { id, record, data } => self.out.push(Out::Save(id, record, data)),
                 Step::Send { id, command, request } => {
-                    self.check_send(&request)?;
+                    self.check_send(command, &request)?;
                     self.out.push(Out::Send(id, command, request));
                 }
                 Step::Completed { command } => {
@@ -153,12 +153,11 @@ impl<'a> Logins<'a> {
         Err("the path does not end".into())
     }
 
-    fn check_send(&self, request: &Request) -> Result<(), String> {
+    fn check_send(&self, command: CommandId, request: &Request) -> Result<(), String> {
         let harm = match () {
-            () if !is_login(request) => {
-                let bare = request.header("authorization").is_none();
-                return if bare { Err(format!("{} was sent without a token", request.url)) } else { Ok(()) };
-            }
+            () if !is_login(request) && request.header("authorization").is_none() => "a request was sent without a token",
+            () if !is_login(request) && self.renewals.get(&command).is_some_and(|times| *times > 1) => "a call renewed its token twice",
+            () if !is_login(request) => return Ok(()),
             () if self.out.iter().any(|out| matches!(out, Out::Send(_, _, other) if is_login(other))) => "two logins were under way",
             () if self.refused => "a login was sent again after it was refused",
             () if self.good.as_ref().is_some_and(|(_, ends)| self.world.now.unix < ends - EARLY) => "a good token was thrown away",
@@ -187,7 +186,7 @@ impl<'a> Logins<'a> {
                 self.tell(|| format!("{} {}: {fate:?}", request.method.as_str(), request.url));
                 self.world.pass(50);
                 let heard = self.world.send(&request, fate);
-                self.note(command, &request, &heard)?;
+                self.note(command, &request, &heard);
                 let (client, now) = (&mut self.client, self.world.now);
                 let mut told = Ok(());
                 heard.tell(|outcome| told = client.resolve(id, outcome, now));
@@ -210,8 +209,8 @@ impl<'a> Logins<'a> {
     }
 
     /// Notes what an answer says of the token that it was asked with, or of the login.
-    fn note(&mut self, command: CommandId, request: &Request, heard: &Heard) -> Result<(), String> {
-        let Heard::Response(status, _, body) = heard else { return Ok(()) };
+    fn note(&mut self, command: CommandId, request: &Request, heard: &Heard) {
+        let Heard::Response(status, _, body) = heard else { return };
         let data = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
         if is_login(request) {
             self.refused |= *status == 401;
@@ -221,16 +220,7 @@ impl<'a> Logins<'a> {
         } else if *status == 401 {
             let used = request.header("authorization").and_then(|given| given.strip_prefix("Bearer "));
             self.good.take_if(|(token, _)| Some(token.as_str()) == used);
-            let refused = self.renewals.entry(command).or_default();
-            *refused += 1;
-            if *refused > 2 {
-                return Err("a call renewed its token twice".into());
-            }
+            *self.renewals.entry(command).or_default() += 1;
         }
-        Ok(())
     }
-}
-
-fn is_login(request: &Request) -> bool {
-    request.url.ends_with("/auth/login")
 }

@@ -9,7 +9,7 @@ use crate::choices::Choices;
 use crate::fate::Fate;
 use crate::invariants::{Told, check};
 use crate::story::Story;
-use crate::world::World;
+use crate::world::{World, is_login};
 
 const HOUR: i64 = 3_600_000;
 /// No path needs more steps than this; one that does never ends.
@@ -290,7 +290,7 @@ impl<'a> Path<'a> {
     fn fates_of(&self, request: &Request) -> &'static [Fate] {
         match (self.world.api, request.method) {
             (Api::Reseller, Method::Get) => Fate::READ,
-            (Api::Reseller, _) if request.url.ends_with("/auth/login") => Fate::LOGIN,
+            (Api::Reseller, _) if is_login(request) => Fate::LOGIN,
             (Api::Reseller, _) => Fate::WRITE,
             (Api::Agent, Method::Get | Method::Delete) => Fate::HONEST,
             (Api::Agent, _) if self.scope.story.is_free() => Fate::REPEATABLE,

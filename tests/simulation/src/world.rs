@@ -214,3 +214,8 @@ fn failure(code: &str, status: u16, more: &str) -> Heard {
     );
     Heard::Response(status, vec![("content-type".into(), "application/json".into())], body.into_bytes())
 }
+
+/// Whether a request is a login.
+pub(crate) fn is_login(request: &Request) -> bool {
+    request.url.ends_with("/auth/login")
+}

@@ -8,7 +8,8 @@ use crate::cargo::{root, run, target};
 use crate::test::{Outcome, Report};
 
 /// What there is to fuzz: the names in `hopline_fuzz::PROPERTIES`.
-const PROPERTIES: [&str; 5] = ["envelope", "record", "address", "retry_after", "client"];
+const PROPERTIES: [&str; 11] =
+    ["envelope", "record", "address", "retry_after", "client", "reply", "range", "token", "turn", "order_record", "orders"];
 /// How long each is fuzzed, in seconds, unless somebody says otherwise; and in the tests.
 const SECONDS: u32 = 60;
 const SMOKE: u32 = 3;

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hopline::client::{
     CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, page_params_text, page_turn_text, quote_text,
 };
+use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome};
 
 pub use types::*;
@@ -44,6 +45,18 @@ pub fn page_params(position: &str, params: &str) -> Result<String, ClientError> 
 #[uniffi::export]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, ClientError> {
     page_turn_text(position, facts).map_err(ClientError::refused)
+}
+
+/// Whether a product of the reseller API, as JSON, is shared static; then an order of it must name a project.
+#[uniffi::export]
+pub fn is_shared(product: &str) -> bool {
+    is_shared_text(product)
+}
+
+/// Reads a range of addresses, as JSON: `{"text","first","last"}`, without the ends where it can't be read.
+#[uniffi::export]
+pub fn ip_range(text: &str) -> String {
+    ip_range_text(text)
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
@@ -150,6 +163,11 @@ impl Client {
     /// What the store holds, as a JSON list. Nothing is sent.
     pub fn saved_list(&self) -> String {
         self.lock().saved_text()
+    }
+
+    /// Of the reseller API: the token that is used at present, to keep where secrets are kept.
+    pub fn token(&self) -> Option<String> {
+        self.lock().token().map(|token| token.reveal().to_owned())
     }
 
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. Null

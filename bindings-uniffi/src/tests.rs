@@ -100,6 +100,20 @@ fn a_misuse_and_options_that_do_not_fit_are_exceptions() {
 }
 
 #[test]
+fn a_reseller_goes_on_with_the_token_it_was_given() {
+    let options = r#"{"api":"reseller","base_url":"https://api.example/api","token":"canary"}"#;
+    let reseller = Client::new(options, vec![7; 16]).expect("the options are sound");
+    assert_eq!((reseller.token().as_deref(), client().token()), (Some("canary"), None));
+}
+
+#[test]
+fn products_and_ranges_are_read_as_the_core_reads_them() {
+    assert!(is_shared(r#"{"product_type":2}"#) && !is_shared(r#"{"productType":"exclusive"}"#));
+    assert_eq!(json(&ip_range("192.0.2.0/31")), json(r#"{"text":"192.0.2.0/31","first":"192.0.2.0","last":"192.0.2.1"}"#));
+    assert_eq!(json(&ip_range("odd")), json(r#"{"text":"odd"}"#));
+}
+
+#[test]
 fn what_is_cancelled_before_it_was_sent_had_no_effect() {
     let client = client();
     let command = client.start("create_session", BUY, "{}");

@@ -38,7 +38,7 @@ impl Client {
     /// Ends a job that had no effect: its record goes first, then that is said.
     pub(super) fn refuse(&mut self, id: JobId, error: Error) {
         match self.jobs.get(&id) {
-            Some(Job { order: Some(_), .. }) => return self.order_not_read(id, error),
+            Some(Job { order: Some(_), .. }) if self.rules.holds(Rule::OrderOutlivesReads) => return self.order_not_read(id, error),
             Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
             _ => {}
         }

@@ -12,7 +12,7 @@ use super::types::{Millis, Outcome, Step, StepId};
 use super::{Client, CommandId, Pending};
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Api, Auth, Operation, Safety, Secret};
-use crate::policy::{Advice, Effect, Error, Kind, Report, jittered};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Answer, Failure, Verdict, build};
 
 /// A token is renewed this long before its own `exp`.
@@ -109,22 +109,23 @@ impl Client {
 
     /// Whether an answer refuses the token of a job, so that a newer one may help; then the job is on its way to it.
     pub(super) fn renews(&mut self, id: JobId, answer: &Answer) -> bool {
-        let now = self.clock.monotonic();
-        let token_refused = self.refuses_token(answer);
+        let (now, rules, token_refused) = (self.clock.monotonic(), self.rules, self.refuses_token(answer));
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         let refused = match &answer.verdict {
             // Under a 5xx nobody knows how far it came: no code makes a write go out again.
             Verdict::Failure(_) => token_refused && (answer.status < 500 || job.endpoint.safety == Safety::Safe),
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
-            _ => answer.status == 401 && job.endpoint.safety == Safety::Safe,
+            _ => answer.status == 401 && (job.endpoint.safety == Safety::Safe || !rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
         if !refused || job.endpoint.auth != Auth::Bearer {
             return false;
         }
-        if job.token == self.login.generation && self.login.credentials.is_some() {
+        let newest = job.token == self.login.generation || !rules.holds(Rule::NewerTokenStays);
+        if newest && self.login.credentials.is_some() {
             self.login.token = None;
         }
-        if self.login.credentials.is_none() || job.renewed || job.cancelled || job.policy.attempts <= 1 {
+        let renewed = job.renewed && rules.holds(Rule::RenewOnce);
+        if self.login.credentials.is_none() || renewed || job.cancelled || job.policy.attempts <= 1 {
             return false;
         }
         job.renewed = true;
@@ -145,7 +146,7 @@ impl Client {
     pub(super) fn ask_login(&mut self) {
         let now = self.clock.monotonic();
         let not_before = self.hold_until.max(self.login.not_before.unwrap_or(Millis::MIN));
-        if self.login.out.is_some() {
+        if self.login.out.is_some() && self.rules.holds(Rule::OneLogin) {
             return;
         }
         if not_before > now {
@@ -223,7 +224,7 @@ impl Client {
         }
         self.login.asked = 0;
         self.login.not_before = (asked > 0).then(|| now.saturating_add(asked));
-        if refused {
+        if refused && self.rules.holds(Rule::RefusedLoginRests) {
             self.login.refused = Some(error.clone());
         }
         self.no_login(&error);

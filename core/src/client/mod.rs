@@ -15,6 +15,7 @@ mod intent;
 mod job;
 mod json;
 mod keep;
+mod listed;
 mod login;
 mod lookup;
 mod numbers;

@@ -1,18 +1,16 @@
 //! The life of a static order: placed once, then read from the list of static orders by its number until it is usable.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::Client;
 use super::job::{Follow, Job, On, State};
+use super::listed::{found, status_of};
 use super::options::CallOptions;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Json, Operation, StaticOrder};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::wire::{Built, Facts, build, items};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::wire::{Built, Facts, build};
 
 /// No order is read further than this many pages of 100.
 const PAGES: u32 = 20;
@@ -83,40 +81,6 @@ fn page_of(order_no: &str, page: u32) -> Option<Built> {
     build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
 }
 
-/// A member of an item as text, where it is a text or a number: the contract does not show which.
-fn text(raw: &RawValue) -> Option<String> {
-    let number = || raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| raw.get().to_owned());
-    serde_json::from_str(raw.get()).ok().or_else(number)
-}
-
-/// The items of a list that belong to an order.
-fn found(data: &str, order_no: &str) -> Vec<Json> {
-    #[derive(Deserialize)]
-    struct Item<'a> {
-        #[serde(borrow, rename = "orderNo")]
-        camel: Option<&'a RawValue>,
-        #[serde(borrow)]
-        order_no: Option<&'a RawValue>,
-    }
-    let belongs = |raw: &&RawValue| {
-        let item = serde_json::from_str::<Item<'_>>(raw.get()).ok();
-        item.and_then(|item| text(item.camel.or(item.order_no)?)).as_deref() == Some(order_no)
-    };
-    items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::from).collect()
-}
-
-/// Where an order is: of its items the first status that is not `active`, where they differ.
-fn status_of(items: &[Json]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Item<'a> {
-        #[serde(borrow)]
-        status: Option<&'a RawValue>,
-    }
-    let mut statuses = items.iter().filter_map(|item| text(item.read::<Item<'_>>().ok()?.status?));
-    let first = statuses.next()?;
-    Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })
-}
-
 impl Client {
     /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
     /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
@@ -183,7 +147,9 @@ impl Client {
         job.order = Some(OrderWatch::new(order_no.clone(), status, call));
         job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
-        self.save_job(id, None);
+        if self.rules.holds(Rule::OrderIsSaved) {
+            self.save_job(id, None);
+        }
         self.read_order_again(id);
     }
 
@@ -313,15 +279,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_order_is_known_by_its_number_in_either_spelling() {
-        let list = r#"{"items":[{"orderNo":"7","status":"active"},{"order_no":7,"status":2},{"orderNo":"b","status":{}},{"x":1},7]}"#;
-        let items = found(list, "7");
-        assert_eq!((status_of(&items).as_deref(), items.len()), (Some("2"), 2));
-        assert_eq!((status_of(&found(list, "b")), found(list, "b").len()), (None, 1));
-        assert_eq!(found("[]", "a").len() + found(list, "c").len(), 0);
-    }
 
     #[test]
     fn only_the_statuses_of_the_contract_mean_something() {

@@ -268,13 +268,13 @@ impl Client {
     /// Moves a held job on: a restored key first needs its age.
     pub(super) fn revive(&mut self, id: JobId) {
         let now = self.clock.monotonic();
-        let knows_server = self.clock.knows_server();
+        let (knows_server, rules) = (self.clock.knows_server(), self.rules);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.tally = Default::default();
         job.last = None;
         job.cause = None;
         job.cancelled = false;
-        if !job.can_resume() {
+        if !job.can_resume(rules) {
             let what = "may have been done, and nothing more can be sent to find out";
             let error = Error::from(Report {
                 record: job.record.as_ref().map(|record| record.0.clone()),

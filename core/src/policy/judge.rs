@@ -203,7 +203,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
 fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     match status {
         500.. => {
-            ledger.unanswered |= asked.safety != Safety::Safe;
+            ledger.unanswered |= asked.safety != Safety::Safe && asked.rules.holds(Rule::FailureIsUnanswered);
             ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
         }
         429 if asked.safety == Safety::AtMostOnce => ending(asked, ledger, Again::No, Kind::Unavailable, Advice::Wait),
@@ -222,7 +222,7 @@ pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
 
 /// After an outcome that leaves the effect open.
 fn repeat(asked: Asked) -> Again {
-    if asked.safety == Safety::AtMostOnce { Again::No } else { Again::Same }
+    if asked.safety == Safety::AtMostOnce && asked.rules.holds(Rule::OpenWriteRests) { Again::No } else { Again::Same }
 }
 
 /// What to report if it ends here: the kind that was found, unless the effect is open.

@@ -85,6 +85,7 @@ private class World(case: JsonObject) {
             "put" -> put(step)
             "restore" -> restore(step)
             "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb))))
+            "reconcile" -> nameCommand(step.word("as"), client.start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}"))
             "resume_all" -> resumeAll(step)
             "settle" -> settle(step)
             "forget" -> done(step, client.forget(records.value(step.word(verb))))

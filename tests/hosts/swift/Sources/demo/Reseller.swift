@@ -62,7 +62,7 @@ func tellReseller(_ sandbox: Sandbox, _ folder: String) async throws {
     row("proxy", "SOCKS5 at \(proxy.ip):\(proxy.port), with a username and a password, until \(proxy.expires_at.prefix(10))")
 
     let visit = { @Sendable in
-        try curl(site, through: Proxy(host: proxy.ip, port: proxy.port, protocol: .socks5, username: proxy.username, password: proxy.password))
+        try curl(site, through: Hopline.Proxy(host: proxy.ip, port: proxy.port, protocol: .socks5, username: proxy.username, password: proxy.password))
     }
     let seen = try await teller.step("fetch") { try visit() }
     row("fetch", "the site answers \(seen.status) to exit \(try JSONDecoder().decode(Visit.self, from: Data(seen.text.utf8)).address)")

@@ -18,7 +18,7 @@ struct OrderTests {
         #expect(try await reseller.saved().map(\.orderNo) == [placed.orderNo])
 
         let instance = try placed.instance()
-        let proxy = Proxy(host: instance.ip, port: instance.port, protocol: .socks5, username: instance.username, password: instance.password)
+        let proxy = Hopline.Proxy(host: instance.ip, port: instance.port, protocol: .socks5, username: instance.username, password: instance.password)
         let seen = try curl(sandbox.ready.target_url, through: proxy)
         #expect(seen.status == 200 && seen.text.contains(instance.exit_ip))
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Record, Shape, Words};
+use hopline::contract::{Field, Record, Rule, Shape, Words};
 
 use crate::model::{APIS, Type, camel, client, lines, types};
 
@@ -122,10 +122,10 @@ fn print_record(out: &mut String, record: &'static Record) {
     put!(out, "    }}\n}}");
 }
 
-/// What holds a secret can be read, and is never written.
+/// What holds a secret, or what is not shown and may hold one, can be read, and is never written.
 fn holds_secret(shape: Shape) -> bool {
     match shape {
-        Shape::Secret => true,
+        Shape::Secret | Shape::Json => true,
         Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
         Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
         _ => false,
@@ -139,17 +139,17 @@ fn answer_type(shape: Shape) -> String {
         Shape::Bool => "Bool".to_owned(),
         Shape::Integer => "Int".to_owned(),
         Shape::Decimal => "Decimal".to_owned(),
-        Shape::Json => "JSON".to_owned(),
+        Shape::Json => "Raw".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", answer_type(*item)),
     }
 }
 
-/// An object of a request is free JSON: no operation has one, but a list of the table may.
+/// What goes into a request. An object of it is the caller's own JSON.
 fn request_type(shape: Shape) -> String {
     match shape {
-        Shape::Record(_) => "JSON".to_owned(),
+        Shape::Json | Shape::Record(_) => "JSON".to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", request_type(*item)),
         plain => answer_type(plain),
     }
@@ -158,6 +158,11 @@ fn request_type(shape: Shape) -> String {
 fn optional(field: &Field) -> String {
     let kind = request_type(field.shape);
     if field.nullable { format!("Patch<{kind}> = .absent") } else { format!("{kind}? = nil") }
+}
+
+/// The fields that a caller fills in: what leaves no choice the core sends by itself.
+fn chosen(fields: &'static [Field]) -> Vec<&'static Field> {
+    fields.iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))).collect()
 }
 
 /// A name, in backticks where the language has it for itself.
@@ -189,7 +194,9 @@ mod tests {
     fn what_holds_a_secret_is_never_written() {
         let printed = print_types();
         assert!(printed.contains("public struct Proxy: Decodable,") && printed.contains("public struct Session: Decodable,"));
-        assert!(printed.contains("public struct Product: Codable,"));
+        assert!(printed.contains("public struct SubUser: Decodable,") && printed.contains("public struct SubUserList: Decodable,"));
+        assert!(printed.contains("public struct OpenList: Decodable,") && printed.contains("    public let items: [Raw]\n"));
+        assert!(printed.contains("public struct Product: Codable,") && !printed.contains("JSON"));
     }
 
     #[test]
@@ -201,6 +208,15 @@ mod tests {
         let lines: Vec<&str> = printed.lines().map(str::trim).collect();
         let bare = lines.windows(2).find(|pair| pair[1].starts_with("public ") && !pair[0].starts_with("///"));
         assert_eq!(bare, None, "is not documented");
+    }
+
+    #[test]
+    fn a_member_has_a_name_of_swifts_and_is_read_by_that_of_the_wire() {
+        let printed = print_types();
+        for (name, wire) in [("orderNo", "orderNo"), ("sessionId", "session_id"), ("async", "async"), ("nextCursor", "next_cursor")] {
+            assert!(printed.contains(&format!("        case {name} = {wire:?}\n")), "{wire}");
+        }
+        assert!(printed.contains("    public static let month = Unit(rawValue: \"month\")\n"));
     }
 
     #[test]

@@ -18,7 +18,8 @@ let package = Package(
         .executableTarget(name: "demo", dependencies: [hopline, "Kit"]),
         .executableTarget(name: "first", dependencies: [hopline]),
         .executableTarget(name: "program", dependencies: [hopline]),
-        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "program"]),
+        .executableTarget(name: "reseller", dependencies: [hopline]),
+        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "program", "reseller"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -6,13 +6,15 @@ internal import HoplineCore
 struct Answered {
     let facts: String
     private let raw: String
+    /// The same under the names and with the words of the table, where the service wrote it in another way.
+    private let view: String?
     let phase: Phase?
 
     /// The answer, or the error that the command ended with.
     init(_ ended: Driver.Ended) throws(HoplineError) {
         switch ended.taken {
         case .answered(let answer):
-            (facts, raw) = (answer.facts, answer.raw)
+            (facts, raw, view) = (answer.facts, answer.raw, answer.view)
             phase = answer.phase.map { Phase(rawValue: $0) ?? .unknown }
         case .failed(let text):
             var error = HoplineError.read(text)
@@ -25,7 +27,7 @@ struct Answered {
     func reply<Value: Decodable>(_ operation: String) throws(HoplineError) -> Reply<Value> {
         let known = read(Facts.self, facts)
         do {
-            let value: Value = try JSONDecoder().decode(Value.self, from: Data((raw == "null" ? shown : raw).utf8))
+            let value: Value = try JSONDecoder().decode(Value.self, from: Data((raw == "null" ? shown : view ?? raw).utf8))
             return Reply(value: value, raw: Raw(text: raw), requestId: known?.requestId, phase: phase)
         } catch {
             throw .read(misfit(operation: operation, facts: facts, raw: raw, place: place(of: error)))
@@ -36,6 +38,12 @@ struct Answered {
     func session(_ operation: String, _ client: AgentClient) throws(HoplineError) -> OpenSession {
         let session: Reply<Session> = try reply(operation)
         return OpenSession(sessionId: session.sessionId, phase: phase ?? .unknown, session: session, client: client)
+    }
+
+    /// The same of an order that was waited for.
+    func order() throws(HoplineError) -> OrderReply {
+        let order: Reply<StaticOrder> = try reply("create_static_order")
+        return OrderReply(orderNo: order.orderNo, phase: phase ?? .unknown, order: order)
     }
 
     /// Of a session that is gone nothing but its facts is known.

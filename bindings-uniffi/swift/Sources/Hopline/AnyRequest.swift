@@ -26,8 +26,8 @@ public enum Safety: String, Sendable, Hashable, Parameter {
     case atMostOnce = "at_most_once"
 }
 
-extension AgentClient {
-    /// Sends a request that has no method here, with the account's key; the answer's `raw` is all that is known of it.
+extension HoplineClient {
+    /// Sends a request that has no method here, with the account's key or token; the answer's `raw` is all that is known of it.
     ///
     /// - Parameters:
     ///   - method: The HTTP method.

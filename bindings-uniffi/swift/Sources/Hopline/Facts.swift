@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a session is, as far as waiting for it goes.
+/// Where a session or an order is, as far as waiting for it goes.
 public enum Phase: String, Sendable, Decodable {
     /// Not usable yet.
     case pending
@@ -30,6 +30,12 @@ public struct Event: Sendable {
         case accepted(sessionId: String, estimatedChargeUsd: Decimal?)
         /// The session's status was read.
         case status(sessionId: String, status: SessionStatus, phase: Phase)
+        /// The order was accepted.
+        case ordered(orderNo: String)
+        /// The order's status was read.
+        case orderStatus(orderNo: String, status: StaticOrderStatus, phase: Phase)
+        /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
+        case differing(members: [String])
         /// The price of what is to be bought was read, in USD for one unit.
         case priced(unitPrice: Decimal)
         /// What a read is repeated for is not as it was; what it is now, where that is a word or a number.
@@ -52,9 +58,10 @@ public struct Event: Sendable {
 
 extension Event: Decodable {
     private enum Keys: String, CodingKey {
-        case operation, intent, event, attempts, because, status, phase, record, value
+        case operation, intent, event, attempts, because, status, phase, record, value, members
         case delay = "delay_ms"
         case sessionId = "session_id"
+        case orderNo = "order_no"
         case charge = "estimated_charge_usd"
         case unitPrice = "unit_price"
     }
@@ -79,6 +86,14 @@ extension Event: Decodable {
             what = try .status(
                 sessionId: members.decode(String.self, forKey: .sessionId), status: members.decode(SessionStatus.self, forKey: .status),
                 phase: members.decode(Phase.self, forKey: .phase))
+        case "ordered":
+            what = try .ordered(orderNo: members.decode(String.self, forKey: .orderNo))
+        case "order_status":
+            what = try .orderStatus(
+                orderNo: members.decode(String.self, forKey: .orderNo), status: members.decode(StaticOrderStatus.self, forKey: .status),
+                phase: members.decode(Phase.self, forKey: .phase))
+        case "differing":
+            what = try .differing(members: members.decode([String].self, forKey: .members))
         case "priced":
             what = try .priced(unitPrice: amount(members.decode(String.self, forKey: .unitPrice)) ?? .nan)
         case "watched":
@@ -110,6 +125,8 @@ public struct Saved: Sendable, Hashable {
         case inDoubtForGood = "in_doubt_for_good"
         /// A session.
         case session
+        /// An order that was accepted and is to be watched: resume it.
+        case order
         /// An intent that was accepted.
         case accepted
     }
@@ -124,8 +141,10 @@ public struct Saved: Sendable, Hashable {
     public let intent: String?
     /// Its session.
     public let sessionId: String?
-    /// The session's status, when it was last read.
-    public let status: SessionStatus?
+    /// Its order's number.
+    public let orderNo: String?
+    /// The status of the session or of the order, when it was last read.
+    public let status: String?
     /// Since when it is in doubt.
     public let inDoubtSince: Date?
 }
@@ -134,6 +153,7 @@ extension Saved: Decodable {
     private enum Keys: String, CodingKey {
         case record, operation, holds, intent, status
         case sessionId = "session_id"
+        case orderNo = "order_no"
         case inDoubtSince = "in_doubt_since"
     }
 
@@ -145,7 +165,8 @@ extension Saved: Decodable {
         holds = try members.decode(Holds.self, forKey: .holds)
         intent = try members.decodeIfPresent(String.self, forKey: .intent)
         sessionId = try members.decodeIfPresent(String.self, forKey: .sessionId)
-        status = try members.decodeIfPresent(SessionStatus.self, forKey: .status)
+        orderNo = try members.decodeIfPresent(String.self, forKey: .orderNo)
+        status = try members.decodeIfPresent(String.self, forKey: .status)
         inDoubtSince = try members.decodeIfPresent(Int64.self, forKey: .inDoubtSince).map(moment)
     }
 }
@@ -217,11 +238,13 @@ struct Advice: Decodable {
 /// What the core knows of an answer.
 struct Facts: Decodable, Sendable {
     var sessionId: String?
+    var orderNo: String?
     var requestId: String?
     var sessionType: String?
 
     enum CodingKeys: String, CodingKey {
         case sessionId = "session_id"
+        case orderNo = "order_no"
         case requestId = "request_id"
         case sessionType = "session_type"
     }

@@ -69,6 +69,8 @@ public struct HoplineError: Error, Sendable {
     public let intent: String?
     /// The session it was about, where that is known.
     public let sessionId: String?
+    /// The order it was about, where that is known.
+    public let orderNo: String?
     /// The record to resume or settle it by.
     public let record: String?
     /// Not before this time.
@@ -94,7 +96,7 @@ extension HoplineError: LocalizedError, CustomStringConvertible, CustomDebugStri
 
     /// The sentence, and what a report of the problem needs.
     public var debugDescription: String {
-        let named = [("request", requestId), ("key", idempotencyKey), ("session", sessionId), ("record", record)]
+        let named = [("request", requestId), ("key", idempotencyKey), ("session", sessionId), ("order", orderNo), ("record", record)]
         let more = named.compactMap { name, value in value.map { ", \(name) \($0)" } }.joined()
         let said = notes.map { "; \($0)" }.joined()
         return "\(message)\(said) [\(kind.rawValue), attempts \(attempts)\(more)\(cause.map { ", after: \($0)" } ?? "")]"
@@ -104,7 +106,7 @@ extension HoplineError: LocalizedError, CustomStringConvertible, CustomDebugStri
     public var customMirror: Mirror {
         let shown: [(String, Any?)] = [
             ("kind", kind), ("effect", effect), ("message", message), ("advice", advice), ("field", field), ("code", code), ("status", status),
-            ("requestId", requestId), ("idempotencyKey", idempotencyKey), ("intent", intent), ("sessionId", sessionId), ("record", record),
+            ("requestId", requestId), ("idempotencyKey", idempotencyKey), ("intent", intent), ("sessionId", sessionId), ("orderNo", orderNo), ("record", record),
             ("retryAt", retryAt), ("attempts", attempts), ("notes", notes), ("cause", cause),
         ]
         return Mirror(self, children: shown.compactMap { name, value in value.map { (label: name, value: $0) } }, displayStyle: .struct)
@@ -118,6 +120,7 @@ extension HoplineError: Decodable {
         case requestId = "request_id"
         case idempotencyKey = "idempotency_key"
         case sessionId = "session_id"
+        case orderNo = "order_no"
         case retryAt = "retry_at"
     }
 
@@ -141,10 +144,11 @@ extension HoplineError: Decodable {
         idempotencyKey = try members.decodeIfPresent(String.self, forKey: .idempotencyKey)
         intent = try members.decodeIfPresent(String.self, forKey: .intent)
         sessionId = try members.decodeIfPresent(String.self, forKey: .sessionId)
+        orderNo = try members.decodeIfPresent(String.self, forKey: .orderNo)
         record = try members.decodeIfPresent(String.self, forKey: .record)
         retryAt = try members.decodeIfPresent(Int64.self, forKey: .retryAt).map(moment)
         attempts = try members.decode(Int.self, forKey: .attempts)
-        raw = (try? members.decodeIfPresent(JSON.self, forKey: .raw)).map { Raw(text: $0.text) }
+        raw = try? members.decodeIfPresent(Raw.self, forKey: .raw)
         causes = try members.decodeIfPresent(HoplineError.self, forKey: .cause).map { [$0] } ?? []
     }
 
@@ -171,7 +175,7 @@ extension HoplineError: Decodable {
         self.intent = intent
         self.raw = raw
         message = "\(operation)\(intent.map { " `\($0)`" } ?? ""): \(what)" + (say.map { "; \($0)" } ?? "")
-        (sessionId, requestId) = (facts.sessionId, facts.requestId)
+        (sessionId, orderNo, requestId) = (facts.sessionId, facts.orderNo, facts.requestId)
         (code, status, text, contentType, details, idempotencyKey, record, retryAt) = (nil, nil, nil, nil, nil, nil, nil, nil)
         attempts = 0
         causes = []

@@ -8,11 +8,6 @@ public struct ClientOptions: Sendable {
     public var allowHTTP: Bool
     /// Whether records of another key are of this account all the same.
     public var sameAccount: Bool
-    /// The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges do
-    /// not count. The account's own limit is `dailyLimitUsd` of `updateBudget`, which holds across clients.
-    public var dailyCapUsd: Decimal?
-    /// `backendReady` as `registerAccount` answered. Known to be false, nothing is bought.
-    public var backendReady: Bool?
     /// The longest body that is read, in bytes; 8 MiB.
     public var maxBody: Int?
     /// Sends of one call, the first included; 4.
@@ -34,15 +29,13 @@ public struct ClientOptions: Sendable {
 
     /// Options; whatever is left out is as the core has it.
     public init(
-        account: String? = nil, allowHTTP: Bool = false, sameAccount: Bool = false, dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil,
-        maxBody: Int? = nil, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil, backoff: Duration? = nil,
+        account: String? = nil, allowHTTP: Bool = false, sameAccount: Bool = false, maxBody: Int? = nil,
+        attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil, backoff: Duration? = nil,
         throttledBackoff: Duration? = nil, maxBackoff: Duration? = nil, conflict: Duration? = nil, retryPaid: Bool? = nil
     ) {
         self.account = account
         self.allowHTTP = allowHTTP
         self.sameAccount = sameAccount
-        self.dailyCapUsd = dailyCapUsd
-        self.backendReady = backendReady
         self.maxBody = maxBody
         self.attempts = attempts
         self.window = window
@@ -54,7 +47,8 @@ public struct ClientOptions: Sendable {
         self.retryPaid = retryPaid
     }
 
-    func text(baseURL: String, apiKey: Secret?) -> String {
+    /// As the core takes them. What belongs to one API its client adds.
+    func told(_ baseURL: String) -> Parameters {
         var retry = Parameters()
         retry.add("attempts", attempts)
         retry.add("window_ms", window)
@@ -66,14 +60,11 @@ public struct ClientOptions: Sendable {
         retry.add("retry_paid", retryPaid)
         var told = Parameters()
         told.add("base_url", baseURL)
-        told.add("api_key", apiKey)
         told.add("account", account)
         told.add("allow_http", allowHTTP)
-        told.add("daily_cap_usd", dailyCapUsd)
-        told.add("backend_ready", backendReady)
         told.add("max_body", maxBody)
         told.add("retry", retry.json)
-        return told.json.text
+        return told
     }
 }
 

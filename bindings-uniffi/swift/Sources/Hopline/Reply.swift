@@ -9,7 +9,7 @@ public struct Reply<Value: Sendable>: Sendable {
     public let raw: Raw
     /// To quote when reporting a problem.
     public let requestId: String?
-    /// Of a session: where it is. Of a read with `until`: `ready` where it holds, `pending` where the deadline came first.
+    /// Of a session or an order: where it is. Of a read with `until`: `ready` where it holds, `pending` where the deadline came first.
     public let phase: Phase?
 
     /// A member of the value.
@@ -21,7 +21,7 @@ public struct Reply<Value: Sendable>: Sendable {
 extension Reply: Equatable where Value: Equatable {}
 extension Reply: Hashable where Value: Hashable {}
 
-/// An answer as the service wrote it. It may hold secrets, so it does not print.
+/// An answer, or a part of one, as the service wrote it. It may hold secrets, so it does not print.
 public struct Raw: Sendable, Hashable {
     /// The text, digit for digit.
     public let text: String
@@ -29,6 +29,13 @@ public struct Raw: Sendable, Hashable {
     /// The answer as a type of your own, for what the contract does not show.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(text.utf8))
+    }
+}
+
+extension Raw: Decodable {
+    /// Reads a part of an answer that the contract does not show: any JSON, its numbers exact to the 38 digits of a `Decimal`.
+    public init(from decoder: any Decoder) throws {
+        text = try JSON(from: decoder).text
     }
 }
 

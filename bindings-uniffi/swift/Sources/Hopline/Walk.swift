@@ -6,6 +6,8 @@ internal import HoplineCore
 public enum WalkEnd: String, Sendable, Decodable {
     /// There is no next page.
     case lastPage = "last_page"
+    /// The page held fewer items than it may, so that no other follows.
+    case shortPage = "short_page"
     /// The page named one that was read before: the list would never end.
     case repeatedCursor = "repeated_cursor"
     /// As many pages were read as may be. The position goes on, with a higher `maxPages`.
@@ -19,7 +21,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     /// An item of the list.
     public typealias Element = Item
 
-    private let client: AgentClient
+    private let client: HoplineClient
     private let operation: String
     private let params: String
     private let told: Parameters
@@ -29,7 +31,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     private var turn: Turn
 
     init(
-        _ client: AgentClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: JSON,
+        _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: JSON,
         _ items: @escaping @Sendable (List) -> [Item]
     ) {
         (self.client, self.operation, self.params, self.told, self.items) = (client, operation, params.json.text, told, items)
@@ -128,7 +130,7 @@ private struct Turn: Decodable, Sendable {
     let end: WalkEnd?
 }
 
-extension AgentClient {
+extension HoplineClient {
     /// Every walk begins here. Nothing is sent.
     func walk<List, Item>(
         _ operation: String, _ params: Parameters, _ told: Parameters, _ position: String?, _ maxPages: Int?,

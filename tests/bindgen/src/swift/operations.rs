@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Api, Endpoint, Field, Shape};
 
-use super::{HEADER, answer_type, doc, name, one_line, optional, request_type};
+use super::{HEADER, answer_type, chosen, doc, name, one_line, optional, request_type};
 use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations};
 
 /// The text of the file of an API.
@@ -91,7 +91,7 @@ impl Method {
         Method {
             name: endpoint.name.to_owned(),
             doc: about(endpoint),
-            fields: endpoint.request.fields.iter().collect(),
+            fields: chosen(endpoint.request.fields),
             path: "",
             call: format!("call({:?}, params, told)", endpoint.name),
             id: None,
@@ -169,34 +169,47 @@ impl Method {
     }
 }
 
-/// The two methods that wait, which are no entries of the table: `open_session` and `wait_session`.
+/// The methods that wait, which are no entries of the table: for a session or for an order that is bought, and for one that
+/// is known.
 fn print_waiting(out: &mut String, api: Api) {
-    let method = |name: &str, doc: &str, fields: Vec<&'static Field>, takes: Use| Method {
+    let method = |name: &str, doc: &[&str], fields: Vec<&'static Field>, takes: Use, answer: &str| Method {
         name: name.to_owned(),
-        doc: vec![doc.to_owned()],
+        doc: doc.iter().map(|line| (*line).to_owned()).collect(),
         fields,
         path: "",
         call: format!("wait({name:?}, params, told)"),
         id: None,
         takes,
         walks: false,
-        answer: "OpenSession".to_owned(),
+        answer: answer.to_owned(),
         at_once: false,
     };
+    let handle = |endpoint: &'static Endpoint, id: &str| endpoint.request.field(id).into_iter().collect();
     if let Some(create) = operation(api, "create_session") {
         let doc = "Buys a session and waits until it is usable, over, or the deadline has come.";
-        method("open_session", doc, create.request.fields.iter().collect(), Use::Open).print(out);
+        method("open_session", &[doc], chosen(create.request.fields), Use::Open, "OpenSession").print(out);
     }
     if let Some(read) = operation(api, "get_session") {
         let doc = "Waits for a session that is known by its id, as `openSession` does after its purchase.";
-        let id = read.request.fields.iter().filter(|field| field.name == "session_id").collect();
-        method("wait_session", doc, id, Use::Wait).print(out);
+        method("wait_session", &[doc], handle(read, "session_id"), Use::Wait, "OpenSession").print(out);
+    }
+    if let Some(create) = operation(api, "create_static_order") {
+        let doc = [
+            "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.",
+            "",
+            "It is placed once: where it may have been placed, it stays in doubt, and `reconcile` shows what may have become of it.",
+        ];
+        method("place_order", &doc, chosen(create.request.fields), Use::Place, "OrderReply").print(out);
+    }
+    if let Some(cancel) = operation(api, "cancel_static_order") {
+        let doc = "Waits for a static order that is known by its number, as `placeOrder` does after it was placed.";
+        method("wait_order", &[doc], handle(cancel, "order_no"), Use::Watch, "OrderReply").print(out);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hopline::contract::endpoints;
+    use hopline::contract::{Rule, endpoints};
 
     use super::*;
     use crate::model::{APIS, lines};
@@ -213,7 +226,7 @@ mod tests {
             assert_eq!(printed.matches(&method).count(), 1, "{}", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| printed.contains(line)), "{} has another text", endpoint.name);
         }
-        for method in ["openSession", "waitSession", "rotate", "renew", "terminate"] {
+        for method in ["openSession", "waitSession", "rotate", "renew", "terminate", "placeOrder", "waitOrder"] {
             assert_eq!(printed.matches(&format!("    public func {method}(\n")).count(), 1, "{method}");
         }
     }
@@ -221,10 +234,13 @@ mod tests {
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
         let printed = printed();
-        for list in ["walkProducts", "walkPublicProducts"] {
+        let walks: Vec<String> = endpoints().filter_map(Walk::of).map(|walk| camel(&walk.name())).collect();
+        assert!(walks.len() >= 6);
+        for list in walks {
             let signature = printed.split(&format!("    public func {list}(\n")).nth(1).and_then(|rest| rest.split('{').next());
             let signature = signature.unwrap_or_else(|| panic!("{list}"));
-            assert!(signature.contains(" position: String?") && signature.contains(" maxPages: Int?") && !signature.contains("cursor"));
+            assert!(signature.contains(" position: String?") && signature.contains(" maxPages: Int?"), "{list}");
+            assert!(!signature.contains(" cursor:") && !signature.contains(" page:"), "{list}");
         }
         assert!(!printed.contains("walkTransactions("), "its answer is not shown");
     }
@@ -237,15 +253,34 @@ mod tests {
         for (option, methods) in [
             ("maxUnitPrice", &["createSession", "openSession"][..]),
             ("expectedChargeUsd", &["createSession", "openSession", "renewSession", "renew"]),
-            ("intent", &["createSession", "rotate", "updateBudget"]),
+            ("intent", &["createSession", "rotate", "updateBudget", "placeOrder", "createUser"]),
+            ("deadline", &["getBalance", "openSession", "placeOrder", "waitOrder"]),
             ("until", &["getBalance", "listProducts", "getSession"]),
         ] {
             methods.iter().for_each(|method| assert!(has(method, option), "{method} {option}"));
         }
-        for (method, option) in
-            [("getBalance", "intent"), ("rotateSession", "maxUnitPrice"), ("createSession", "until"), ("renew", "maxUnitPrice")]
-        {
+        for (method, option) in [
+            ("getBalance", "intent"),
+            ("rotateSession", "maxUnitPrice"),
+            ("createSession", "until"),
+            ("renew", "maxUnitPrice"),
+            ("waitOrder", "intent"),
+        ] {
             assert!(!has(method, option), "{method} {option}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_no_choice_is_no_parameter_and_the_rest_goes_out_under_its_name_of_the_wire() {
+        let printed = printed();
+        for endpoint in endpoints() {
+            let method = printed.split(&format!("    public func {}(\n", name(&camel(endpoint.name)))).nth(1);
+            let method = method.and_then(|rest| rest.split("\n    }\n").next()).unwrap_or_else(|| panic!("{}", endpoint.name));
+            for field in endpoint.request.fields {
+                let sent = format!("params.add({:?}, {})\n", field.name, name(&camel(field.name)));
+                let always = field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+                assert_eq!(method.contains(&sent), !always, "{} {sent}", endpoint.name);
+            }
         }
     }
 

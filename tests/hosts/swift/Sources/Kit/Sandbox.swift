@@ -11,6 +11,9 @@ public final class Sandbox: Sendable {
     public struct Ready: Decodable, Sendable {
         public let agent_url: String
         public let api_key: String
+        public let backend_url: String
+        public let username: String
+        public let password: String
         public let control_url: String
         public let target_url: String
     }
@@ -33,12 +36,45 @@ public final class Sandbox: Sendable {
         public let status: String
     }
 
+    /// What its reseller backend keeps.
+    public struct Backend: Decodable, Sendable {
+        public struct User: Decodable, Sendable {
+            public let id: Int
+            public let username: String
+            public let balance: Decimal
+        }
+
+        public struct Order: Decodable, Sendable {
+            public let order_no: String
+            public let user_id: Int
+            public let status: String
+            public let total_amount: Decimal
+            public let traffic_bytes: Int
+        }
+
+        public struct Entry: Decodable, Sendable {
+            public let user_id: Int
+            public let type: String
+            public let order_no: String?
+            public let amount: Decimal
+        }
+
+        public let users: [User]
+        public let static_orders: [Order]
+        public let entries: [Entry]
+
+        /// The orders that were paid for, one by one.
+        public var purchases: [String] { entries.filter { $0.type == "purchase" }.compactMap(\.order_no) }
+    }
+
     /// Its own books.
     public struct State: Decodable, Sendable {
         public let balance: Decimal
         public let charges: [Charge]
         public let sessions: [Session]
         public let orders: [Order]
+        public let backend: Backend
+        public let executions: [String: Int]
     }
 
     public let ready: Ready
@@ -51,14 +87,29 @@ public final class Sandbox: Sendable {
     }
 
     public func client(
-        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), dailyCapUsd: Decimal? = nil,
+        backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
     ) throws -> AgentClient {
-        try AgentClient(apiKey: Secret(ready.api_key), baseURL: ready.agent_url, store: store, transport: transport, options: options)
+        try AgentClient(
+            apiKey: Secret(ready.api_key), baseURL: ready.agent_url, store: store, transport: transport, dailyCapUsd: dailyCapUsd,
+            backendReady: backendReady, options: options)
+    }
+
+    public func reseller(
+        password: Secret? = nil, tokenCodes: [String]? = nil, store: any Store = MemoryStore(),
+        transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+    ) throws -> ResellerClient {
+        try ResellerClient(
+            username: Secret(ready.username), password: password ?? Secret(ready.password), baseURL: ready.backend_url, tokenCodes: tokenCodes,
+            store: store, transport: transport, options: options)
     }
 
     /// What a program of its own needs to know.
     public var environment: [String: String] {
-        ["HOPLINE_BASE_URL": ready.agent_url, "HOPLINE_API_KEY": ready.api_key]
+        [
+            "HOPLINE_BASE_URL": ready.agent_url, "HOPLINE_API_KEY": ready.api_key, "HOPLINE_BACKEND_URL": ready.backend_url,
+            "HOPLINE_USERNAME": ready.username, "HOPLINE_PASSWORD": ready.password,
+        ]
     }
 
     public func fault(_ operation: String?, times: Int = 1, _ fault: JSON) async throws {
@@ -77,6 +128,15 @@ public final class Sandbox: Sendable {
 
     public func charges() async throws -> Int {
         try await state().charges.count
+    }
+
+    public func purchases() async throws -> [String] {
+        try await state().backend.purchases
+    }
+
+    /// How often an operation was done.
+    public func times(_ operation: String) async throws -> Int {
+        try await state().executions[operation] ?? 0
     }
 
     private func ask(_ path: String, _ body: Data?) async throws -> Data {

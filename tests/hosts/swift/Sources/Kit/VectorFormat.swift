@@ -25,6 +25,7 @@ public enum VectorFormat {
         "restore": ([], ["refused", "same_account"]),
         "resume": (["as"], []),
         "resume_all": ([], []),
+        "reconcile": (["as"], []),
         "settle": (["as"], ["done"]),
         "forget": ([], ["done"]),
         "saved": ([], []),

@@ -23,6 +23,9 @@ extension Vectors {
         case "restore": try restore(step)
         case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name)))
         case "resume_all": try resumeAll(step)
+        case "reconcile":
+            let params = try JSON.object(["record": .string(records.value(step.name))]).written
+            try name(step["as"]?.string ?? "", client.start(operation: "reconcile", params: params, options: "{}"))
         case "settle": try settle(step)
         case "forget": try VectorFormat.same(step["done"] ?? true, .bool(client.forget(record: records.value(step.name))), "forgotten")
         case "saved":

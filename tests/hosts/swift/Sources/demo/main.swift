@@ -1,64 +1,10 @@
-// A session's whole life through the Swift package: `cargo xtask demo --host swift [--seed N]`. HTTP is URLSession; the site is
-// fetched through the session's proxy by curl, since URLSession can't give a SOCKS5 proxy a password.
+// A session's whole life through the Swift package: `cargo xtask demo --host swift [--story reseller] [--seed N]`. HTTP is URLSession;
+// the site is fetched through the proxy by curl, since URLSession can't give a SOCKS5 proxy a password. The other story is in
+// Reseller.swift.
 
 import Foundation
 import Hopline
 import Kit
-
-func row(_ label: String, _ text: String) {
-    print("  \(label.padding(toLength: 11, withPad: " ", startingAt: 0))\(text)")
-    fflush(nil)
-}
-
-func right(_ text: String, _ width: Int) -> String {
-    String(repeating: " ", count: max(width - text.count, 0)) + text
-}
-
-func usd(_ amount: Decimal) -> String {
-    String(format: "%.2f", NSDecimalNumber(decimal: amount).doubleValue)
-}
-
-func ensure(_ holds: Bool, _ said: String) throws {
-    if !holds { throw Unmet(said) }
-}
-
-struct Balance: Decodable {
-    let balance: Decimal
-}
-
-struct Visit: Decodable {
-    let address: String
-}
-
-/// A client, and what its steps cost.
-actor Teller {
-    struct Step {
-        let name: String
-        let time: Duration
-        let cost: Decimal
-        let balance: Decimal
-    }
-
-    let agent: AgentClient
-    private(set) var steps: [Step] = []
-    private(set) var balance: Decimal
-
-    init(_ agent: AgentClient) async throws {
-        self.agent = agent
-        balance = try await agent.getBalance().raw.decode(Balance.self).balance
-    }
-
-    /// Does a step, and reads what it cost.
-    func step<Done: Sendable>(_ name: String, _ work: @Sendable () async throws -> Done) async throws -> Done {
-        let began = ContinuousClock.now
-        let done = try await work()
-        let time = ContinuousClock.now - began
-        let now = try await agent.getBalance().raw.decode(Balance.self).balance
-        steps.append(Step(name: name, time: time, cost: balance - now, balance: now))
-        balance = now
-        return done
-    }
-}
 
 func tell(_ sandbox: Sandbox, _ folder: String) async throws {
     print("\nhopline for swift: a session's whole life\n")
@@ -70,7 +16,7 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
         return (answer.status, try JSONDecoder().decode(Visit.self, from: Data(answer.text.utf8)).address)
     }
     let agent = try sandbox.client(store: FolderStore(folder))
-    let teller = try await Teller(agent)
+    let teller = try await Teller { try await agent.getBalance().raw.decode(Balance.self).balance }
     let before = await teller.balance
     try await sandbox.control("target", ["block_first_exit": true])
     row("balance", "\(usd(before)) USD")
@@ -108,12 +54,7 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
     await agent.close()
     await listening.value
 
-    print("\n  \("step".padding(toLength: 11, withPad: " ", startingAt: 0))\(right("time", 8))\(right("cost USD", 12))\(right("balance USD", 14))")
-    for step in await teller.steps {
-        let (seconds, attoseconds) = step.time.components
-        let time = String(format: "%.2f s", Double(seconds) + Double(attoseconds) / 1e18)
-        row(step.name, right(time, 8) + right(usd(step.cost), 12) + right(usd(step.balance), 14))
-    }
+    await teller.show()
 
     let state = try await sandbox.state()
     let charges = state.charges.map { "\($0.operation) \($0.session_id) \($0.amount)" }
@@ -128,10 +69,15 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
 }
 
 let arguments = CommandLine.arguments
-let seed = arguments.firstIndex(of: "--seed").flatMap { arguments.indices.contains($0 + 1) ? arguments[$0 + 1] : nil } ?? "7"
+let given = { name in arguments.firstIndex(of: name).flatMap { arguments.indices.contains($0 + 1) ? arguments[$0 + 1] : nil } }
 let folder = NSTemporaryDirectory() + "hopline-demo-\(UUID().uuidString)"
 do {
-    try await tell(Sandbox("--seed", seed), folder)
+    let sandbox = try await Sandbox("--seed", given("--seed") ?? "7")
+    switch given("--story") ?? "agent" {
+    case "agent": try await tell(sandbox, folder)
+    case "reseller": try await tellReseller(sandbox, folder)
+    case let other: throw Unmet("there is no story `\(other)`; there are agent and reseller")
+    }
     try FileManager.default.removeItem(atPath: folder)
 } catch {
     try? FileManager.default.removeItem(atPath: folder)

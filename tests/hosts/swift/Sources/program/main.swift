@@ -10,7 +10,7 @@ struct Balance: Decodable {
 }
 
 // This client buys for no more than 50 USD in a UTC day.
-let agent = try AgentClient(store: FolderStore("hopline-records"), options: ClientOptions(dailyCapUsd: 50))
+let agent = try AgentClient(store: FolderStore("hopline-records"), dailyCapUsd: 50)
 do {
     print("account", try await agent.getAccount().apiKeyPrefix ?? "?", "with the budget", try await agent.getBudget().raw.text)
     // What is left out stays as it is, a value is set, null is sent as null.

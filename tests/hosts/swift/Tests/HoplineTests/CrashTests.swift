@@ -33,6 +33,34 @@ struct CrashTests {
         #expect(state.charges.count == point + 1 && state.sessions.count == point + 1)
     }
 
+    @Test("places one order when it is started again, at whatever point it was killed")
+    func everyPointOfAnOrder() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0", "--balance", "100000")
+        let user = try await sandbox.reseller().funded(with: 1000)
+        func start(_ folder: Folder, _ point: Int?) throws -> Child {
+            try Child(program("buyer"), [folder.path, "order", "\(user)"] + (point.map { ["\($0)"] } ?? []), environment: sandbox.environment)
+        }
+        var (point, doubts) = (0, 0)
+        while true {
+            let folder = Folder()
+            defer { try? FileManager.default.removeItem(atPath: "\(folder.path).before") }
+            let killed = try start(folder, point)
+            _ = killed.text()
+            let ended = killed.wait()
+            if ended == 0 { break }
+            #expect(ended == -9, "point \(point)")
+            let again = try start(folder, nil)
+            let said = again.text().split(separator: "\n").last.map { $0.split(separator: " ") } ?? []
+            #expect(again.wait() == 0 && said.count == 2, "point \(point)")
+            if said.last == "settled" { doubts += 1 }
+            point += 1
+            let purchases = try await sandbox.purchases()
+            #expect(purchases.count == point && purchases.last == said.first.map(String.init), "point \(point)")
+        }
+        #expect(point >= 8 && doubts >= 1, "an order has saves, a login, a send and reads: \(point), \(doubts)")
+        #expect(try await sandbox.purchases().count == point + 1)
+    }
+
     @Test("shares its folder with three others, each killed and started again, and every job is bought once")
     func four() async throws {
         let each = 25

@@ -44,7 +44,7 @@ struct LimitTests {
     func dailyCap() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let price = try await sandbox.client().price()
-        let capped = { try sandbox.client(store: folder.store, options: ClientOptions(dailyCapUsd: price * 2)) }
+        let capped = { try sandbox.client(store: folder.store, dailyCapUsd: price * 2) }
         let first = try capped()
         try await first.buy()
         let errors = [
@@ -74,7 +74,7 @@ struct LimitTests {
     func spentByAnother() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let price = try await sandbox.client().price()
-        let capped = { try sandbox.client(store: folder.store, options: ClientOptions(dailyCapUsd: price)) }
+        let capped = { try sandbox.client(store: folder.store, dailyCapUsd: price) }
         let (one, other) = (try capped(), try capped())
         try await one.buy("job-1")
         await one.close()
@@ -99,8 +99,7 @@ struct LimitTests {
             func close() { closed.add(1) }
         }
         let store = Failing()
-        let options = ClientOptions(dailyCapUsd: 1)
-        let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", store: store, options: options) }
+        let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", store: store, dailyCapUsd: 1) }
         #expect(error.kind == .store && error.effect == .none && error.message.contains("Unreadable"), "\(error.debugDescription)")
         try await until("the store is given back") { store.closed.total > 0 }
         #expect(store.closed.total == 1)
@@ -110,7 +109,7 @@ struct LimitTests {
     func together() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let price = try await sandbox.client().price()
-        let agent = try sandbox.client(options: ClientOptions(dailyCapUsd: price * 3))
+        let agent = try sandbox.client(dailyCapUsd: price * 3)
         let bought = await withTaskGroup(of: Bool.self) { group in
             for job in 0..<12 {
                 group.addTask {
@@ -130,10 +129,10 @@ struct LimitTests {
     @Test("an account that is known not to be ready buys nothing, and a renewal says what it is to cost")
     func others() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
-        let unready = try await failure { try await sandbox.client(options: ClientOptions(backendReady: false)).buy() }
+        let unready = try await failure { try await sandbox.client(backendReady: false).buy() }
         #expect(unready.effect == .none)
         #expect(try await sandbox.charges() == 0)
-        let agent = try sandbox.client(options: ClientOptions(dailyCapUsd: 1000))
+        let agent = try sandbox.client(dailyCapUsd: 1000)
         let open = try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, expectedChargeUsd: 10)
         try await open.renew(duration: 1, expectedChargeUsd: number("5.50"))
         let error = try await failure { try await agent.renewSession(sessionId: open.sessionId, duration: 1, expectedChargeUsd: 10_000) }
@@ -188,7 +187,7 @@ struct LimitTests {
         }
         for cap in [Decimal.nan, -1] {
             let error = try await failure {
-                try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", options: ClientOptions(dailyCapUsd: cap))
+                try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", dailyCapUsd: cap)
             }
             #expect(error.kind == .invalid && !error.debugDescription.contains("canary"), "\(error.debugDescription)")
         }

@@ -12,7 +12,7 @@ struct ReadmeTests {
     func same() throws {
         let readme = try String(contentsOf: Self.sources.appendingPathComponent("../../../../bindings-uniffi/swift/README.md"), encoding: .utf8)
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-        let programs = try ["first", "program"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
+        let programs = try ["first", "program", "reseller"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
         #expect(blocks.filter { $0.contains("import Hopline") } == programs)
     }
 
@@ -42,5 +42,26 @@ struct ReadmeTests {
         #expect(whole.wait() == 0 && said.contains("is ready at") && said.contains("[redacted]") && said.contains("the top-up is ready"), "\(said)")
         let state = try await sandbox.state()
         #expect(state.charges.count == 1 && state.sessions.map(\.status) == ["terminated"])
+    }
+
+    @Test("that of the reseller API orders once, however often it is started, and looks for an order in doubt")
+    func reseller() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        _ = try await sandbox.reseller().funded("shop")
+        func said(_ folder: Folder) throws -> String {
+            try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+            let child = try Child(program("reseller"), [], environment: sandbox.environment, folder: folder.path)
+            let text = child.text()
+            guard child.wait() == 0 else { throw Unmet("it ends well: \(text)") }
+            return text
+        }
+        let (folder, other) = (Folder(), Folder())
+        let first = try said(folder)
+        #expect(try first.contains("is ready and shows [1]") && said(folder) == first)
+        #expect(try await sandbox.purchases().count == 1)
+        try await sandbox.fault("create_static_order", ["kind": "drop_after"])
+        let doubt = try said(other)
+        let placed = try await sandbox.purchases()
+        #expect(placed.count == 2 && doubt.contains("agrees in") && doubt.contains(placed[1]), "\(doubt)")
     }
 }

@@ -5,13 +5,6 @@ import Testing
 
 @Suite("secrets")
 struct SecretTests {
-    /// Every way in which a value prints.
-    private func shown(_ value: Any) -> String {
-        var dumped = ""
-        dump(value, to: &dumped)
-        return "\(value) \(String(reflecting: value)) \(String(describing: value)) \([value]) \((value as? any Error)?.localizedDescription ?? "") \(dumped)"
-    }
-
     @Test("no secret is printed, dumped, told, kept, or said by an error")
     func canary() async throws {
         let (key, folder) = ("canary-key-0123456789", Folder())
@@ -50,8 +43,8 @@ struct SecretTests {
             connection.answer("200 OK", ["content-type: application/json"], Self.answer)
         })
         let folder = Folder()
-        let options = ClientOptions(dailyCapUsd: 100, attempts: 1)
-        let agent = try AgentClient(apiKey: "canary-key", baseURL: wire.url, store: folder.store, options: options)
+        let options = ClientOptions(attempts: 1)
+        let agent = try AgentClient(apiKey: "canary-key", baseURL: wire.url, store: folder.store, dailyCapUsd: 100, options: options)
         let events = agent.events()
         let headers = CallOptions(headers: ["x-more": "canary-header"])
         let calls: [@Sendable () async throws -> Any] = [

@@ -28,6 +28,47 @@ extension AgentClient {
     }
 }
 
+extension ResellerClient {
+    /// A sub-user that can buy something.
+    func funded(_ name: String = "sub-user", with amount: Decimal = 50) async throws -> Int {
+        guard let id = try await createUser(username: name, password: "a-password").id else { throw Unmet("a sub-user has a number") }
+        try await adjustSubUserBalance(userId: id, amount: amount, remark: "to begin with")
+        return id
+    }
+
+    /// The same order in all tests.
+    @discardableResult
+    func place(_ user: Int, intent: String? = nil, deadline: Duration? = nil) async throws(HoplineError) -> OrderReply {
+        try await placeOrder(
+            poolId: "static-us", userId: user, unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1, unit: .month,
+            intent: intent, deadline: deadline)
+    }
+}
+
+/// What the list of static orders shows of one; the contract leaves it open.
+struct Listed: Decodable {
+    struct Instance: Decodable {
+        let ip: String
+        let port: Int
+        let username: Secret
+        let password: Secret
+        let exit_ip: String
+        let expires_at: String
+    }
+
+    let order_no: String
+    let instances: [Instance]
+}
+
+extension OrderReply {
+    /// Its only proxy.
+    func instance() throws -> Listed.Instance {
+        let all = try order.items.flatMap { try $0.decode(Listed.self).instances }
+        guard let first = all.first, all.count == 1 else { throw Unmet("an order of one address has one proxy") }
+        return first
+    }
+}
+
 /// A folder that is gone when this object is.
 final class Folder: Sendable {
     let path = NSTemporaryDirectory() + "hopline-\(UUID().uuidString)"
@@ -53,6 +94,13 @@ func client(
 ) throws -> AgentClient {
     let options = ClientOptions(maxBody: maxBody, attempts: attempts, timeout: timeout)
     return try AgentClient(apiKey: "canary-key", baseURL: url, store: store, transport: transport, options: options)
+}
+
+/// Every way in which a value prints.
+func shown(_ value: Any) -> String {
+    var dumped = ""
+    dump(value, to: &dumped)
+    return "\(value) \(String(reflecting: value)) \(String(describing: value)) \([value]) \((value as? any Error)?.localizedDescription ?? "") \(dumped)"
 }
 
 /// Waits, for a while, until something holds.

@@ -1,0 +1,194 @@
+import Foundation
+
+internal import HoplineCore
+
+/// What the clients of both APIs do alike: make an `AgentClient` or a `ResellerClient`. A client is of one account, and any number
+/// of tasks may use it at once.
+///
+/// Every method that fails throws a `HoplineError`. A task that is cancelled gives its command up and hears of it by an error of
+/// the kind `cancelled`, which says whether it may have been done: what may have been is kept, and can be resumed.
+///
+/// Nobody else can derive from it, and none of its members changes, so it may be sent anywhere.
+public class HoplineClient: @unchecked Sendable {
+    let driver: Driver
+    private let records: Records
+
+    /// A client of these options, which hold secrets. One that is `capped` takes up what clients that are no more have spent.
+    init(_ told: Parameters, _ store: any Store, _ transport: any Transport, sameAccount: Bool, capped: Bool = false) throws(HoplineError) {
+        let told = Secret(told.json.text)
+        let make = { @Sendable () throws -> Client in try Client(options: told.reveal(), entropy: entropy()) }
+        let core: Client
+        do {
+            core = try make()
+        } catch {
+            throw refusal(error)
+        }
+        let shelf: any Shelf
+        do {
+            shelf = try store.open()
+        } catch {
+            throw .unusable("client", said(error))
+        }
+        records = Records(core, shelf, sameAccount: sameAccount, capped: capped, reader: make)
+        driver = Driver(core, transport, records)
+        // What was spent today counts from the first purchase on.
+        if capped, let refused = records.adoptSpent() { throw refused }
+    }
+
+    deinit {
+        driver.shutDown()
+    }
+
+    /// What the store holds: what this client has, and what no living client has. Nothing is sent.
+    public func saved() async throws(HoplineError) -> [Saved] {
+        try check("saved")
+        let free = try await records.free("saved").get().0
+        return driver.ask(savedList) + free
+    }
+
+    /// The free records of the store that this client leaves alone, such as those of another account. Nothing is sent.
+    public func rejected() async throws(HoplineError) -> [Rejected] {
+        try check("rejected")
+        return try await records.free("rejected").get().1
+    }
+
+    /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for.
+    public func resume(_ record: String) async throws(HoplineError) -> Resumed {
+        try await adopt("resume") { $0.record == record }
+        return try await resumed { $0.resume(record: record) }.get()
+    }
+
+    /// Goes on with all that can be resumed, also of clients that are no more. Failures are in the list.
+    public func resumeAll() async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
+        try await adopt("resume_all") { _ in true }
+        let commands = driver.ask { $0.resumeAll() }
+        return await withTaskGroup(of: (Int, Result<Resumed, HoplineError>).self) { group in
+            for (place, command) in commands.enumerated() {
+                group.addTask { (place, await self.resumed { _ in command }) }
+            }
+            var results: [(Int, Result<Resumed, HoplineError>)] = []
+            for await result in group { results.append(result) }
+            return results.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    /// Closes a doubt by hand, once you know what happened. Returns whether there was one.
+    @discardableResult
+    public func settle(_ record: String, happened: Bool) async throws(HoplineError) -> Bool {
+        try await change("settle", record) { $0.settle(record: record, happened: happened) }
+    }
+
+    /// Looks for what became of an operation in doubt, and shows what the service has that may be it. Nothing is sent but reads, and
+    /// nothing is decided: once you know, say so with `settle`.
+    ///
+    /// - Parameters:
+    ///   - record: The record of what is in doubt, as the error and `saved` name it.
+    ///   - options: How to send the reads; whatever is left out is as the client has it.
+    public func reconcile(_ record: String, options: CallOptions = CallOptions()) async throws(HoplineError) -> Reply<Reconciliation> {
+        try await adopt("reconcile") { $0.record == record }
+        var params = Parameters()
+        params.add("record", record)
+        return try await call("reconcile", params, options.told)
+    }
+
+    /// Forgets a session or an accepted intent, which can then be bought again. Returns whether there was one. What is in
+    /// doubt stays.
+    @discardableResult
+    public func forget(_ record: String) async throws(HoplineError) -> Bool {
+        try await change("forget", record) { $0.forget(record: record) }
+    }
+
+    /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.
+    public func events() -> AsyncStream<Event> {
+        driver.listen()
+    }
+
+    /// Gives up what is under way and gives the store back. Records stay, no session is ended.
+    public func close() async {
+        await driver.close()
+    }
+
+    /// Every operation is called here.
+    func call<Value: Decodable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
+        try await answer(operation, params.json.text, told).reply(operation)
+    }
+
+    /// What an operation is answered with, before it is read.
+    func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
+        let options = told.json.text
+        return try await run(operation, told.members["intent"]?.string) { $0.start(operation: operation, params: params, options: options) }
+    }
+
+    /// What was waited for after it was resumed: each API has something of its own.
+    func waited(_ answered: Answered) throws(HoplineError) -> Resumed {
+        .answer(try answered.reply("resume"))
+    }
+
+    func run(
+        _ operation: String, _ intent: String? = nil, _ begin: @escaping @Sendable (Client) -> UInt32
+    ) async throws(HoplineError) -> Answered {
+        try check(operation)
+        // What is no intent the core refuses by itself.
+        let claim = intent.flatMap { $0.isEmpty ? nil : $0 }
+        if let claim, let refused = await records.enter(operation, claim) { throw refused }
+        defer { if let claim { records.leave(claim) } }
+        guard let ended = await driver.run(operation, begin) else { throw .closed(operation) }
+        return try Answered(ended)
+    }
+
+    private func resumed(_ begin: @escaping @Sendable (Client) -> UInt32) async -> Result<Resumed, HoplineError> {
+        do {
+            let answered = try await run("resume", nil, begin)
+            return .success(answered.phase == nil ? .answer(try answered.reply("resume")) : try waited(answered))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func change(_ operation: String, _ record: String, _ ask: (Client) -> Bool) async throws(HoplineError) -> Bool {
+        try await adopt(operation) { $0.record == record }
+        let done = driver.ask(ask)
+        await driver.settled(record)
+        records.sweep()
+        return done
+    }
+
+    private func adopt(_ operation: String, _ wanted: @escaping @Sendable (Saved) -> Bool) async throws(HoplineError) {
+        try check(operation)
+        if let refused = await records.adopt(operation, wanted) { throw refused }
+    }
+
+    func check(_ operation: String) throws(HoplineError) {
+        if driver.closed { throw .closed(operation) }
+    }
+}
+
+/// What came of a record that was resumed.
+public enum Resumed: Sendable {
+    /// Its session.
+    case session(OpenSession)
+    /// Its order.
+    case order(OrderReply)
+    /// The answer of an operation that waits for neither.
+    case answer(Reply<Unshown>)
+}
+
+/// Why the core refused a call.
+func refusal(_ error: any Error) -> HoplineError {
+    guard case ClientError.Refused(let text)? = error as? ClientError else {
+        return HoplineError(.misuse, "client", "the core said \(type(of: error))")
+    }
+    return .read(text)
+}
+
+/// Where an API is: what was given, or what the environment has.
+func address(_ given: String?, _ variable: String) throws(HoplineError) -> String {
+    if let found = given ?? ProcessInfo.processInfo.environment[variable] { return found }
+    throw HoplineError(
+        .invalid, "client", "`baseURL` is missing; give it or set \(variable)", advice: "change_request", field: "base_url")
+}
+
+/// A secret that the environment has.
+func secret(_ variable: String) -> Secret? {
+    ProcessInfo.processInfo.environment[variable].map { Secret($0) }
+}

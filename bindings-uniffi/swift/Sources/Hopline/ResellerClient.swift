@@ -1,0 +1,65 @@
+import Foundation
+
+internal import HoplineCore
+
+/// The client of one reseller of the Reseller Backend API. Each operation of the API is a method.
+///
+/// It logs in by itself, once for any number of calls, when it has no token or the service refuses it.
+public final class ResellerClient: HoplineClient, @unchecked Sendable {
+    /// A client. Nothing is sent before the first call.
+    ///
+    /// - Parameters:
+    ///   - username: Who logs in. Where no username, no password and no token is given, the environment's HOPLINE_USERNAME and
+    ///     HOPLINE_PASSWORD do; without any, only a caller's own backend will answer.
+    ///   - password: The password that goes with it.
+    ///   - baseURL: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
+    ///   - token: A token to start from, such as one that `token` gave before. Without a username and a password there is no other.
+    ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+    ///   - store: Where records are kept; without it, in memory.
+    ///   - transport: What sends requests.
+    ///   - options: How to repeat, wait and read.
+    public init(
+        username: Secret? = nil, password: Secret? = nil, baseURL: String? = nil, token: Secret? = nil, tokenCodes: [String]? = nil,
+        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+    ) throws(HoplineError) {
+        var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
+        told.add("api", "reseller")
+        // A token that was given is never renewed as somebody else.
+        let given = username != nil || password != nil || token != nil
+        told.add("username", given ? username : secret("HOPLINE_USERNAME"))
+        told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
+        told.add("token", token)
+        told.add("token_codes", tokenCodes)
+        try super.init(told, store, transport, sameAccount: options.sameAccount)
+    }
+
+    /// The token that is used at present: for the Keychain, to start from next time.
+    public var token: Secret? {
+        driver.ask { $0.token() }.map { Secret($0) }
+    }
+
+    /// Both operations that wait for an order.
+    func wait(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> OrderReply {
+        try await answer(operation, params.json.text, told).order()
+    }
+
+    override func waited(_ answered: Answered) throws(HoplineError) -> Resumed {
+        .order(try answered.order())
+    }
+}
+
+/// A static order as it was when waiting for it ended: usable, over, or (`pending`, `unknown`) not usable yet, at the deadline.
+/// `waitOrder` waits on.
+public struct OrderReply: Sendable {
+    /// Its number: the handle for everything that comes after.
+    public let orderNo: String
+    /// Where it is.
+    public let phase: Phase
+    /// What the list of static orders shows of it.
+    public let order: Reply<StaticOrder>
+}
+
+extension OrderReply: CustomStringConvertible {
+    /// Which order, and where it is.
+    public var description: String { "\(orderNo) (\(phase.rawValue))" }
+}

@@ -19,18 +19,14 @@ pub(crate) fn test(report: &mut Report) {
     }
 }
 
-/// The story of the Rust demo through the package, or `--story reseller`.
+/// The stories of the Rust demo through the package.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
-    let (class, arguments) = match arguments {
-        [flag, story, rest @ ..] if flag == "--story" && story == "reseller" => ("ResellerDemo", rest),
-        all => ("Demo", all),
-    };
     if let Some(why) = missing()? {
         return Err(why.into());
     }
     install()?;
     let mut demo = tests(&["test-compile", "exec:exec"])?;
-    demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.{class} {}", arguments.join(" ")));
+    demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.Demo {}", arguments.join(" ")));
     demo.env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -2,15 +2,9 @@ package hopline.host
 
 import java.math.BigDecimal
 import java.math.RoundingMode
-import java.nio.file.Files
-import java.nio.file.Path
 import java.util.Locale
-import kotlin.io.path.ExperimentalPathApi
-import kotlin.io.path.deleteRecursively
-import kotlin.system.exitProcess
 import kotlin.time.DurationUnit
 import kotlin.time.TimeSource
-import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.Json
 
 // What the demos tell on the terminal.
@@ -49,22 +43,4 @@ class Steps(private val balance: suspend () -> BigDecimal) {
         }
         println()
     }
-}
-
-/** Runs a demo against a sandbox of its own, with records in a folder of its own. */
-@OptIn(ExperimentalPathApi::class)
-fun demo(arguments: Array<String>, tell: suspend (sandbox: Sandbox, folder: Path) -> Unit) {
-    val seed = if (arguments.isEmpty()) "7" else arguments.takeIf { it.size == 2 && it[0] == "--seed" }?.get(1)
-    if (seed == null) {
-        System.err.println("the demo takes `--seed N` and nothing else")
-        exitProcess(1)
-    }
-    val folder = Files.createTempDirectory("hopline-demo-")
-    try {
-        Sandbox("--seed", seed).use { sandbox -> runBlocking { tell(sandbox, folder) } }
-    } finally {
-        folder.deleteRecursively()
-    }
-    // OkHttp's idle threads would keep the program for a minute.
-    exitProcess(0)
 }

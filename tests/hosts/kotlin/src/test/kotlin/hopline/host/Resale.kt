@@ -1,7 +1,5 @@
 package hopline.host
 
-import hopline.FolderStore
-import hopline.OkHttpTransport
 import hopline.OrderReply
 import hopline.OrderUnit
 import hopline.Phase
@@ -20,13 +18,9 @@ import kotlinx.serialization.json.JsonArray
 
 private val FUNDS = BigDecimal(40)
 
-/** A reseller's order through the installed jar: `cargo xtask demo --story reseller --host kotlin [--seed N]`. */
-object ResellerDemo {
-    @JvmStatic
-    fun main(arguments: Array<String>) =
-        demo(arguments) { sandbox, folder -> sandbox.reseller(OkHttpTransport(), FolderStore(folder)).use { sell(sandbox, it) } }
-
-    private suspend fun sell(sandbox: Sandbox, reseller: ResellerClient): Unit = coroutineScope {
+/** A reseller's order. */
+object Resale {
+    suspend fun tell(sandbox: Sandbox, reseller: ResellerClient): Unit = coroutineScope {
         println("\nhopline for kotlin: a reseller's order\n")
         val own = reseller.getCurrentBalance().raw.json.members().word("balance").toBigDecimal()
         row("login", "once, by itself; the reseller has ${usd(own)} USD")

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hopline::client::{
     CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
 };
+use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -145,6 +146,11 @@ impl Client {
         self.lock().saved_text()
     }
 
+    /// Of the reseller API: the token that is used at present.
+    fn token(&self) -> Option<String> {
+        self.lock().token().map(|token| token.reveal().to_owned())
+    }
+
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
     /// if this client does not follow the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
@@ -177,6 +183,18 @@ fn quote(product: &str, quantity: &str) -> PyResult<String> {
     quote_text(product, quantity).map_err(refused)
 }
 
+/// Whether a product of the reseller API, as JSON, is shared.
+#[pyfunction]
+fn is_shared(product: &str) -> bool {
+    is_shared_text(product)
+}
+
+/// The addresses of a range: `{"text","first","last"}`.
+#[pyfunction]
+fn ip_range(text: &str) -> String {
+    ip_range_text(text)
+}
+
 /// The module. It needs no GIL: the class holds its own lock.
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -185,5 +203,7 @@ fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(page_params, module)?)?;
     module.add_function(wrap_pyfunction!(page_turn, module)?)?;
     module.add_function(wrap_pyfunction!(quote, module)?)?;
+    module.add_function(wrap_pyfunction!(is_shared, module)?)?;
+    module.add_function(wrap_pyfunction!(ip_range, module)?)?;
     module.add_class::<Client>()
 }

@@ -62,10 +62,11 @@ class Class(unittest.TestCase):
         self.assertGreater(send_before, 0)
         it.respond(step, 202, [("content-type", "application/json")], ACCEPTED, False, *NOW)
         until_completed(it, command)
-        word, facts, raw, phase = it.take(command)
+        word, facts, raw, phase, view = it.take(command)
         self.assertEqual((word, json.loads(facts)["session_id"]), ("answered", "s-1"))
         self.assertEqual(raw, '{"session_id":"s-1","status":"creating"}')
         self.assertIn(phase, ("pending", None))
+        self.assertIsNone(view, "this is spelled as the table has it")
         self.assertIsNone(it.take(command), "a result is taken once")
         self.assertEqual(json.loads(it.saved_list())[0]["session_id"], "s-1")
         self.assertNotIn("canary", repr(it))
@@ -147,6 +148,27 @@ class Class(unittest.TestCase):
         with self.assertRaises(ValueError) as caught:
             hopline.quote("{}", "1")
         self.assertEqual(json.loads(str(caught.exception))["field"], "product")
+
+    def test_a_reseller_logs_in_and_an_answer_has_the_names_of_the_table(self):
+        it = hopline.Client('{"api":"reseller","base_url":"https://api.example/api","username":"canary","password":"canary"}', bytes(16))
+        self.assertIsNone(it.token())
+        command = it.start("query_products", "{}", "{}")
+        _, step, _, method, url, *_ = following(it)
+        self.assertEqual((method, url), ("POST", "https://api.example/api/auth/login"))
+        it.respond(step, 200, [], b'{"code":0,"data":{"token":"a.b.c"}}', False, *NOW)
+        self.assertEqual(it.token(), "a.b.c")
+        _, step, _, _, _, headers, *_ = following(it)
+        self.assertIn(("authorization", "Bearer a.b.c"), headers)
+        it.respond(step, 200, [], b'{"code":0,"data":{"list":[{"product_type":2,"unit":3}]}}', False, *NOW)
+        until_completed(it, command)
+        _, _, raw, _, view = it.take(command)
+        self.assertEqual(raw, '{"list":[{"product_type":2,"unit":3}]}')
+        self.assertEqual(json.loads(view), {"items": [{"productType": "2", "unit": "month"}]})
+
+    def test_products_and_ranges_are_read(self):
+        self.assertTrue(hopline.is_shared('{"product_type":"shared"}'))
+        self.assertFalse(hopline.is_shared("{}"))
+        self.assertEqual(json.loads(hopline.ip_range("192.0.2.0/31")), {"text": "192.0.2.0/31", "first": "192.0.2.0", "last": "192.0.2.1"})
 
     def test_the_headers_to_pass_are_named(self):
         self.assertIn("retry-after", hopline.RESPONSE_HEADERS)

@@ -16,16 +16,15 @@ export type Answer<Data> = Data & {
   readonly phase?: "ready" | "pending";
 };
 
-/** What a client is made of. */
+/** What a client of either API is made of. */
 export interface ClientOptions {
-  /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
-  apiKey?: string | undefined;
   /**
-   * The address of the API with its version, such as `https://host/v1`; in Node, `HOPLINE_BASE_URL` where it is left out. In
-   * a browser one that begins with `/` or `.` is of the page's own server.
+   * The address of the API with the path that belongs to it, such as `https://host/v1` or `https://host/api`; in Node,
+   * `HOPLINE_BASE_URL` (agent) or `HOPLINE_BACKEND_URL` (reseller) where it is left out. In a browser one that begins with `/`
+   * or `.` is of the page's own server.
    */
   baseUrl?: string | undefined;
-  /** Names the account in records when there is no key to know it by. */
+  /** Names the account in records when there is no key and no username to know it by. */
   account?: string | undefined;
   /** Allows plain http to a host that is not loopback. */
   allowHttp?: boolean | undefined;
@@ -36,8 +35,18 @@ export interface ClientOptions {
   fetch?: Fetch | undefined;
   /** Where records are kept; by default in memory, for as long as the client lives. */
   store?: Store | undefined;
-  /** Takes in records that were kept under another key: says that it is the same account. */
+  /** Takes in records that were kept under another key or username: says that it is the same account. */
   sameAccount?: boolean | undefined;
+  /** How requests are repeated. */
+  retry?: RetryOptions | undefined;
+  /** The longest body that is read, in bytes; 8 MiB where it is left out. */
+  maxBody?: number | undefined;
+}
+
+/** What an `AgentClient` is made of. */
+export interface AgentClientOptions extends ClientOptions {
+  /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
+  apiKey?: string | undefined;
   /**
    * The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
    * do not count. What would go beyond it is `refused` before it is sent. The account's own limit, which holds across clients,
@@ -46,10 +55,21 @@ export interface ClientOptions {
   dailyCapUsd?: number | string | undefined;
   /** `backend_ready` as the account was registered with: where it is false, buying a session is `refused` before it is sent. */
   backendReady?: boolean | undefined;
-  /** How requests are repeated. */
-  retry?: RetryOptions | undefined;
-  /** The longest body that is read, in bytes; 8 MiB where it is left out. */
-  maxBody?: number | undefined;
+}
+
+/** What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out. */
+export interface ResellerClientOptions extends ClientOptions {
+  /**
+   * Who logs in; in Node, `HOPLINE_USERNAME` where it is left out. The client does so by itself, once for any number of calls,
+   * when it has no token or the service refuses it.
+   */
+  username?: string | undefined;
+  /** The password that goes with it; in Node, `HOPLINE_PASSWORD` where it is left out. */
+  password?: string | undefined;
+  /** A token to start from. Without a username and a password there is no other. */
+  token?: string | undefined;
+  /** The codes that mean that the token is refused, beside HTTP 401; `["401"]` where it is left out. */
+  tokenCodes?: string[] | undefined;
 }
 
 /** As much of `fetch` as a client uses. */
@@ -103,7 +123,7 @@ export interface Until {
   atLeast?: number | string | undefined;
 }
 
-/** Where a session is, as far as waiting for it goes. */
+/** Where a session or an order is, as far as waiting for it goes. */
 export type Phase = "pending" | "ready" | "ended" | "unknown";
 
 /** A session as it was when waiting for it ended: usable, over, or not usable yet at the deadline. */
@@ -129,6 +149,26 @@ export class OpenSession implements AsyncDisposable {
   dispose(): Promise<void>;
   /** The same. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** How a static order is, when waiting for it ended: usable, over, or not yet, at the deadline; `waitOrder` waits on. */
+export interface OrderReply {
+  /** Its number: the handle for everything that comes after. */
+  readonly order_no: string;
+  /** Where it is. */
+  readonly phase: Phase;
+  /** What the list of static orders shows of it. The usernames and passwords of its proxies are not enumerable. */
+  readonly order: Answer<StaticOrder>;
+}
+
+/** A range of addresses. */
+export interface IpRange {
+  /** As the service wrote it. */
+  text: string;
+  /** The first address; absent where the text is no range that can be read. */
+  first?: string;
+  /** The last one. */
+  last?: string;
 }
 
 /** What a request through a session met. */
@@ -157,10 +197,12 @@ export interface Saved {
   intent?: string;
   /** Its session. */
   session_id?: string;
-  /** The session's status, when it was last read. */
+  /** Its order's number. */
+  order_no?: string;
+  /** The status of the session or the order, when it was last read. */
   status?: string;
-  /** What there is to do about it; what is `in_doubt_for_good` can only be settled. */
-  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "accepted";
+  /** What there is to do about it; what is `in_doubt_for_good` can only be settled, and `reconcile` may show what became of it. */
+  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted";
   /** Since when it is in doubt, Unix milliseconds. */
   in_doubt_since?: number;
 }
@@ -179,6 +221,9 @@ export type ClientEvent = { operation: string; command?: number; intent?: string
   | { event: "asking_time" }
   | { event: "accepted"; session_id: string; estimated_charge_usd?: string }
   | { event: "status"; session_id: string; status: string; phase: Phase }
+  | { event: "ordered"; order_no: string }
+  | { event: "order_status"; order_no: string; status: string; phase: Phase }
+  | { event: "differing"; members: string[] }
   | { event: "priced"; unit_price: string }
   | { event: "watched"; value?: string }
   | { event: "in_doubt"; record?: string | null }
@@ -245,7 +290,9 @@ export interface ErrorFields {
   intent?: string;
   /** The session it was about, where that is known. */
   session_id?: string;
-  /** The record to resume it by. */
+  /** The order it was about, where that is known. */
+  order_no?: string;
+  /** The record to resume or reconcile it by. */
   record?: string;
   /** Not before this time, Unix milliseconds. */
   retry_at?: number;
@@ -356,13 +403,13 @@ export class Walk<Item, Page> implements AsyncIterable<Item> {
    */
   readonly position: string | undefined;
   /**
-   * Why it is over, once it is: there was no further page, the service named one that was read before, or as many were read as
+   * Why it is over, once it is: there was no further page, one was shorter than it might be, the service named one that was read before, or as many were read as
    * may be, and `position` with a higher `maxPages` goes on.
    */
-  readonly end: "last_page" | "repeated_cursor" | "page_cap" | undefined;
+  readonly end: "last_page" | "short_page" | "repeated_cursor" | "page_cap" | undefined;
 }
 
-/** A request of your own, below the base URL and with the client's key. */
+/** A request of your own, below the base URL and with the client's key or token. */
 export interface RequestParams {
   /** The parameters of the query; they are percent-encoded for you. */
   query?: Record<string, string> | undefined;
@@ -385,7 +432,10 @@ export interface RequestParams {
  * what is printed or copied. A client that can't use the session's protocol is `invalid`, and the error names one that it can.
  */
 export class ProxySettings {
-  /** `open.session.proxy`, or that of a session that was read with `include_credentials`; without credentials it is `invalid`. */
+  /**
+   * `open.session.proxy`, that of a session that was read with `include_credentials`, or an object of your own with those members;
+   * without credentials it is `invalid`.
+   */
   constructor(proxy: Proxy | null | undefined);
   /** Host name or address. */
   readonly host: string;
@@ -445,70 +495,111 @@ export class IndexedDBStore implements Store {
 /**
  * Loads the core, the file `core.wasm` beside the script. In Node it is there from the start. In a browser a client loads it
  * by itself, every call waits for it, and one that fails is tried again by the next call; whoever wants wrong options to be
- * refused by the constructor, or uses `Core`, awaits this first.
+ * refused by the constructor, or uses `Core` or `isShared` before a client was, awaits this first.
  */
 export function load(): Promise<void>;
+
+/** Whether a product is shared static. It needs the core: see `load`. */
+export function isShared(product: StaticProduct | ProductRanges): boolean;
+
+/** Whether an order of a product must name a project. It needs the core: see `load`. */
+export function needsProjectId(product: StaticProduct): boolean;
+
+/** Reads a range of addresses: a CIDR block, a first and a last address, or one. It needs the core: see `load`. */
+export function parseIpRange(text: string): IpRange;
 
 /** What each method sends, so that a backend can name the ones that it lets through. `{name}` in a path is a parameter. */
 export const operations: {
   readonly [Method in Exclude<keyof Operations, `walk${string}`>]: {
     /** Whose client has it. */
-    readonly api: "agent";
+    readonly api: "agent" | "reseller";
     readonly operation: string;
-    readonly method: "GET" | "POST" | "PUT" | "DELETE";
+    readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly path: string;
   };
 };
 
-export interface AgentClient extends AgentOperations {}
-
-/**
- * The client of one account. It may have any number of calls and sessions under way at once; every method that fails
- * throws a `HoplineError`.
- */
-export class AgentClient implements AsyncDisposable {
-  /**
-   * A client. Nothing is sent, and no store is opened, before the first call. Where the core is not loaded yet, wrong options
-   * are refused by the calls.
-   */
-  constructor(options?: ClientOptions);
-  /** Buys a session and waits until it is usable, over, or the deadline has come. */
-  openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
-  /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
-  waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
+/** What the clients of both APIs can do. `Handle` is what something is that was waited for: a session, an order. */
+export interface ClientMethods<Handle> extends AsyncDisposable {
   /** What the store holds. Nothing is sent. */
   saved(): Promise<Saved[]>;
   /** What became of the records that the store held when they were taken in. Nothing is sent. */
   restored(): Promise<Restored>;
-  /** Goes on with what a record holds: a purchase is asked about with the same key, a session is waited for. */
-  resume(record: string, options?: { signal?: AbortSignal | undefined }): Promise<OpenSession | Json>;
+  /** Goes on with what a record holds: what was bought is asked about with the same key or waited for. */
+  resume(record: string, options?: { signal?: AbortSignal | undefined }): Promise<Handle | Json>;
   /** Takes over what clients left that are gone, and goes on with all that can be resumed. */
-  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<OpenSession | Json>[]>;
+  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<Handle | Json>[]>;
+  /**
+   * Looks for what became of an operation in doubt: reads what the service has to show of it, and gives what may be it, as the
+   * service wrote it, with the parameters that it shows with the same values. It decides nothing; `settle` closes the doubt once
+   * somebody knows.
+   */
+  reconcile(record: string, options?: CallOptions): Promise<Answer<Reconciliation>>;
   /** Closes a doubt by hand, after a look at the account. Gives whether there was one. */
   settle(record: string, settlement: "happened" | "not_happened"): Promise<boolean>;
   /** Forgets a session or an accepted intent, which can then be bought again. Gives whether something was forgotten. */
   forget(record: string): Promise<boolean>;
+  /**
+   * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
+   * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
+   */
+  request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
+  /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
+  events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
+  /** Gives up what is under way, which stays in the store, and lets the store go. It ends no session and no order. */
+  close(): Promise<void>;
+  /** The same. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface AgentClient extends AgentOperations, ClientMethods<OpenSession> {}
+
+/**
+ * The client of one account at the agent API. It may have any number of calls and sessions under way at once; every method that
+ * fails throws a `HoplineError`.
+ */
+export class AgentClient {
+  /**
+   * A client. Nothing is sent, and no store is opened, before the first call. Where the core is not loaded yet, wrong options
+   * are refused by the calls.
+   */
+  constructor(options?: AgentClientOptions);
+  /** Buys a session and waits until it is usable, over, or the deadline has come. */
+  openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
+  /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
+  waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
   /**
    * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
    * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.
    */
   quote(product: Product, quantity: number | string): Promise<Quote>;
   /**
-   * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
-   * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
-   */
-  request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
-  /**
    * Advice on what was seen through a session; nothing if this client does not follow it. Nothing is sent, unless the session
    * was opened with `autoRotate`: then it is rotated where the advice would be to, and this waits for that and fails as it does.
    * Whoever observes the same session meanwhile waits for the same rotation.
    */
   observe(session_id: string, seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
-  /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
-  events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
-  /** Gives up what is under way, which stays in the store, and lets the store go. It terminates no session. */
-  close(): Promise<void>;
-  /** The same. */
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
+export interface ResellerClient extends ResellerOperations, ClientMethods<OrderReply> {}
+
+/**
+ * The client of one reseller. It may have any number of calls and orders under way at once, and logs in once for all of them;
+ * every method that fails throws a `HoplineError`.
+ */
+export class ResellerClient {
+  /** A client. Nothing is sent, and no store is opened, before the first call; as of `AgentClient`. */
+  constructor(options?: ResellerClientOptions);
+  /**
+   * The token that is used at present, to start from next time: a secret, for a safe place. Nothing before the core is loaded,
+   * without a login, or once the client is closed.
+   */
+  get token(): string | undefined;
+  /**
+   * Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed once:
+   * with its effect unknown it stays in doubt, and `reconcile` shows what it may have become. Giving up the wait leaves the order.
+   */
+  placeOrder(params: CreateStaticOrder, options?: PlaceOptions): Promise<OrderReply>;
+  /** Waits for a static order that is known by its number, as `placeOrder` does once it was placed. */
+  waitOrder(order_no: string, options?: WatchOptions): Promise<OrderReply>;
+}

@@ -4,43 +4,14 @@
 //! options, facts, errors, events, records and lists are JSON text, and JavaScript parses them. Headers and records are
 //! flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
 
-use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
-};
+use hopline::client::{CommandId, RecordId, Settlement, TakenText, event_text};
 use hopline::wire::Request;
 use hopline::{Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
-/// The response headers to pass to `respond`; leave out all others.
-#[wasm_bindgen(js_name = responseHeaders)]
-pub fn response_headers() -> Vec<String> {
-    RESPONSE_HEADERS.map(str::to_owned).to_vec()
-}
+mod functions;
 
-/// Prices a quantity of a product of a list, both as JSON, exactly.
-#[wasm_bindgen]
-pub fn quote(product: &str, quantity: &str) -> Result<String, Refused> {
-    quote_text(product, quantity).map_err(Refused)
-}
-
-/// The parameters, as JSON, of the page that comes next: those of the caller with the cursor of the position.
-/// `{"operation":"list_products"}` is the first position of that list.
-#[wasm_bindgen(js_name = pageParams)]
-pub fn page_params(position: &str, params: &str) -> Result<String, Refused> {
-    page_params_text(position, params).map_err(Refused)
-}
-
-/// What comes after a page, from its facts: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
-#[wasm_bindgen(js_name = pageTurn)]
-pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
-    page_turn_text(position, facts).map_err(Refused)
-}
-
-/// The error, as JSON, for an answer that does not fit its type at that place.
-#[wasm_bindgen]
-pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None }, place)
-}
+pub use functions::*;
 
 /// What `poll` said.
 #[wasm_bindgen]
@@ -276,6 +247,11 @@ impl Client {
     #[wasm_bindgen(js_name = savedList)]
     pub fn saved_list(&self) -> String {
         self.client.saved_text()
+    }
+
+    /// Of the reseller API: the token that is used at present, a secret.
+    pub fn token(&self) -> Option<String> {
+        self.client.token().map(|token| token.reveal().to_owned())
     }
 
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`.

@@ -165,3 +165,18 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
     let misuse = third.resume(record);
     assert_eq!(error(&mut third, misuse)["kind"], "misuse");
 }
+
+#[test]
+fn a_reseller_starts_from_a_token_and_shows_the_one_that_it_uses() {
+    let options = r#"{"api":"reseller","base_url":"https://api.example/api","token":"t-1"}"#;
+    let reseller = Client::new(options, &[7; 16]).expect("the options are sound");
+    assert_eq!(reseller.token().as_deref(), Some("t-1"));
+    assert_eq!(client(7).token(), None);
+}
+
+#[test]
+fn a_product_is_shared_or_not_and_a_range_has_ends_or_not() {
+    assert!(is_shared(r#"{"product_type":2}"#) && !is_shared(r#"{"productType":"exclusive"}"#) && !is_shared("{"));
+    assert_eq!(json(&ip_range("192.0.2.0/31"))["last"], "192.0.2.1");
+    assert_eq!(ip_range("somewhere"), r#"{"text":"somewhere"}"#);
+}

@@ -8,7 +8,8 @@
 """
 
 from . import _types
-from ._clients import AgentClient, AsyncAgentClient, Resumed, Seen
+from ._agent import AgentClient, AsyncAgentClient, Seen
+from ._client import Resumed
 from ._errors import (
     Busy,
     Cancelled,
@@ -27,9 +28,12 @@ from ._errors import (
 from ._facts import Event, Rejected, Saved, Verdict
 from ._http import Failed, Request, Response
 from ._options import Options
+from ._order import OrderReply
 from ._pages import AsyncPages, End, Pages
 from ._price import Quote, quote
+from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings
+from ._reseller import AsyncResellerClient, ResellerClient
 from ._session import AsyncOpening, OpenSession, SessionReply
 from ._store import FolderStore, MemoryStore, Shelf, Store
 from ._telemetry import session_event
@@ -42,6 +46,7 @@ __all__ = [
     "AsyncAgentClient",
     "AsyncOpening",
     "AsyncPages",
+    "AsyncResellerClient",
     "Busy",
     "Cancelled",
     "Decode",
@@ -53,12 +58,14 @@ __all__ = [
     "HoplineError",
     "InDoubt",
     "Invalid",
+    "IpRange",
     "Kind",
     "MemoryStore",
     "Method",
     "Misuse",
     "OpenSession",
     "Options",
+    "OrderReply",
     "Pages",
     "Phase",
     "ProtocolError",
@@ -67,6 +74,7 @@ __all__ = [
     "Rejected",
     "Reply",
     "Request",
+    "ResellerClient",
     "Response",
     "Resumed",
     "Safety",
@@ -83,6 +91,9 @@ __all__ = [
     "Until",
     "Value",
     "Verdict",
+    "is_shared",
+    "needs_project_id",
+    "parse_ip_range",
     "quote",
     "session_event",
 ]

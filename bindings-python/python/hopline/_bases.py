@@ -1,22 +1,25 @@
-"""What both clients are made of, below their operations."""
+"""What the clients are made of, below their operations."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ._answers import read, read_order, read_session
 from ._engine import Engine
 from ._errors import HoplineError
 from ._http._base import Transport
 from ._http._choose import AsyncTransport
-from ._hopline import misfit
+from ._order import OrderReply
 from ._pages import AsyncPages, Pages
 from ._run import Begin, Disk, run, run_async
 from ._session import AsyncOpening, OpenSession, SessionReply
-from ._types import Session
-from ._values import Misfit, Reply, dumps, loads
+from ._types import Reconciliation
+from ._values import Reply, dumps
 from ._work import Taken
 
 I = TypeVar("I")
 R = TypeVar("R", bound=Reply)
+# Which operation of the table an order is read as.
+_READ_AS = {"place_order": "create_static_order", "wait_order": "list_static_orders"}
 _SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
 
 
@@ -41,43 +44,6 @@ def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
                 raise TypeError(f"`{name}` must be a number of seconds")
             told[f"{name}_ms"] = round(seconds * 1000)
     return told
-
-
-def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
-    """The typed answer, or the failure, for the caller to raise."""
-    if taken.failure is not None:
-        error = HoplineError._parse(taken.failure)
-        for note in dict.fromkeys(taken.notes):
-            error.add_note(note)
-        return error
-    phase: Any = taken.phase
-    try:
-        data = loads(taken.raw)
-    except Misfit as place:
-        # What Python's JSON can't read is kept as its text.
-        return _misfit(operation, taken.facts, dumps(taken.raw), place)
-    try:
-        return reply._answer(data, loads(taken.facts).get("request_id"), phase)
-    except Misfit as place:
-        return _misfit(operation, taken.facts, taken.raw, place)
-
-
-def read_session(operation: str, taken: Taken) -> SessionReply | HoplineError:
-    """The same for a session that was waited for."""
-    found = read(operation, taken, Session)
-    if isinstance(found, HoplineError):
-        return found
-    phase: Any = taken.phase or "unknown"
-    return SessionReply(session_id=found.session_id, phase=phase, session=found, raw=found.raw)
-
-
-def read_any(taken: Taken) -> SessionReply | Reply | HoplineError:
-    """The same for what was resumed: a session where it is one."""
-    return read("resume", taken, Reply) if taken.phase is None else read_session("create_session", taken)
-
-
-def _misfit(operation: str, facts: str, raw: str, place: Misfit) -> HoplineError:
-    return HoplineError._parse(misfit(operation, facts, raw, str(place)))
 
 
 class Caller:
@@ -123,6 +89,16 @@ class Caller:
         if isinstance(found, HoplineError):
             raise found
         return found
+
+    def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
+        found = read_order(_READ_AS[operation], self._run(operation, begin(operation, params, options), options))
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
+        take_up(self._engine, "reconcile", params["record"])
+        return self._call("reconcile", params, options, Reconciliation)
 
     def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
         taken = run(self._engine, self._send, operation, start, _intent(options))
@@ -182,6 +158,16 @@ class AsyncCaller:
             raise found
         return found
 
+    async def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
+        found = read_order(_READ_AS[operation], await self._run(operation, begin(operation, params, options), options))
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
+    async def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
+        take_up(self._engine, "reconcile", params["record"])
+        return await self._call("reconcile", params, options, Reconciliation)
+
     async def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
         taken = await run_async(self._engine, self._send, self._disk, operation, start, _intent(options))
         assert taken is not None  # a command that has ended was taken
@@ -190,6 +176,11 @@ class AsyncCaller:
     async def _end(self, opened: SessionReply, keep: bool) -> None:
         if is_to_end(self._engine, opened, keep):
             await self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
+
+
+def take_up(engine: Engine, operation: str, record: str) -> None:
+    """Takes up a record of the store, if no living client has it."""
+    engine.call(operation, lambda core: engine.adopt(lambda saved: saved.record == record))
 
 
 def is_to_end(engine: Engine, opened: SessionReply, keep: bool) -> bool:

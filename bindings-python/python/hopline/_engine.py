@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import _hopline
-from ._errors import misuse
+from ._errors import HoplineError, misuse
 from ._facts import Event, Rejected, Saved
 from ._http import Failed, Request, Response
 from ._http._base import named
@@ -191,8 +191,9 @@ class Engine:
         """Whether the core must decide anew, since it took too long to come to this."""
         return now()[1] > work.send_before
 
-    def abandon(self, owner: Owner) -> None:
-        """The owner gives up: its command is cancelled, what may have been sent stays in doubt, its record is kept."""
+    def abandon(self, owner: Owner, why: BaseException) -> None:
+        """The owner gives up: its command is cancelled, what may have been sent stays in doubt, its record is kept. What comes
+        of it stands in the notes of why it did."""
         with self._lock:
             if owner.command is None:
                 return
@@ -207,6 +208,8 @@ class Engine:
                     self.kept(owner, work, self.records.keep(work))
                 else:
                     self._core.fail(work.step, "aborted", "never", *now())
+        if owner.taken is not None and owner.taken.failure is not None:
+            why.add_note(str(HoplineError._parse(owner.taken.failure)))
 
     # What is known.
 

@@ -31,7 +31,7 @@ class HoplineError(Exception):
     what: str
     """What happened, as the middle of a sentence."""
     advice: str
-    """What to do next, as a word such as `resume` or `recharge`."""
+    """What to do next, as a word such as `resume`, `reconcile` or `recharge`."""
     field: str | None
     """The field that was refused."""
     code: str | None
@@ -52,6 +52,8 @@ class HoplineError(Exception):
     """Your own name for the operation."""
     session_id: str | None
     """The session it was about, where that is known."""
+    order_no: str | None
+    """The number of the order it was about, where that is known."""
     record: str | None
     """The record to resume or settle it by."""
     retry_at: datetime | None
@@ -79,6 +81,7 @@ class HoplineError(Exception):
         self.idempotency_key = fields.get("idempotency_key")
         self.intent = fields.get("intent")
         self.session_id = fields.get("session_id")
+        self.order_no = fields.get("order_no")
         self.record = fields.get("record")
         self.retry_at = moment(fields.get("retry_at"))
         self.attempts = fields.get("attempts", 0)
@@ -141,7 +144,7 @@ class Unavailable(HoplineError, kind="unavailable"):
 
 
 class InDoubt(HoplineError, kind="in_doubt"):
-    """It may have been done: nobody knows yet. Start the same intent again or resume its `record`."""
+    """It may have been done: nobody knows yet. Its `advice` says how to find out: `resume` or `reconcile` its `record`."""
 
 
 class ProtocolError(HoplineError, kind="protocol"):

@@ -14,10 +14,17 @@ from ._values import Phase, loads
 class Event:
     """Progress of a command, for people and metrics. Nothing depends on it."""
 
-    event: Literal["repeating", "asking_time", "accepted", "status", "priced", "watched", "in_doubt", "store_failed"] | str
+    event: (
+        Literal[
+            "repeating", "asking_time", "accepted", "status", "ordered", "order_status", "differing", "priced", "watched", "in_doubt",
+            "store_failed",
+        ]
+        | str
+    )  # fmt: skip
     """What happened: it will be sent again, the service is asked for its time, a purchase was accepted, a session's status was
-    read, the price of a purchase was read, what a read is repeated for has changed, it ended in doubt, or a record that
-    nothing waits for could not be saved."""
+    read, an order was accepted, its status was read, an answer spells a member in two ways with two values, the price of a
+    purchase was read, what a read is repeated for has changed, it ended in doubt, or a record that nothing waits for could
+    not be saved."""
     operation: str
     """Which operation."""
     intent: str | None = None
@@ -32,10 +39,14 @@ class Event:
     """Of `accepted` and `status`: the session."""
     estimated_charge_usd: Decimal | None = None
     """Of `accepted`: USD."""
+    order_no: str | None = None
+    """Of `ordered` and `order_status`: the order's number."""
     status: str | None = None
-    """Of `status`: as it came."""
+    """Of `status` and `order_status`: as it came."""
     phase: Phase | None = None
-    """Of `status`: what it means for waiting."""
+    """Of `status` and `order_status`: what it means for waiting."""
+    members: tuple[str, ...] = ()
+    """Of `differing`: which, in the spelling that counts."""
     unit_price: Decimal | None = None
     """Of `priced`: USD for one unit."""
     value: str | None = None
@@ -48,9 +59,11 @@ class Event:
         told: dict[str, Any] = loads(text)
         told.pop("command", None)
         charge, price = (told.pop(name, None) for name in ("estimated_charge_usd", "unit_price"))
+        members = tuple(told.pop("members", ()))
         delay, because = (told.pop(name, None) for name in ("delay_ms", "because"))
         return Event(
             **{name: value for name, value in told.items() if name in Event.__slots__},
+            members=members,
             estimated_charge_usd=None if charge is None else Decimal(charge),
             unit_price=None if price is None else Decimal(price),
             delay=None if delay is None else delay / 1000,
@@ -60,20 +73,22 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Something that the store holds: a purchase in doubt, a session, an intent that was accepted."""
+    """Something that the store holds: a write in doubt, a session, an order, an intent that was accepted."""
 
     record: str
     """Its record, to `resume`, `settle` or `forget` it by."""
     operation: str
     """The operation that made it."""
-    holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "accepted"] | str
+    holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted"] | str
     """What it stands for. What is `in_doubt_for_good` can't be sent again: it can only be settled."""
     intent: str | None = None
     """Your own name for it."""
     session_id: str | None = None
     """Its session."""
+    order_no: str | None = None
+    """Its order's number."""
     status: str | None = None
-    """The session's status, when it was last read."""
+    """The status of the session or the order, when it was last read."""
     in_doubt_since: datetime | None = None
     """Since when it is in doubt."""
 
@@ -100,6 +115,7 @@ class Verdict:
     """Of `rotated`: the session with its new exit, as `rotate_session` answers it."""
     why: str | None = None
     """Of `unsure`: why."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:

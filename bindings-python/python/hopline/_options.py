@@ -1,7 +1,7 @@
 """What a client is made of, from arguments and the environment."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypedDict
 
@@ -21,11 +21,6 @@ class Options(TypedDict, total=False):
     """Allows plain http to a host that is not loopback."""
     max_body: int
     """The longest body that is read, in bytes."""
-    daily_cap_usd: Decimal | float
-    """The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
-    do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients."""
-    backend_ready: bool
-    """`backend_ready` as `register_account` answered. Known to be false, nothing is bought."""
     attempts: int
     """How often a request is sent at most, the first time included."""
     window: float
@@ -44,24 +39,58 @@ class Options(TypedDict, total=False):
     """Whether a paid operation that the service failed may be bought again with a new key."""
 
 
-_OF_CLIENT = ("account", "allow_http", "max_body", "daily_cap_usd", "backend_ready")
+_OF_CLIENT = ("account", "allow_http", "max_body")
 
 
-def new_engine(
-    api_key: str | Secret | None, base_url: str | None, store: Store | None, same_account: bool, options: Mapping[str, Any]
-) -> Engine:
-    """A client core for these arguments, or what is wrong with them."""
-    base = base_url if base_url is not None else os.environ.get("HOPLINE_BASE_URL")
-    if base is None:
-        invalid("client", "base_url", "is missing; give it or set HOPLINE_BASE_URL")
+
+
+def agent_options(
+    api_key: str | Secret | None, base_url: str | None, daily_cap_usd: Decimal | float | None, backend_ready: bool | None
+) -> dict[str, Any]:
+    """What only a client of the agent API has."""
+    return {
+        "api": "agent",
+        "base_url": _address(base_url, "HOPLINE_BASE_URL"),
+        "api_key": _secret(api_key if api_key is not None else os.environ.get("HOPLINE_API_KEY")),
+        "daily_cap_usd": daily_cap_usd,
+        "backend_ready": backend_ready,
+    }
+
+
+def reseller_options(
+    username: str | Secret | None,
+    password: str | Secret | None,
+    token: str | Secret | None,
+    token_codes: Sequence[str] | None,
+    base_url: str | None,
+) -> dict[str, Any]:
+    """What only a client of the reseller API has."""
+    base = _address(base_url, "HOPLINE_BACKEND_URL")
+    if username is None and password is None and token is None:
+        # All or nothing: a token must not be renewed as somebody else.
+        username, password = (_secret(os.environ.get(name)) for name in ("HOPLINE_USERNAME", "HOPLINE_PASSWORD"))
+    login = {"username": _secret(username), "password": _secret(password), "token": _secret(token)}
+    codes = None if token_codes is None else list(token_codes)
+    return {"api": "reseller", "base_url": base, **login, "token_codes": codes}
+
+
+def new_engine(own: dict[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
+    """A client core for these options, or what is wrong with them. The secrets among them are `Secret`."""
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")
-    given = api_key if api_key is not None else os.environ.get("HOPLINE_API_KEY")
-    chosen = {"base_url": base, **{name: options[name] for name in _OF_CLIENT if name in options}}
-    if given is not None:
-        # What holds the key is a secret from here on, so that no traceback can show it.
-        given = chosen["api_key"] = Secret(given)
+    chosen = {name: value for name, value in own.items() if value is not None}
+    chosen.update((name, options[name]) for name in _OF_CLIENT if name in options)
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
-    capped = options.get("daily_cap_usd") is not None
-    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, capped)
+    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, "daily_cap_usd" in chosen)
+
+
+def _address(given: str | None, variable: str) -> str:
+    base = given if given is not None else os.environ.get(variable)
+    if base is None:
+        invalid("client", "base_url", f"is missing; give it or set {variable}")
+    return base
+
+
+def _secret(text: str | Secret | None) -> Secret | None:
+    return None if text is None else Secret(text)

@@ -10,8 +10,9 @@ from ._values import Reply, dumps, loads
 I = TypeVar("I")
 P = TypeVar("P", bound=Reply)
 
-End: TypeAlias = Literal["last_page", "repeated_cursor", "page_cap"]
-"""Why a walk is over: there is no next page, the list would never end, or as many pages were read as may be."""
+End: TypeAlias = Literal["last_page", "short_page", "repeated_cursor", "page_cap"]
+"""Why a walk is over: there is no next page, the last one was not full, the list would never end, or as many pages were read
+as may be."""
 
 
 class _Walk(Generic[I, P]):

@@ -36,8 +36,8 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, in
                     return owner.taken
                 case Wait(seconds):
                     woken.wait(seconds)
-    except BaseException:
-        engine.abandon(owner)
+    except BaseException as why:
+        engine.abandon(owner, why)
         raise
     finally:
         engine.leave(owner)
@@ -132,8 +132,8 @@ async def run_async(
                         await woken.wait()
                     finally:
                         alarm.cancel()
-    except BaseException:
-        engine.abandon(owner)
+    except BaseException as why:
+        engine.abandon(owner, why)
         raise
     finally:
         engine.leave(owner)

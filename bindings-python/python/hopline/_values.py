@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 
 Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
-"""Where a session is: not usable yet, usable, over, or in a status that the contract does not name. Of a read with `until`,
+"""Where a session or an order is: not usable yet, usable, over, or in a status that the contract does not name. Of a read with `until`,
 whether it holds: `ready` or, at the deadline, `pending`."""
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 """An HTTP method."""
@@ -95,8 +95,8 @@ class Misfit(ValueError):
 
 Reader: TypeAlias = Callable[[Any, str], Any]
 """Reads a value that was parsed; its place is for the message."""
-Members: TypeAlias = dict[str, tuple[Reader, bool]]
-"""The members of a type: how each is read, and whether it must be there."""
+Members: TypeAlias = dict[str, tuple[str, Reader, bool]]
+"""The members of a type, by their names in an answer: their own names, how each is read, and whether it must be there."""
 
 
 class Value:
@@ -119,12 +119,12 @@ class Reply(Value):
     request_id: str | None = field(default=None, compare=False)
     """To quote when reporting a problem."""
     phase: Phase | None = field(default=None, compare=False)
-    """Of a session: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
+    """Of a session or an order: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
 
     @classmethod
-    def _answer(cls, data: Any, request_id: str | None, phase: Phase | None) -> Self:
-        members = _read_members(cls._members, data, "data") if cls._members else {}
-        return cls(**members, raw=data, request_id=request_id, phase=phase)
+    def _answer(cls, raw: Any, view: Any, request_id: str | None, phase: Phase | None) -> Self:
+        members = _read_members(cls._members, view, "data") if cls._members else {}
+        return cls(**members, raw=raw, request_id=request_id, phase=phase)
 
     @classmethod
     def _read(cls, data: Any, place: str) -> Self:
@@ -135,12 +135,12 @@ def _read_members(members: Members, data: Any, place: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Misfit(f"`{place}`, which is no object")
     found = {}
-    for name, (reader, required) in members.items():
-        value = data.get(name)
+    for written, (name, reader, required) in members.items():
+        value = data.get(written)
         if value is not None:
-            found[name] = reader(value, f"{place}.{name}")
+            found[name] = reader(value, f"{place}.{written}")
         elif required:
-            raise Misfit(f"`{place}.{name}`, which is missing")
+            raise Misfit(f"`{place}.{written}`, which is missing")
     return found
 
 

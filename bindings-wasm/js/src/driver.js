@@ -51,7 +51,7 @@ export class Driver {
 
   /** Asks the core for something that is answered at once, and does what it wants done then. */
   ask(question) {
-    const answer = question(this.#core);
+    const answer = question(this.#core, this.now());
     this.#pump();
     return answer;
   }

@@ -34,7 +34,12 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
 export function read(text, { reason, store, trouble } = {}) {
   const fields = JSON.parse(text);
   const own = { cancelled: reason, store }[fields.kind];
-  return new HoplineError({ ...fields, cause: own ?? fields.cause ?? trouble });
+  return new HoplineError({ ...fields, cause: own ?? caused(fields.cause, trouble) });
+}
+
+/** What `fetch` threw stands below the failures that came of it. */
+function caused(cause, trouble) {
+  return cause && trouble ? { ...cause, cause: caused(cause.cause, trouble) } : (cause ?? trouble);
 }
 
 /** What a function of the core says, or its error. */
@@ -47,13 +52,13 @@ export function asked(question, ...texts) {
 }
 
 /**
- * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it the key. `more` is
+ * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it its secrets. `more` is
  * what is to be said of every failure of this one.
  */
-export function plain(error, secret, more = "") {
+export function plain(error, secrets, more = "") {
   const cause = error?.cause ?? error;
   const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ") + more;
-  return new Error(secret ? told.replaceAll(secret, "[redacted]") : told);
+  return new Error(secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), told));
 }
 
 /** A call that was refused here, before the core heard of it. */

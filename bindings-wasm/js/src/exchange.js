@@ -5,7 +5,7 @@ import { plain } from "./error.js";
  * followed and nothing is sent twice. What surely came before the first byte is for `before` to say, which knows the
  * errors of its own `fetch` only; anything else may have been sent.
  */
-export async function exchange({ fetch, before, secret, more }, request, abort, names) {
+export async function exchange({ fetch, before, secrets, more }, request, abort, names) {
   const timer = setTimeout(() => abort.abort("timeout"), request.timeoutMs);
   const stopped = new Promise((_, reject) => {
     abort.signal.addEventListener("abort", () => reject(abort.signal), { once: true });
@@ -28,10 +28,15 @@ export async function exchange({ fetch, before, secret, more }, request, abort, 
     return { status, headers: found, error, ...(await read(response, request.maxBody, unlessStopped, abort.signal)) };
   } catch (error) {
     if (abort.signal.aborted) return { kind: abort.signal.reason, sent: "maybe" };
-    return { ...(before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" }), error: plain(error, secret, more) };
+    return { ...(before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" }), error: plain(error, [...secrets(), ...held(request.headers)], more) };
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What headers hold, which may be secret: with the word before it and without. */
+function held(headers) {
+  return headers.flatMap(([, value]) => [value, value.split(" ").at(-1)]).filter((text) => text.length > 3);
 }
 
 /** Reads a body up to its limit. One that breaks off is cut short too, and its status is worth keeping. */

@@ -3,7 +3,7 @@ import { refuse } from "./error.js";
 /** Which intents are this client's, among all clients that share its store. */
 export class Intents {
   #store;
-  /** What an intent belongs to. */
+  /** Says what an intent belongs to. A function, since the consoles of browsers show private members. */
   #account;
   /** By intent: the name of its claim. */
   #claims = new Map();
@@ -52,7 +52,7 @@ export class Intents {
   /** The name of an intent's claim: a digest, since an intent may hold any letters. */
   async #claim(intent) {
     if (!this.#claims.has(intent)) {
-      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([...this.#account, intent])));
+      const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify([...this.#account(), intent])));
       this.#claims.set(intent, [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
     }
     return this.#claims.get(intent);

@@ -11,10 +11,13 @@ initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
 /** What Node's own `fetch` says when it never had a connection: no byte was sent. */
 const BEFORE = { ENOTFOUND: "dns", EAI_AGAIN: "dns", ECONNREFUSED: "connect" };
 
-host.environment = () => ({
-  apiKey: process.env.HOPLINE_API_KEY || undefined,
-  baseUrl: process.env.HOPLINE_BASE_URL || undefined,
-});
+/** By API: which option comes from which variable. */
+const VARIABLES = {
+  agent: { apiKey: "HOPLINE_API_KEY", baseUrl: "HOPLINE_BASE_URL" },
+  reseller: { username: "HOPLINE_USERNAME", password: "HOPLINE_PASSWORD", baseUrl: "HOPLINE_BACKEND_URL" },
+};
+
+host.environment = (api) => Object.fromEntries(Object.entries(VARIABLES[api]).map(([option, name]) => [option, process.env[name] || undefined]));
 host.failures.before = (error) => {
   const kind = BEFORE[error?.cause?.code];
   return kind && { kind, sent: "never" };
@@ -30,13 +33,14 @@ export class IndexedDBStore {
   }
 }
 
-export { Client as Core, StepKind, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
-export { AgentClient } from "./client.js";
+export { Client as Core, StepKind, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
+export { AgentClient } from "./agent.js";
 export { HoplineError } from "./error.js";
 export { FolderStore } from "./folder.js";
 export { MemoryStore } from "./memory.js";
 export { Walk } from "./pages.js";
 export { ProxySettings } from "./proxy.js";
+export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";
 export { OpenSession } from "./session.js";
 export { sessionEvent } from "./telemetry.js";
-export { operations } from "../gen/operations.js";
+export { operations } from "./operations.js";

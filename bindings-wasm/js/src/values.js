@@ -4,17 +4,20 @@ import { secrets } from "../gen/operations.js";
 
 /**
  * Parses what the service answered, or its view under the names of the table, and hides in it what must not be printed. It
- * stays readable by its name.
+ * stays readable by its name. What has the name of a secret is one, but where `plain` has a member of that name.
  */
-export function parse(raw, view, more) {
+export function parse(raw, view, more, plain) {
   const data = JSON.parse(view ?? raw);
   if (data === null || typeof data !== "object") return data;
   // A list of its own instead of recursion: how deep an answer goes is for the service to say.
-  const rest = [data];
-  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+  const rest = [[data, plain]];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const [value, shown] = next;
+    const isList = Array.isArray(value);
     for (const [name, member] of Object.entries(value)) {
-      if (secrets.has(name)) hide(value, name, member);
-      if (member !== null && typeof member === "object") rest.push(member);
+      const below = isList ? shown : shown?.[name];
+      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) hide(value, name, member);
+      if (member !== null && typeof member === "object") rest.push([member, below]);
     }
   }
   for (const [name, value] of Object.entries({ raw, ...more })) {

@@ -25,13 +25,14 @@ export class FolderStore {
   }
 }
 
-export { Client as Core, StepKind, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
-export { AgentClient } from "./client.js";
+export { Client as Core, StepKind, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
+export { AgentClient } from "./agent.js";
 export { HoplineError } from "./error.js";
 export { IndexedDBStore } from "./indexed.js";
 export { MemoryStore } from "./memory.js";
 export { Walk } from "./pages.js";
 export { ProxySettings } from "./proxy.js";
+export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";
 export { OpenSession } from "./session.js";
 export { sessionEvent } from "./telemetry.js";
-export { operations } from "../gen/operations.js";
+export { operations } from "./operations.js";

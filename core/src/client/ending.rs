@@ -7,7 +7,7 @@ use super::types::{Answered, Happening, RecordId};
 use super::{Accepted, Client};
 use crate::contract::Operation;
 use crate::contract::reseller::CreateStaticOrder;
-use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule};
+use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule, look_advice};
 use crate::wire::Facts;
 
 /// The longest answer that an accepted intent is remembered with, in bytes; of a longer one only the facts are kept.
@@ -16,12 +16,7 @@ const KEPT_RAW: usize = 4096;
 impl Client {
     /// Ends a call as its last judgement says.
     pub(super) fn conclude(&mut self, id: JobId, judgement: Judgement, mut error: Error) {
-        match self.jobs.get(&id) {
-            Some(Job { order: Some(_), .. }) => return self.order_not_read(id, error),
-            Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
-            _ => {}
-        }
-        if let Some(job) = self.jobs.get(&id) {
+        if let Some(job) = self.jobs.get(&id).filter(|job| job.order.is_none() && job.lookup.is_none()) {
             // The first failure is the cause of a later one, not of itself.
             error.cause = job.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
         }
@@ -42,6 +37,11 @@ impl Client {
 
     /// Ends a job that had no effect: its record goes first, then that is said.
     pub(super) fn refuse(&mut self, id: JobId, error: Error) {
+        match self.jobs.get(&id) {
+            Some(Job { order: Some(_), .. }) if self.rules.holds(Rule::OrderOutlivesReads) => return self.order_not_read(id, error),
+            Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
+            _ => {}
+        }
         let holds = self.rules.holds(Rule::DeleteBeforeNone);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let Some(record) = job.record.clone() else { return self.finish(id, Err(error)) };
@@ -150,7 +150,8 @@ impl Client {
     /// A cancelled job that may have had its effect.
     pub(super) fn doubt_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
-        let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", Advice::Resume);
+        let advice = look_advice(job.endpoint).unwrap_or(Advice::Resume);
+        let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", advice);
         self.doubt(id, error);
     }
 

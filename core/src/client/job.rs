@@ -9,7 +9,7 @@ use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
 use super::until::Until;
 use crate::contract::{ANY, Endpoint, Safety};
-use crate::policy::{Error, Ledger, RetryPolicy};
+use crate::policy::{Error, Ledger, RetryPolicy, Rule, Rules};
 use crate::wire::Built;
 
 /// Where a job is.
@@ -299,9 +299,10 @@ impl Job {
     }
 
     /// Whether it may be sent again at all.
-    pub(super) fn can_resume(&self) -> bool {
+    pub(super) fn can_resume(&self, rules: Rules) -> bool {
         let whole = self.built.as_ref().is_some_and(|built| !(built.secret && self.restored));
-        whole && !self.spent && self.endpoint.safety != Safety::AtMostOnce
+        let once = self.endpoint.safety == Safety::AtMostOnce && rules.holds(Rule::HeldWriteRests);
+        whole && !self.spent && !once
     }
 
     /// The part of its record that is the call itself.

@@ -10,9 +10,9 @@ use super::outcome::{fill, what};
 use super::store::JobId;
 use super::types::{Millis, Outcome, Step, StepId};
 use super::{Client, CommandId, Pending};
-use crate::contract::reseller::{Login as LoginRequest, LoginResult};
-use crate::contract::{Auth, Operation, Safety, Secret};
-use crate::policy::{Advice, Effect, Error, Kind, Report, jittered};
+use crate::contract::reseller::Login as LoginRequest;
+use crate::contract::{Api, Auth, Operation, Safety, Secret};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Answer, Failure, Verdict, build};
 
 /// A token is renewed this long before its own `exp`.
@@ -25,6 +25,8 @@ pub(super) struct Login {
     pub(super) credentials: Option<(Secret, Secret)>,
     /// The token, and when it is to be renewed, Unix milliseconds.
     token: Option<(Secret, Option<Millis>)>,
+    /// Whether the end of the first token is still to be read: a client is made before it is told the time.
+    unread: bool,
     /// How many tokens there were: tells the one that was refused from a newer one.
     generation: u32,
     out: Option<StepId>,
@@ -36,7 +38,7 @@ pub(super) struct Login {
 
 impl Login {
     pub(super) fn new(credentials: Option<(Secret, Secret)>, token: Option<Secret>) -> Self {
-        Login { credentials, token: token.map(|token| (token, None)), ..Login::default() }
+        Login { credentials, unread: token.is_some(), token: token.map(|token| (token, None)), ..Login::default() }
     }
 
     pub(super) fn token(&self) -> Option<&Secret> {
@@ -76,7 +78,12 @@ impl Client {
 
     /// What a login brought, whoever asked for it: returns whether there was a token in it.
     pub(super) fn logged_in(&mut self, data: &str) -> bool {
-        let token = serde_json::from_str::<LoginResult>(data).map(|result| result.token);
+        // Of the answer only the token: whatever else is odd in it, there is a login.
+        #[derive(Deserialize)]
+        struct Token {
+            token: Secret,
+        }
+        let token = serde_json::from_str::<Token>(data).map(|result| result.token);
         let token = token.ok().filter(|token| !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
         token.map(|token| self.take_token(token)).is_some()
     }
@@ -84,6 +91,9 @@ impl Client {
     /// Whether a job has to wait for a login before it is sent; then one is under way.
     pub(super) fn login_due(&mut self, id: JobId) -> bool {
         let unix = self.clock.unix();
+        if std::mem::take(&mut self.login.unread) {
+            self.login.token.take().into_iter().for_each(|(token, _)| self.take_token(token));
+        }
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         let usable = self.login.token.as_ref().is_some_and(|(_, renew_at)| renew_at.is_none_or(|at| unix < at));
         if job.endpoint.auth != Auth::Bearer || usable || self.login.credentials.is_none() {
@@ -99,20 +109,23 @@ impl Client {
 
     /// Whether an answer refuses the token of a job, so that a newer one may help; then the job is on its way to it.
     pub(super) fn renews(&mut self, id: JobId, answer: &Answer) -> bool {
-        let now = self.clock.monotonic();
+        let (now, rules, token_refused) = (self.clock.monotonic(), self.rules, self.refuses_token(answer));
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         let refused = match &answer.verdict {
-            Verdict::Failure(Failure { code, .. }) => answer.status == 401 || self.token_codes.iter().any(|known| known == code),
+            // Under a 5xx nobody knows how far it came: no code makes a write go out again.
+            Verdict::Failure(_) => token_refused && (answer.status < 500 || job.endpoint.safety == Safety::Safe),
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
-            _ => answer.status == 401 && job.endpoint.safety == Safety::Safe,
+            _ => answer.status == 401 && (job.endpoint.safety == Safety::Safe || !rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
         if !refused || job.endpoint.auth != Auth::Bearer {
             return false;
         }
-        if job.token == self.login.generation && self.login.credentials.is_some() {
+        let newest = job.token == self.login.generation || !rules.holds(Rule::NewerTokenStays);
+        if newest && self.login.credentials.is_some() {
             self.login.token = None;
         }
-        if self.login.credentials.is_none() || job.renewed || job.cancelled || job.policy.attempts <= 1 {
+        let renewed = job.renewed && rules.holds(Rule::RenewOnce);
+        if self.login.credentials.is_none() || renewed || job.cancelled || job.policy.attempts <= 1 {
             return false;
         }
         job.renewed = true;
@@ -123,15 +136,29 @@ impl Client {
         true
     }
 
+    /// Whether an answer with the envelope says that the token is no good.
+    pub(super) fn refuses_token(&self, answer: &Answer) -> bool {
+        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
+        self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
+    }
+
     /// Asks for a token, unless somebody has.
     pub(super) fn ask_login(&mut self) {
         let now = self.clock.monotonic();
         let not_before = self.hold_until.max(self.login.not_before.unwrap_or(Millis::MIN));
-        if self.login.out.is_some() {
+        if self.login.out.is_some() && self.rules.holds(Rule::OneLogin) {
             return;
         }
         if not_before > now {
-            return self.set_login_timers(not_before);
+            let wait = not_before.saturating_sub(now);
+            if wait <= self.retry.window_ms {
+                return self.set_login_timers(not_before);
+            }
+            // Longer than a call may take: that is said now, not after an hour.
+            let what = "must wait longer than it may take, since the service asked for it";
+            let mut error = Error::new(Kind::Unavailable, Effect::None, LoginRequest::ENDPOINT.name, what, Advice::Wait);
+            error.retry_at = Some(self.clock.unix().saturating_add(wait));
+            return self.no_login(&error);
         }
         let Some((username, password)) = self.login.credentials.clone() else { return };
         let Some(command) = self.waiting_for_login().first().and_then(|id| self.jobs.get(id)).map(|job| job.waiting.first().copied())
@@ -163,17 +190,11 @@ impl Client {
         self.login.out = None;
         let (now, unix, random) = (self.clock.monotonic(), self.clock.unix(), self.entropy.jitter());
         let answer = self.classified(&outcome);
-        if let Some(Answer { verdict: Verdict::Success(data), .. }) = &answer {
-            if self.logged_in(data.text()) {
-                (self.login.asked, self.login.not_before) = (0, None);
-                for id in self.waiting_for_login() {
-                    if let Some(job) = self.jobs.get_mut(&id) {
-                        job.go(On::Again);
-                    }
-                    self.set_timer(id, now);
-                }
-                return;
-            }
+        if let Some(Answer { verdict: Verdict::Success(data), .. }) = &answer
+            && self.logged_in(data.text())
+        {
+            (self.login.asked, self.login.not_before) = (0, None);
+            return self.go_on_with_token();
         }
         let lost = match outcome {
             Outcome::Failed { kind, sent } => Some((kind, sent)),
@@ -183,6 +204,9 @@ impl Client {
         let refused = answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::Failure(_)) && self.is_refusal(answer));
         let passing = answer.as_ref().is_none_or(|answer| matches!(answer.status, 408 | 425 | 429 | 500..=599));
         let asked = answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0);
+        if answer.as_ref().is_some_and(|answer| self.is_throttle(answer)) {
+            self.hold_until = self.hold_until.max(now.saturating_add(asked));
+        }
         if passing && self.login.asked < self.retry.attempts && asked <= self.retry.window_ms {
             let delay = jittered(self.retry.ceiling(self.login.asked.saturating_sub(1), false), random).max(asked);
             self.login.not_before = Some(now.saturating_add(delay));
@@ -200,10 +224,30 @@ impl Client {
         }
         self.login.asked = 0;
         self.login.not_before = (asked > 0).then(|| now.saturating_add(asked));
-        if refused {
+        if refused && self.rules.holds(Rule::RefusedLoginRests) {
             self.login.refused = Some(error.clone());
         }
-        self.waiting_for_login().into_iter().for_each(|id| self.not_logged_in(id, &error));
+        self.no_login(&error);
+    }
+
+    /// Whoever waits for the login is sent with the token that there is.
+    fn go_on_with_token(&mut self) {
+        let now = self.clock.monotonic();
+        for id in self.waiting_for_login() {
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.go(On::Again);
+            }
+            self.set_timer(id, now);
+        }
+    }
+
+    /// There is no new token. An old one that was only to be renewed early is used until it is refused.
+    fn no_login(&mut self, error: &Error) {
+        if let Some((_, renew_at)) = &mut self.login.token {
+            *renew_at = None;
+            return self.go_on_with_token();
+        }
+        self.waiting_for_login().into_iter().for_each(|id| self.not_logged_in(id, error));
     }
 
     /// Whether the service has refused what it was sent, rather than failed at it.

@@ -57,12 +57,14 @@ impl Client {
     pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         let refuse = |kind, what: &str, advice| Error::new(kind, Effect::None, "reconcile", what, advice);
         let doubt = match self.store.owner(record) {
-            Some(Owner::Job(id)) => self.jobs.get(id).filter(|job| job.state == State::Held),
+            Some(Owner::Job(id)) => self.jobs.get(id).filter(|job| job.state == State::Held && job.order.is_none()),
             _ => None,
         };
         let error = match (doubt, options.refusal(), &options.intent) {
             (_, Some((field, rule)), _) => Err(Error::invalid("reconcile", field, rule)),
             (_, _, Some(_)) => Err(Error::invalid("reconcile", "intent", "names a write, and this operation only reads")),
+            _ if options.until.is_some() => Err(Error::invalid("reconcile", "until", "belongs to a read that is repeated")),
+            _ if options.idempotency_key.is_some() => Err(Error::invalid("reconcile", "idempotency_key", "is not taken by this operation")),
             (None, ..) => Err(refuse(Kind::Misuse, "names a record that holds no operation in doubt", Advice::Nothing)),
             (Some(job), ..) if lookups(job.endpoint.name).is_empty() => {
                 let what = format!("can't look up {}, since the contract shows no list of it", job.endpoint.name);

@@ -15,6 +15,7 @@ mod intent;
 mod job;
 mod json;
 mod keep;
+mod listed;
 mod login;
 mod lookup;
 mod numbers;
@@ -369,7 +370,7 @@ impl Client {
 
     fn notify(&mut self, id: JobId, what: Happening) {
         if let Some(job) = self.jobs.get(&id) {
-            let event = Event { command: job.waiting.first().copied(), operation: job.endpoint.name, intent: job.intent.clone(), what };
+            let event = Event { command: job.waiting.first().copied(), operation: job.operation(), intent: job.intent.clone(), what };
             self.steps.push_back(Step::Notify(event));
         }
     }

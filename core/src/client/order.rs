@@ -1,18 +1,19 @@
 //! The life of a static order: placed once, then read from the list of static orders by its number until it is usable.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::Client;
-use super::job::{Follow, Job, On};
+use super::job::{Follow, Job, On, State};
+use super::listed::{found, status_of};
 use super::options::CallOptions;
 use super::record::SavedCall;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Json, Operation, StaticOrder};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::wire::{Built, Facts, build, items};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::wire::{Built, Facts, build};
+
+/// No order is read further than this many pages of 100.
+const PAGES: u32 = 20;
 
 /// An order that a job watches.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,17 @@ pub(super) struct OrderWatch {
     pub(super) status: Option<String>,
     /// What was read last.
     pub(super) shown: Option<Json>,
+    /// The page that is read, and the items of those before it.
+    page: u32,
+    items: Vec<Json>,
     /// The call that placed it, for its record; none of an order that was known by its number.
     pub(super) call: Option<SavedCall>,
+}
+
+impl OrderWatch {
+    fn new(order_no: String, status: Option<String>, call: Option<SavedCall>) -> Self {
+        OrderWatch { order_no, status, shown: None, page: 1, items: Vec::new(), call }
+    }
 }
 
 /// Marks the ticket of [`Client::place_order`] and [`Client::wait_order`].
@@ -65,33 +75,10 @@ fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
 }
 
 /// A page of the list of static orders that shows this one.
-fn page_of(order_no: &str) -> Option<Built> {
-    let list = ListStaticOrders { search: Some(order_no.to_owned()), page_size: Some(100), ..ListStaticOrders::default() };
+fn page_of(order_no: &str, page: u32) -> Option<Built> {
+    let page = (page > 1).then(|| page.into());
+    let list = ListStaticOrders { search: Some(order_no.to_owned()), page, page_size: Some(100), ..ListStaticOrders::default() };
     build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
-}
-
-/// The items of a list that belong to an order, and its status.
-fn found<'a>(data: &'a str, order_no: &str) -> (Option<String>, Vec<&'a RawValue>) {
-    #[derive(Deserialize)]
-    struct Item {
-        #[serde(rename = "orderNo")]
-        camel: Option<String>,
-        order_no: Option<String>,
-        status: Option<String>,
-    }
-    let mut status: Option<String> = None;
-    let mut belongs = |raw: &&RawValue| {
-        let item = serde_json::from_str::<Item>(raw.get()).ok();
-        let item = item.filter(|item| item.camel.as_deref().or(item.order_no.as_deref()) == Some(order_no));
-        if let Some(Item { status: Some(shown), .. }) = &item {
-            if status.as_deref().is_none_or(|known| known == "active") {
-                status = Some(shown.clone());
-            }
-        }
-        item.is_some()
-    };
-    let items = items(data).unwrap_or_default().into_iter().filter(&mut belongs).collect();
-    (status, items)
 }
 
 impl Client {
@@ -115,6 +102,9 @@ impl Client {
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid(endpoint.name, field, rule), options.intent);
         }
+        if options.until.is_some() {
+            return self.reject(Error::invalid(endpoint.name, "until", "belongs to a read that is repeated"), options.intent);
+        }
         if let Err(error) = self.check_use(endpoint, &options) {
             return self.reject(error, options.intent);
         }
@@ -126,8 +116,8 @@ impl Client {
     /// Queues a job that reads an order it knows.
     pub(super) fn begin_order_watch(&mut self, command: CommandId, order_no: String, options: &CallOptions) {
         let id = self.job_id();
-        let mut job = Job::new(id, ListStaticOrders::ENDPOINT, page_of(&order_no), options, options.policy(&self.retry));
-        job.order = Some(OrderWatch { order_no, status: None, shown: None, call: None });
+        let mut job = Job::new(id, ListStaticOrders::ENDPOINT, page_of(&order_no, 1), options, options.policy(&self.retry));
+        job.order = Some(OrderWatch::new(order_no, None, None));
         job.recalls = true;
         self.begin(job, command);
     }
@@ -136,8 +126,8 @@ impl Client {
     pub(super) fn hold_order(&mut self, job: &mut Job, call: SavedCall) {
         let Some(order_no) = call.order_no.clone() else { return };
         job.endpoint = ListStaticOrders::ENDPOINT;
-        job.built = page_of(&order_no);
-        job.order = Some(OrderWatch { order_no, status: None, shown: None, call: Some(call) });
+        job.built = page_of(&order_no, 1);
+        job.order = Some(OrderWatch::new(order_no, None, Some(call)));
     }
 
     /// An order was accepted: from here on it is watched, and its record says so.
@@ -153,11 +143,13 @@ impl Client {
         let call = job.saved(elapsed).map(|call| SavedCall { order_no: Some(order_no.clone()), ..call });
         let status = answered.facts.status.clone();
         job.endpoint = ListStaticOrders::ENDPOINT;
-        job.built = page_of(&order_no);
-        job.order = Some(OrderWatch { order_no: order_no.clone(), status, shown: None, call });
+        job.built = page_of(&order_no, 1);
+        job.order = Some(OrderWatch::new(order_no.clone(), status, call));
         job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
-        self.save_job(id, None);
+        if self.rules.holds(Rule::OrderIsSaved) {
+            self.save_job(id, None);
+        }
         self.read_order_again(id);
     }
 
@@ -169,12 +161,22 @@ impl Client {
         let over = job.is_past_deadline(now);
         let ends = job.watch.ends.clone();
         let Some(order) = &mut job.order else { return };
-        let (status, items) = found(answered.raw.text(), &order.order_no);
-        let known = StaticOrder {
-            order_no: order.order_no.clone(),
-            status: status.as_deref().or(order.status.as_deref()).map(Into::into),
-            items: items.into_iter().map(Json::from).collect(),
-        };
+        let items = found(answered.raw.text(), &order.order_no);
+        // A service that takes no notice of the page shows the same items again.
+        let repeated = !items.is_empty() && order.items.ends_with(&items);
+        if !repeated {
+            order.items.extend(items);
+        }
+        if answered.facts.short_page == Some(false) && !repeated && order.page < PAGES && !job.cancelled {
+            order.page += 1;
+            job.built = page_of(&order.order_no, order.page);
+            job.read_anew();
+            return self.set_timer(id, now);
+        }
+        let items = std::mem::take(&mut order.items);
+        let status = status_of(&items);
+        let known =
+            StaticOrder { order_no: order.order_no.clone(), status: status.as_deref().or(order.status.as_deref()).map(Into::into), items };
         let phase = phase_of(status.as_deref(), &ends);
         order.shown = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
         let order_no = order.order_no.clone();
@@ -197,10 +199,16 @@ impl Client {
         if job.cancelled {
             return self.stop_cancelled(id);
         }
-        if error.kind != Kind::Unavailable {
+        let passing = matches!(error.status, None | Some(200..=299 | 408 | 425 | 429 | 500..=599));
+        if !(error.kind == Kind::Unavailable || (error.kind == Kind::Protocol && passing)) {
             let placed = job.order.as_ref().is_some_and(|order| order.call.is_some());
-            let effect = if placed { Effect::Done } else { Effect::None };
-            return self.finish(id, Err(Error::from(Report { effect, ..error.into_report() })));
+            let what = format!("was placed, but could not be read: {}", error.what);
+            let advice = if error.advice == Advice::Reauthenticate { error.advice } else { Advice::WaitOrder };
+            let error = match placed {
+                true => Error::from(Report { effect: Effect::Done, what, advice, ..error.into_report() }),
+                false => error,
+            };
+            return self.finish(id, Err(error));
         }
         let deadline = since.saturating_add(job.watch.deadline_ms);
         let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
@@ -218,6 +226,10 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.cancelled {
             return self.stop_cancelled(id);
+        }
+        if let Some(order) = &mut job.order {
+            (order.page, order.items) = (1, Vec::new());
+            job.built = page_of(&order.order_no, 1);
         }
         job.read_anew();
         let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
@@ -245,7 +257,17 @@ impl Job {
         self.last = None;
         self.cause = None;
         self.renewed = false;
-        self.go(On::Again);
+        if self.state != State::Waiting {
+            self.go(On::Again);
+        }
+    }
+
+    /// The operation that it stands for: a placed order is one for as long as it is watched.
+    pub(super) fn operation(&self) -> &'static str {
+        match &self.order {
+            Some(OrderWatch { call: Some(_), .. }) => CreateStaticOrder::ENDPOINT.name,
+            _ => self.endpoint.name,
+        }
     }
 
     /// Whether it placed an order, or is to, and then waits for it.
@@ -257,15 +279,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_order_is_known_by_its_number_in_either_spelling() {
-        let list = r#"{"items":[{"orderNo":"a","status":"active"},{"order_no":"a","status":"processing"},{"orderNo":"b"},{"x":1},7]}"#;
-        let (status, items) = found(list, "a");
-        assert_eq!((status.as_deref(), items.len()), (Some("processing"), 2));
-        assert_eq!(found(list, "b").1.len(), 1);
-        assert_eq!(found("[]", "a").1.len() + found(list, "c").1.len(), 0);
-    }
 
     #[test]
     fn only_the_statuses_of_the_contract_mean_something() {

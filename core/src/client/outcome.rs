@@ -6,7 +6,7 @@ use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::{Api, Safety, Secret};
-use crate::policy::{Again, Asked, Error, Heard, Judgement, Report, conflict_delay, jittered, judge};
+use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
 use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify, count_items, view};
 
 /// The operation whose answer holds a token.
@@ -84,7 +84,10 @@ impl Client {
         if answer.is_some_and(|answer| self.renews(id, answer)) {
             return;
         }
+        let token_refused = answer.is_some_and(|answer| self.refuses_token(answer));
+        let mut hidden = self.hidden();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        hidden.extend(job.built.iter().flat_map(|built| built.secrets.iter().cloned()));
         let open_before = job.ledger.is_open();
         let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
             (Some((Verdict::Failure(failure), status)), _) => Heard::Failure { code: &failure.code, status },
@@ -94,11 +97,13 @@ impl Client {
         };
         let asked = Asked { capped: job.price.cap.is_some(), ..Asked::new(job.endpoint, job.policy.retry_paid, rules) };
         let mut judgement = judge(asked, &mut job.ledger, heard, answer.and_then(|answer| answer.request_id.as_deref()));
+        if token_refused && judgement.kind == Kind::Refused {
+            judgement.advice = Advice::Reauthenticate;
+        }
         let mut error = job.error(judgement.kind, judgement.effect, what(self.api, answer, lost), judgement.advice);
         if let Some(answer) = answer {
-            fill(&mut error, answer, &self.hidden(), unix);
+            fill(&mut error, answer, &hidden, unix);
         }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
         if judgement.again == Again::NewKey && job.ledger.given {
             judgement.again = Again::No;
             error.what.push_str(", and the key that the caller gave is never replaced");
@@ -203,8 +208,8 @@ impl Client {
 
     /// What an error must not repeat, even if the service does.
     pub(super) fn hidden(&self) -> Vec<Secret> {
-        let password = self.login.credentials.as_ref().map(|(_, password)| password);
-        [self.key.as_ref(), self.login.token(), password].into_iter().flatten().cloned().collect()
+        let (username, password) = self.login.credentials.as_ref().map(|(username, password)| (username, password)).unzip();
+        [self.key.as_ref(), self.login.token(), password, username].into_iter().flatten().cloned().collect()
     }
 }
 

@@ -237,7 +237,8 @@ impl Client {
     /// Closes a doubt by hand: the record goes, the session and the intent are free. Returns whether there was one.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
         let Some(Owner::Job(id)) = self.store.owner(record).cloned() else { return false };
-        if self.jobs.get(&id).is_none_or(|job| job.state != State::Held) {
+        // An order that was accepted is not in doubt.
+        if self.jobs.get(&id).is_none_or(|job| job.state != State::Held || job.order.is_some()) {
             return false;
         }
         let Some(job) = self.jobs.remove(&id) else { return false };
@@ -272,7 +273,7 @@ impl Client {
         true
     }
 
-    /// Forgets a session or an accepted intent: its record goes. What is under way or in doubt stays. Returns whether
+    /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in doubt stays. Returns whether
     /// something was forgotten.
     pub fn forget(&mut self, record: &RecordId) -> bool {
         match self.store.owner(record).cloned() {
@@ -284,6 +285,11 @@ impl Client {
                 }
             }
             Some(Owner::Intent(name)) => self.forget_intent(name),
+            Some(Owner::Job(id)) if self.jobs.get(&id).is_some_and(|job| job.state == State::Held && job.order.is_some()) => {
+                if let Some(name) = self.jobs.remove(&id).and_then(|job| job.intent) {
+                    self.intents.remove(&name);
+                }
+            }
             _ => return false,
         }
         self.delete(record);

@@ -59,7 +59,7 @@ impl Client {
         let jobs = self.jobs.values().filter_map(|job| {
             let holds = match job.state {
                 State::Held if job.order.is_some() => Holds::Order,
-                State::Held if job.can_resume() => Holds::InDoubt,
+                State::Held if job.can_resume(self.rules) => Holds::InDoubt,
                 State::Held => Holds::InDoubtForGood,
                 _ => Holds::UnderWay,
             };

@@ -21,7 +21,7 @@ impl Job {
             order_no: self.order.as_ref().map(|order| order.order_no.clone()),
             attempts: self.tally.attempts,
             cause: self.cause.clone(),
-            ..Error::new(kind, effect, self.endpoint.name, what, advice).into_report()
+            ..Error::new(kind, effect, self.operation(), what, advice).into_report()
         })
     }
 

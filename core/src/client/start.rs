@@ -11,7 +11,7 @@ use super::{Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule, look_advice};
 use crate::wire::{Built, build, build_any};
 
 /// A text among the parameters of a command that is none of the table; empty where there is none.
@@ -233,9 +233,10 @@ impl Client {
     fn fingerprint(endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
         let opens = if follow == Follow::UntilReady { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
-        let body = built.body.as_deref().filter(|_| !built.secret).unwrap_or_default();
+        let clues = || serde_json::to_string(&built.clues).ok().filter(|_| !built.clues.is_empty());
+        let plain = if built.secret { clues() } else { built.body.clone() };
         let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
-        digest("request", &[name, opens, &built.target, body])
+        digest("request", &[name, opens, &built.target, plain.as_deref().unwrap_or_default()])
     }
 
     /// A command that ended before it began.
@@ -267,17 +268,17 @@ impl Client {
     /// Moves a held job on: a restored key first needs its age.
     pub(super) fn revive(&mut self, id: JobId) {
         let now = self.clock.monotonic();
-        let knows_server = self.clock.knows_server();
+        let (knows_server, rules) = (self.clock.knows_server(), self.rules);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.tally = Default::default();
         job.last = None;
         job.cause = None;
         job.cancelled = false;
-        if !job.can_resume() {
+        if !job.can_resume(rules) {
             let what = "may have been done, and nothing more can be sent to find out";
             let error = Error::from(Report {
                 record: job.record.as_ref().map(|record| record.0.clone()),
-                ..job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount).into_report()
+                ..job.error(Kind::InDoubt, Effect::Unknown, what, look_advice(job.endpoint).unwrap_or(Advice::CheckAccount)).into_report()
             });
             for command in std::mem::take(&mut job.waiting) {
                 self.complete(command, Err(error.clone()), Vec::new());

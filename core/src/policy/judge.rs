@@ -203,7 +203,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
 fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     match status {
         500.. => {
-            ledger.unanswered |= asked.safety != Safety::Safe;
+            ledger.unanswered |= asked.safety != Safety::Safe && asked.rules.holds(Rule::FailureIsUnanswered);
             ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
         }
         429 if asked.safety == Safety::AtMostOnce => ending(asked, ledger, Again::No, Kind::Unavailable, Advice::Wait),
@@ -214,9 +214,15 @@ fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     }
 }
 
+/// What to do about a write of the reseller API that may have been done and is never sent again; none of any other.
+pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
+    let once = endpoint.api == Api::Reseller && endpoint.safety == Safety::AtMostOnce;
+    once.then(|| if super::lookups(endpoint.name).is_empty() { Advice::CheckAccount } else { Advice::Reconcile })
+}
+
 /// After an outcome that leaves the effect open.
 fn repeat(asked: Asked) -> Again {
-    if asked.safety == Safety::AtMostOnce { Again::No } else { Again::Same }
+    if asked.safety == Safety::AtMostOnce && asked.rules.holds(Rule::OpenWriteRests) { Again::No } else { Again::Same }
 }
 
 /// What to report if it ends here: the kind that was found, unless the effect is open.

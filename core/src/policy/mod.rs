@@ -15,7 +15,7 @@ mod rules;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub(crate) use error::meaning;
 pub use error::{Effect, Error, Kind, Report};
-pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge};
+pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub(crate) use lookups::{Lookup, lookups};

@@ -1,4 +1,4 @@
-//! The rules on keys and records that keep a purchase from happening twice, by name.
+//! The rules on keys, records, orders and logins that keep a purchase from happening twice, by name.
 //!
 //! The code asks [`Rules::holds`] where it relies on one. In an ordinary build the answer is always yes and costs nothing.
 //! The search in `tests/simulation` builds with the feature `ablation`, takes one rule away at a time, and must find the
@@ -33,11 +33,31 @@ pub enum Rule {
     DeleteBeforeNone,
     /// The record of a success stays until its answer was taken.
     KeepUntilTaken,
+    /// A write without a key is not sent again once its effect is open.
+    OpenWriteRests,
+    /// Nor is it when somebody resumes it.
+    HeldWriteRests,
+    /// A failure of the service, 500 and above, may have come after the effect.
+    FailureIsUnanswered,
+    /// A 401 without the envelope does not say that a write was not done.
+    TokenRefusalHasEnvelope,
+    /// A call fetches one new token at most.
+    RenewOnce,
+    /// A login that was refused is not sent again by itself.
+    RefusedLoginRests,
+    /// One login at a time, for all calls.
+    OneLogin,
+    /// The refusal of an older token leaves a newer one in use.
+    NewerTokenStays,
+    /// An order's number is saved as soon as it is known.
+    OrderIsSaved,
+    /// A read that fails says nothing against the order that it is of.
+    OrderOutlivesReads,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 23] = [
         Rule::SaveBeforeSend,
         Rule::LostIsUnanswered,
         Rule::PageIsUnanswered,
@@ -51,6 +71,16 @@ impl Rule {
         Rule::AgeAfterSave,
         Rule::DeleteBeforeNone,
         Rule::KeepUntilTaken,
+        Rule::OpenWriteRests,
+        Rule::HeldWriteRests,
+        Rule::FailureIsUnanswered,
+        Rule::TokenRefusalHasEnvelope,
+        Rule::RenewOnce,
+        Rule::RefusedLoginRests,
+        Rule::OneLogin,
+        Rule::NewerTokenStays,
+        Rule::OrderIsSaved,
+        Rule::OrderOutlivesReads,
     ];
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, quote, value_of};
-use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Shape};
+use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape};
 
 /// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -26,6 +26,8 @@ pub(crate) struct Built {
     pub(crate) headers: Vec<(String, String)>,
     /// Whether the body or the target holds a secret, so that it can't be saved.
     pub(crate) secret: bool,
+    /// Those secrets: what the service says of them must not be repeated.
+    pub(crate) secrets: Vec<Secret>,
     /// The session that the request names in its path.
     pub(crate) session_id: Option<String>,
     /// Whether it asks for a session's credentials.
@@ -50,6 +52,7 @@ impl Built {
             body: None,
             headers: Vec::new(),
             secret: false,
+            secrets: Vec::new(),
             session_id: None,
             credentials: false,
             page_size: None,
@@ -73,7 +76,10 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             (None, Some(word)) => word,
             (None, None) => continue,
         };
-        built.secret |= holds_secret(field.shape);
+        if holds_secret(field.shape) {
+            built.secret = true;
+            built.secrets.push(Secret::new(plain(&text)));
+        }
         if endpoint.safety == Safety::AtMostOnce && is_clue(field, &text) {
             built.clues.insert(field.name.to_owned(), plain(&text).into_owned());
         }

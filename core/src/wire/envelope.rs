@@ -218,7 +218,8 @@ fn backend(bytes: &[u8]) -> Option<Verdict> {
     if code == "0" {
         return Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from)));
     }
-    let message = [envelope.message, envelope.msg].into_iter().flatten().find_map(word).unwrap_or_default();
+    let messages = [envelope.message, envelope.msg].into_iter().flatten().filter_map(word);
+    let message = messages.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     Some(Verdict::Failure(Failure { code, message, details: details(envelope.data) }))
 }
 

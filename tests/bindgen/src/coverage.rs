@@ -121,7 +121,8 @@ impl Witnesses {
             };
             push(format!("response{path}"), self.case(|case| answered(case, &|_| true)));
             for word in words.map(|words| words.words).unwrap_or_default() {
-                push(format!("response{path} = {}", word.word), self.case(|case| answered(case, &|value| *value == word.word)));
+                let says = |value: &Value| *value == word.word || word.number.is_some_and(|number| *value == number);
+                push(format!("response{path} = {}", word.word), self.case(|case| answered(case, &says)));
             }
         });
     }
@@ -155,6 +156,7 @@ fn params<'a>(case: &'a Value, endpoint: &'a Endpoint) -> impl Iterator<Item = V
         operation == endpoint.name
             || (operation == "open_session" && matches!(endpoint.name, "create_session" | "get_session"))
             || (operation == "wait_session" && endpoint.name == "get_session")
+            || (operation == "place_order" && endpoint.name == "create_static_order")
     };
     steps(case).filter(move |step| step["operation"].as_str().is_some_and(ours)).map(|step| match step["params_text"].as_str() {
         Some(text) => serde_json::from_str(text).unwrap_or_default(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Record, Shape, Words, endpoints};
+use hopline::contract::{REPLIES, Record, Shape, Words, endpoints};
 
 use crate::model::{APIS, Kind, Type, camel, client, lines, types};
 
@@ -62,7 +62,8 @@ fn print_types() -> String {
     let mut out = HEADER.to_owned();
     put!(out, "import java.math.BigDecimal");
     put!(out, "import kotlinx.serialization.json.JsonElement");
-    let answers: Vec<&str> = endpoints().filter_map(|endpoint| record_of(endpoint.response)).map(|record| record.name).collect();
+    let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
+    let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in types() {
         match known {
             Type::Words(words) => print_words(&mut out, words),
@@ -76,16 +77,17 @@ fn print_words(out: &mut String, words: &Words) {
     put!(out, "");
     print_doc(out, "", &said(words.doc));
     put!(out, "@JvmInline");
-    put!(out, "public value class {}(override val word: String) : Word {{", words.name);
+    let name = words_type(words);
+    put!(out, "public value class {name}(override val word: String) : Word {{");
     put!(out, "    override fun toString(): String = word\n");
     put!(out, "    public companion object {{");
     for word in words.words {
         print_doc(out, "        ", &said(word.doc));
-        put!(out, "        public val {}: {} = {}({})\n", word.name, words.name, words.name, quoted(word.word));
+        put!(out, "        public val {}: {name} = {name}({})\n", word.name, quoted(word.word));
     }
     let all: Vec<&str> = words.words.iter().map(|word| word.name).collect();
     put!(out, "        /** The words that the contract names. */");
-    put!(out, "        public val entries: List<{}> = listOf({})", words.name, all.join(", "));
+    put!(out, "        public val entries: List<{name}> = listOf({})", all.join(", "));
     put!(out, "    }}\n}}");
 }
 
@@ -135,6 +137,11 @@ fn escaped(name: String) -> String {
     if KEYWORDS.contains(&name.as_str()) { format!("`{name}`") } else { name }
 }
 
+/// The name of a type of words. One that every file of Kotlin knows already would hide that.
+fn words_type(words: &Words) -> &'static str {
+    if words.name == "Unit" { "OrderUnit" } else { words.name }
+}
+
 fn answer_type(shape: Shape) -> String {
     match shape {
         Shape::Text | Shape::Label => "String".to_owned(),
@@ -143,7 +150,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Integer => "Long".to_owned(),
         Shape::Decimal => "BigDecimal".to_owned(),
         Shape::Json => "Raw".to_owned(),
-        Shape::Word(words) => words.name.to_owned(),
+        Shape::Word(words) => words_type(words).to_owned(),
         Shape::Record(record) => record.name.to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", answer_type(*item)),
     }
@@ -179,7 +186,7 @@ fn reader(shape: Shape) -> String {
         Shape::Integer => "::whole".to_owned(),
         Shape::Decimal => "::decimal".to_owned(),
         Shape::Json => "::anything".to_owned(),
-        Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words.name),
+        Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words_type(words)),
         Shape::Record(record) => format!("{{ value, at -> read{}(value, at) }}", record.name),
         Shape::List(item) | Shape::OneOrMany(item) => format!("list({})", reader(*item)),
     }
@@ -194,9 +201,23 @@ fn quoted(text: &str) -> String {
     format!("{text:?}").replace('$', "\\$")
 }
 
+/// A line of a description, in which what has a name in Kotlin has that name.
+fn named_here(line: &str) -> String {
+    const FUNCTIONS: [&str; 4] = ["is_shared", "needs_project_id", "parse_ip_range", "place_order"];
+    let is_field = |name| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
+    let is_known = |name| {
+        FUNCTIONS.contains(&name)
+            || endpoints().any(|endpoint| endpoint.name == name || endpoint.request.field(name).is_some())
+            || is_field(name)
+    };
+    let parts = line.split('`').enumerate();
+    let parts = parts.map(|(n, part)| if n % 2 == 1 && part.contains('_') && is_known(part) { camel(part) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 fn print_doc(out: &mut String, indent: &str, said: &[String]) {
     // Neither may a comment end before its end, nor another begin in it.
-    let safe = |line: &String| line.replace("*/", "*&#47;").replace("/*", "&#47;*");
+    let safe = |line: &String| named_here(line).replace("*/", "*&#47;").replace("/*", "&#47;*");
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |at| at + 1);
     match &said[..end] {
         [] => {}
@@ -226,7 +247,7 @@ mod tests {
                         .iter()
                         .for_each(|field| assert!(members.contains(&format!("val {}", camel(field.name))), "{}", field.name));
                 }
-                Type::Words(words) => assert!(printed.contains(&format!("public value class {}(", words.name)), "{}", words.name),
+                Type::Words(words) => assert!(printed.contains(&format!("public value class {}(", words_type(words))), "{}", words.name),
             }
         }
     }
@@ -236,6 +257,10 @@ mod tests {
         let mut out = String::new();
         print_doc(&mut out, "", &["ends */ and begins /* here".to_owned()]);
         assert_eq!(out, "/** ends *&#47; and begins &#47;* here */\n");
+        assert_eq!(
+            named_here("as `needs_project_id` of `query_products`, `dynamic_proxy`"),
+            "as `needsProjectId` of `queryProducts`, `dynamic_proxy`"
+        );
         assert_eq!(
             (member("object", false), member("raw", true), operations::parameter("timeout")),
             ("`object`".into(), "raw_".into(), "timeout_".into())

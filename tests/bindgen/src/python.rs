@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Place, Record, Shape, Words, endpoints};
+use hopline::contract::{Field, Place, REPLIES, Record, Shape, Words, endpoints};
 
-use crate::model::{APIS, Kind, Type, client, lines, types};
+use crate::model::{APIS, Kind, Type, client, lines, snake, types};
 
 const HEADER: &str = "# Printed from the table by hopline-bindgen. Do not edit: change the table.\n";
 
@@ -28,7 +28,7 @@ pub fn files() -> Vec<(String, String)> {
 
 fn print_types() -> String {
     let mut out = format!("{HEADER}\"\"\"The types of the API.\"\"\"\n\n");
-    put!(out, "from dataclasses import dataclass");
+    put!(out, "from dataclasses import dataclass, field");
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any, ClassVar, Literal, TypeAlias\n");
     put!(out, "from . import _values as _v");
@@ -37,7 +37,8 @@ fn print_types() -> String {
     let found = types();
     let names: Vec<String> = found.iter().map(|known| format!("    {:?},\n", known.name())).collect();
     put!(out, "__all__ = [\n{}]\n", names.concat());
-    let answers: Vec<&str> = endpoints().filter_map(|endpoint| record_of(endpoint.response)).map(|record| record.name).collect();
+    let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
+    let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in found {
         match known {
             Type::Words(words) => print_words(&mut out, words),
@@ -69,15 +70,39 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
     print_doc(out, "    ", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
     put!(out, "");
     for field in record.fields {
-        let (optional, default) = if field.required { ("", "") } else { (" | None", " = None") };
-        put!(out, "    {}: {}{optional}{default}", field.name, answer_type(field.shape));
+        let (optional, default) = match (field.required, is_open(field.shape)) {
+            (true, false) => ("", ""),
+            (false, false) => (" | None", " = None"),
+            // What is not shown may hold a secret, so it does not print.
+            (true, true) => ("", " = field(repr=False)"),
+            (false, true) => (" | None", " = field(default=None, repr=False)"),
+        };
+        put!(out, "    {}: {}{optional}{default}", python_name(field), answer_type(field.shape));
         print_doc(out, "    ", &lines(field.doc).map(str::to_owned).collect::<Vec<_>>());
     }
     put!(out, "\n    _members: ClassVar[Members] = {{");
     for field in record.fields {
-        put!(out, "        {:?}: ({}, {}),", field.name, reader(field.shape), if field.required { "True" } else { "False" });
+        let (name, must) = (python_name(field), if field.required { "True" } else { "False" });
+        put!(out, "        {:?}: ({name:?}, {}, {must}),", field.name, reader(field.shape));
     }
     put!(out, "    }}");
+}
+
+/// A field's name in Python: of its words, one that is none of the language's own.
+fn python_name(field: &Field) -> String {
+    match snake(field.name) {
+        keyword if keyword == "async" => format!("{keyword}_"),
+        name => name,
+    }
+}
+
+/// Whether a value holds what the contract does not show.
+fn is_open(shape: Shape) -> bool {
+    match shape {
+        Shape::Json => true,
+        Shape::List(item) | Shape::OneOrMany(item) => is_open(*item),
+        _ => false,
+    }
 }
 
 fn record_of(shape: Shape) -> Option<&'static Record> {
@@ -102,8 +127,11 @@ fn answer_type(shape: Shape) -> String {
 }
 
 fn request_type(field: &Field) -> String {
-    // A whole body is an object of the caller's own.
-    if field.place == Place::Whole { "Mapping[str, Any]".to_owned() } else { given_type(field.shape) }
+    match field.place {
+        // An object of the caller's own.
+        Place::Whole | Place::WholeQuery => "Mapping[str, Any]".to_owned(),
+        _ => given_type(field.shape),
+    }
 }
 
 fn given_type(shape: Shape) -> String {
@@ -177,11 +205,38 @@ mod tests {
             match known {
                 Type::Record(record) => {
                     assert!(printed.contains(&format!("class {}(", record.name)), "{}", record.name);
-                    record.fields.iter().for_each(|field| assert!(printed.contains(&format!("    {}: ", field.name)), "{}", field.name));
+                    record
+                        .fields
+                        .iter()
+                        .for_each(|field| assert!(printed.contains(&format!("    {}: ", python_name(field))), "{}", field.name));
                 }
                 Type::Words(words) => assert!(printed.contains(&format!("\n{}: TypeAlias", words.name)), "{}", words.name),
             }
         }
+    }
+
+    #[test]
+    fn a_member_has_a_name_of_pythons_and_is_read_by_that_of_the_wire() {
+        let printed = print_types();
+        for line in [
+            "    order_no: str",
+            "        \"orderNo\": (\"order_no\", _v.text, True),",
+            "    async_: bool | None = None",
+            "        \"async\": (\"async_\", _v.flag, False),",
+        ] {
+            assert!(printed.contains(&format!("\n{line}\n")), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_does_not_print() {
+        let printed = print_types();
+        assert!(printed.contains("    items: tuple[Any, ...] = field(repr=False)\n"));
+        let open = printed
+            .lines()
+            .filter(|line| line.starts_with("    ") && line.contains(": ") && line.contains("Any") && !line.contains("ClassVar"));
+        assert!(open.clone().count() >= 4);
+        open.for_each(|line| assert!(line.contains("repr=False"), "{line}"));
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use std::collections::BTreeSet;
-
-use hopline::contract::{Api, Endpoint, Field, Place, Record, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, Place, Record, Rule, Shape, Words, endpoints};
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, lines, operations, types};
 
 mod options;
+mod table;
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(String, String)> {
-    vec![("operations.d.ts".to_owned(), declarations()), ("operations.js".to_owned(), table())]
+    vec![("operations.d.ts".to_owned(), declarations()), ("operations.js".to_owned(), table::print())]
 }
 
 /// Every type, and the methods of a client: one for each operation.
@@ -35,7 +34,7 @@ fn declarations() -> String {
 }
 
 fn print_operations(out: &mut String, api: Api) {
-    doc(out, "", &["Every operation of the API, as a method.".to_owned()]);
+    doc(out, "", &[format!("Every operation of the {} API, as a method.", client(api).to_lowercase())]);
     out.push_str(&format!("export interface {}Operations {{\n", client(api)));
     for endpoint in operations(api) {
         doc(out, "  ", &about(endpoint));
@@ -47,44 +46,18 @@ fn print_operations(out: &mut String, api: Api) {
     }
     for walk in operations(api).filter_map(Walk::of) {
         let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(walk.endpoint.name));
-        doc(out, "  ", &[what, "The cursor of a page is set on the way, and `limit` is the size of one.".to_owned()]);
-        let (name, request, page) = (camel(&walk.name()), walk.endpoint.request.name, answer(walk.endpoint));
+        let sized = |field: &&Field| matches!(field.name, "limit" | "page_size" | "pageSize");
+        let size = walk.fields().find(sized).map_or(String::new(), |field| format!(" `{}` is the size of one.", field.name));
+        doc(out, "  ", &[what, format!("Where a page begins is set on the way.{size}")]);
+        let (name, page) = (camel(&walk.name()), answer(walk.endpoint));
+        let request = match walk.endpoint.request.field("page") {
+            Some(page) => format!("Omit<{}, \"{}\">", walk.endpoint.request.name, page.name),
+            None => walk.endpoint.request.name.to_owned(),
+        };
         let item = shape(walk.item, Side::Answer);
         out.push_str(&format!("  {name}(params?: {request}, options?: WalkOptions): Walk<{item}, {page}>;\n"));
     }
     out.push_str("}\n");
-}
-
-/// What the code needs: every operation with its address, and the names of the members that are never shown.
-fn table() -> String {
-    let mut out = String::from("/** What each method of which client sends. */\nexport const operations = {\n");
-    for endpoint in endpoints() {
-        let (method, name, verb, path) = (camel(endpoint.name), endpoint.name, endpoint.method.as_str(), endpoint.path);
-        let api = client(endpoint.api).to_lowercase();
-        out.push_str(&format!("  {method}: {{ api: \"{api}\", operation: \"{name}\", method: \"{verb}\", path: \"{path}\" }},\n"));
-    }
-    out.push_str("};\n\n/** What each walk reads, and where in a page its items are. */\nexport const walks = {\n");
-    for walk in endpoints().filter_map(Walk::of) {
-        let (method, api, Walk { endpoint, items, .. }) = (camel(&walk.name()), client(walk.endpoint.api).to_lowercase(), walk);
-        out.push_str(&format!("  {method}: {{ api: \"{api}\", operation: \"{}\", items: \"{}\" }},\n", endpoint.name, items.name));
-    }
-    out.push_str("};\n\n/** The members of answers that are secrets. */\nexport const secrets = new Set([");
-    let names: Vec<String> = secrets().into_iter().map(|name| format!("\"{name}\"")).collect();
-    out.push_str(&format!("{}]);\n", names.join(", ")));
-    out
-}
-
-/// The members of answers that are secrets.
-fn secrets() -> BTreeSet<&'static str> {
-    answered().filter(|field| matches!(field.shape, Shape::Secret)).map(|field| field.name).collect()
-}
-
-/// Every member of every object of every answer.
-fn answered() -> impl Iterator<Item = &'static Field> {
-    types().into_iter().flat_map(|found| match found {
-        Type::Record(record) => record.fields,
-        Type::Words(_) => &[],
-    })
 }
 
 /// Answers are wider than requests: a service may say what a caller may not.
@@ -97,7 +70,9 @@ enum Side {
 fn print_record(out: &mut String, record: &Record, side: Side) {
     doc(out, "", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
     out.push_str(&format!("export interface {} {{\n", record.name));
-    for field in record.fields {
+    // What is always the same is sent by the core.
+    let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+    for field in record.fields.iter().filter(told) {
         let mut said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
         if side == Side::Answer && matches!(field.shape, Shape::Secret) {
             said.push("Not enumerable: it is read by its name, and absent from what is printed or copied.".to_owned());
@@ -111,7 +86,11 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
             (false, Side::Answer) => ("?", " | null | undefined"),
         };
         // A whole body is an object of the caller's own.
-        let kind = if field.place == Place::Whole { "{ [name: string]: Json }".to_owned() } else { shape(field.shape, side) };
+        let kind = if matches!(field.place, Place::Whole | Place::WholeQuery) {
+            "{ [name: string]: Json }".to_owned()
+        } else {
+            shape(field.shape, side)
+        };
         out.push_str(&format!("  {}{optional}: {kind}{null};\n", field.name));
     }
     out.push_str("}\n\n");
@@ -170,16 +149,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_a_documented_method_and_a_row_of_the_table() {
-        let (types, table) = (declarations(), table());
+    fn every_operation_is_a_documented_method() {
+        let types = declarations();
         for endpoint in endpoints() {
             let method = format!("  {}(params", camel(endpoint.name));
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
-            let api = client(endpoint.api).to_lowercase();
-            let row = format!("  {}: {{ api: \"{api}\", operation: \"{}\", ", camel(endpoint.name), endpoint.name);
-            assert!(table.contains(&row), "{row}");
         }
     }
 
@@ -216,6 +192,8 @@ mod tests {
             "  createRecharge(params?: CreateRecharge, options?: PaidOptions): Promise<Answer<RechargeOrder>>;\n",
             "  rotateSession(params: RotateSession, options?: KeyedOptions): Promise<Answer<Session>>;\n",
             "  reportSessionEvent(params: ReportSessionEvent, options?: WriteOptions): Promise<Json>;\n",
+            "  createUser(params: CreateUser, options?: WriteOptions): Promise<Answer<SubUser>>;\n",
+            "  queryProducts(params?: QueryProducts, options?: ReadOptions): Promise<Answer<StaticProductList>>;\n",
         ] {
             assert!(types.contains(printed), "{printed}");
         }
@@ -223,15 +201,23 @@ mod tests {
 
     #[test]
     fn every_operation_that_comes_in_pages_can_be_walked() {
-        let (types, table) = (declarations(), table());
-        assert!(types.contains("  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, Answer<ProductList>>;\n"));
-        assert!(table.contains("  walkProducts: { api: \"agent\", operation: \"list_products\", items: \"items\" },\n"));
+        let types = declarations();
+        for printed in [
+            "  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, Answer<ProductList>>;\n",
+            "  walkSubUsers(params?: Omit<ListSubUsers, \"page\">, options?: WalkOptions): Walk<SubUser, Answer<SubUserList>>;\n",
+        ] {
+            assert!(types.contains(printed), "{printed}");
+        }
     }
 
     #[test]
-    fn a_secret_is_known_by_its_name_alone() {
-        assert!(secrets().is_superset(&BTreeSet::from(["full_url", "password", "username"])));
-        let shown = answered().find(|field| !matches!(field.shape, Shape::Secret) && secrets().contains(field.name));
-        assert!(shown.is_none(), "{shown:?} has the name of a secret");
+    fn a_field_that_is_always_the_same_is_no_parameter_and_a_whole_body_or_query_is_an_object() {
+        let types = declarations();
+        assert!(!types.contains("orderType") && types.contains("  poolId: string;\n  /** For whom"), "{types}");
+        assert_eq!(types.matches("  parameters?: { [name: string]: Json } | undefined;\n").count(), 3);
+        assert!(
+            types.contains("  proxyType?: number | Array<number> | undefined;\n")
+                && types.contains("  async?: boolean | null | undefined;\n")
+        );
     }
 }

@@ -8,73 +8,14 @@ import argparse
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import demo_reseller
 import hopline
 import httpx
 from sandbox import Sandbox
-
-
-class Untrue(Exception):
-    """Something is not as told."""
-
-
-def ensure(holds: object, said: str) -> None:
-    if not holds:
-        raise Untrue(said)
-
-
-def row(label: str, text: str) -> None:
-    print(f"  {label:<11}{text}", flush=True)
-
-
-@dataclass
-class Teller:
-    """A client, and what its steps cost."""
-
-    agent: hopline.AgentClient
-    balance: Decimal = Decimal(0)
-    steps: list[tuple[str, float, Decimal, Decimal]] = field(default_factory=list)
-
-    def read_balance(self) -> Decimal:
-        return Decimal(self.agent.get_balance().raw["balance"])
-
-    def done(self, name: str, begun: float) -> None:
-        balance = self.read_balance()
-        self.steps.append((name, time.monotonic() - begun, self.balance - balance, balance))
-        self.balance = balance
-
-    def summary(self) -> None:
-        print(f"\n  {'step':<11}{'time':>8}{'cost USD':>12}{'balance USD':>14}")
-        for name, seconds, cost, balance in self.steps:
-            print(f"  {name:<11}{f'{seconds:.1f} s':>8}{cost:>12.2f}{balance:>14.2f}")
-        print()
-
-
-class Heard:
-    """Tells what happens on the way."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-
-    def __call__(self, event: hopline.Event) -> None:
-        match event.event:
-            case "accepted":
-                self._begun = time.monotonic()
-                row("accepted", f"{event.session_id}, for {event.estimated_charge_usd or 0:.2f} USD")
-            case "status":
-                row(event.status or "?", f"after {time.monotonic() - self._begun:.1f} s")
-            case "repeating":
-                row("again", f"in {event.delay or 0:.1f} s, since {event.because and event.because.what}")
-
-
-def visit(url: str, proxy: hopline.Proxy) -> tuple[int, str]:
-    """Fetches a page through a session's proxy, which also looks the name up: the status, and where the site saw it come from."""
-    with httpx.Client(**proxy.for_httpx(), trust_env=False, timeout=10) as client:
-        answer = client.get(url)
-        return answer.status_code, answer.json()["address"]
+from telling import Heard, Teller, Untrue, ensure, refuses, row, visit
 
 
 def tell(sandbox: Sandbox, folder: str) -> None:
@@ -84,11 +25,10 @@ def tell(sandbox: Sandbox, folder: str) -> None:
     with httpx.Client(trust_env=False) as http:
         store = hopline.FolderStore(folder)
         with hopline.AgentClient(**sandbox.account, http=http, store=store, on_event=Heard()) as agent:
-            live(sandbox, Teller(agent), url)
+            live(sandbox, agent, Teller(lambda: Decimal(agent.get_balance().raw["balance"])), url)
 
 
-def live(sandbox: Sandbox, teller: Teller, url: str) -> None:
-    agent = teller.agent
+def live(sandbox: Sandbox, agent: hopline.AgentClient, teller: Teller, url: str) -> None:
     before = teller.balance = teller.read_balance()
     row("balance", f"{before:.2f} USD")
 
@@ -124,11 +64,7 @@ def live(sandbox: Sandbox, teller: Teller, url: str) -> None:
 
     begun = time.monotonic()
     agent.terminate_session(session_id=session_id)
-    try:
-        visit(url, proxy)
-        raise Untrue("the proxy of an ended session was to refuse")
-    except httpx.ProxyError as refusal:
-        ensure("password" in str(refusal).lower(), f"the proxy was to refuse the password, but: {refusal}")
+    refuses(url, proxy, "the proxy of an ended session was to refuse")
     row("terminate", "the session is over, and its proxy refuses the password")
     teller.done("terminate", begun)
     teller.summary()
@@ -149,12 +85,14 @@ def check(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="a session's whole life, on this machine alone, through the Python package")
+    parser = argparse.ArgumentParser(description="a session's whole life, or a reseller's order, on this machine alone, through the Python package")
     parser.add_argument("--seed", default="7", help="what ids, credentials and waiting times are drawn from")
-    sandbox = Sandbox("--seed", parser.parse_args().seed)
+    parser.add_argument("--story", choices=["session", "reseller"], default="session", help="which story")
+    chosen = parser.parse_args()
+    sandbox = Sandbox("--seed", chosen.seed)
     try:
         with tempfile.TemporaryDirectory(prefix="hopline-demo-") as folder:
-            tell(sandbox, folder)
+            (demo_reseller.tell if chosen.story == "reseller" else tell)(sandbox, folder)
     except (Untrue, hopline.HoplineError, httpx.HTTPError) as error:
         print(f"hopline demo: {error}", file=sys.stderr)
         return 1

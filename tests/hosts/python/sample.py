@@ -47,6 +47,35 @@ async def awaited(agent: hopline.AsyncAgentClient) -> None:
         assert_type(event.session_id, str | None)
 
 
+def reselling(reseller: hopline.ResellerClient) -> None:
+    user = reseller.create_user(username="sub-user", password=hopline.Secret("a-password"))
+    assert_type(user.email, hopline.Secret | None)
+    product = reseller.query_products(proxy_type=[103, 104], language="en").items[0]
+    assert_type(product.price, Decimal | None)
+    assert_type(hopline.needs_project_id(product), bool)
+    placed = reseller.place_order(
+        pool_id="p", user_id=1, unit_price=Decimal("4.50"), total_amount=0, ip_count=1, cycle_times=1, duration=1, unit="month", ends=["failed"]
+    )
+    assert_type(placed, hopline.OrderReply)
+    assert_type(placed.order.status, hopline.StaticOrderStatus | str | None)
+    accepted = reseller.create_static_order(
+        pool_id="p", user_id=1, unit_price=0, total_amount=0, ip_count=1, cycle_times=1, duration=1, unit="day", intent="job-17"
+    )
+    assert_type(accepted.async_, bool | None)
+    assert_type(reseller.reconcile("r-1", attempts=2), hopline.Reconciliation)
+    assert_type(reseller.walk_sub_users(page_size=50), hopline.Pages[hopline.SubUser, hopline.SubUserList])
+    assert_type(reseller.list_consumption(order_type="static").items, tuple[Any, ...])
+    assert_type(reseller.create_usdt_order(parameters={"amount": 20}).raw, Any)
+    assert_type(reseller.token, hopline.Secret | None)
+    assert_type(hopline.parse_ip_range("192.0.2.0/24").text, str)
+
+
+async def reselling_awaited(reseller: hopline.AsyncResellerClient) -> None:
+    assert_type(await reseller.wait_order(order_no="o-1", deadline=1.5), hopline.OrderReply)
+    assert_type([user async for user in reseller.walk_sub_users()], list[hopline.SubUser])
+    assert_type(await reseller.reconcile("r-1"), hopline.Reconciliation)
+
+
 def http(request: hopline.Request) -> hopline.Response:
     return hopline.Response(status=200, headers={"content-type": "application/json"}, body=b"{}")
 

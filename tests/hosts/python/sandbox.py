@@ -18,6 +18,7 @@ class Sandbox:
         assert self._process.stdout is not None
         self.ready: dict[str, str] = json.loads(self._process.stdout.readline())
         self.account = {"base_url": self.ready["agent_url"], "api_key": self.ready["api_key"]}
+        self.reseller = {"base_url": self.ready["backend_url"], **{name: self.ready[name] for name in ("username", "password")}}
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -35,6 +36,14 @@ class Sandbox:
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = self._ask("state", None)
         return state
+
+    def backend(self) -> dict[str, Any]:
+        backend: dict[str, Any] = self.state()["backend"]
+        return backend
+
+    def times(self, operation: str) -> int:
+        """How often the service has done an operation."""
+        return int(self.state()["executions"].get(operation, 0))
 
     def charges(self) -> int:
         return len(self.state()["charges"])

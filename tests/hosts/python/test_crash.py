@@ -53,6 +53,20 @@ def test_a_purchase_without_an_intent_is_found_by_whoever_resumes_all(sandbox: S
     assert sandbox.charges() == 1 and not list(tmp_path.glob("*.json"))
 
 
+def test_a_purchase_in_doubt_can_be_looked_up_before_it_is_resumed(sandbox: Sandbox, tmp_path: Path) -> None:
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), attempts=1) as agent:
+        sandbox.fault("create_session", kind="drop_after")
+        with pytest.raises(hopline.InDoubt) as caught:
+            agent.create_session(**BUY)
+    assert caught.value.record is not None
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
+        found = agent.reconcile(caught.value.record)
+        assert found.operation == "create_session" and "list_transactions" in {one.read for one in found.candidates}
+        assert sandbox.times("create_session") == 1, "nothing but reads is sent"
+        assert isinstance(agent.resume(caught.value.record), hopline.Reply | hopline.SessionReply)
+    assert sandbox.charges() == 1
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that signal")
 def test_an_interrupt_in_the_middle_of_a_purchase_leaves_it_in_doubt(sandbox: Sandbox, tmp_path: Path) -> None:
     def interrupt(number: int, frame: object) -> None:

@@ -18,7 +18,7 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_readme_has_programs() -> None:
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 4
 
 
 @contextmanager
@@ -43,12 +43,16 @@ def payer(sandbox: Sandbox) -> Iterator[None]:
 def test_a_program_of_the_readme_runs_as_printed(program: str, sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program)
     account = {"HOPLINE_BASE_URL": sandbox.ready["agent_url"], "HOPLINE_API_KEY": sandbox.ready["api_key"]}
+    account |= {"HOPLINE_BACKEND_URL": sandbox.ready["backend_url"]}
+    account |= {"HOPLINE_USERNAME": sandbox.ready["username"], "HOPLINE_PASSWORD": sandbox.ready["password"]}
     run = [sys.executable, "program.py"]
     with payer(sandbox):
         ran = subprocess.run(run, cwd=tmp_path, env=os.environ | account, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0 and ran.stdout and not ran.stderr, ran.stderr
     if "create_recharge" in program:
         assert "is ready at" in ran.stdout and "the top-up is ready" in ran.stdout and "[redacted]" in ran.stdout
+    if "ResellerClient" in program:
+        assert "is ready with 1 item" in ran.stdout and "renewal" in ran.stdout
     assert all(session["status"] == "terminated" for session in sandbox.state()["sessions"])
     typed = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
     checked = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[set[str], set[str]]] = {
     "put": (set(), {"text", "change"}),
     "restore": (set(), {"refused", "same_account"}),
     "resume": ({"as"}, set()),
+    "reconcile": ({"as"}, set()),
     "resume_all": (set(), set()),
     "settle": ({"as"}, {"done"}),
     "forget": (set(), {"done"}),

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from hopline._hopline import RESPONSE_HEADERS, Client, page_params, page_turn
+import vector_walks
+from hopline._hopline import Client
 from vector_format import Failure, Json, Names, check, like, no_secret, only, overlay, read_step, same
 
 BEGIN = (1_750_000_000_000, 1_000_000)
@@ -142,8 +143,6 @@ class World:
             about = {"success": True, "data": answer["ok"]} if "ok" in answer else {"success": False, "data": None, "error": answer["error"]}
             body = json.dumps(about | ({"meta": answer["meta"]} if "meta" in answer else {}), ensure_ascii=False).encode()
         status = answer["status"] if "ok" not in answer else answer.get("status", 200)
-        # The driver passes no others; to the class they make no difference.
-        check("retry-after" in RESPONSE_HEADERS, "the class names the headers")
         self.client.respond(number, status, list(headers.items()), body, answer.get("truncated", False), *self.now)
 
     def resolve(self, step: Json) -> None:
@@ -243,6 +242,10 @@ class World:
     def resume(self, step: Json) -> None:
         self.name_command(step["as"], self.client.resume(self.records.value(step["resume"])))
 
+    def reconcile(self, step: Json) -> None:
+        record = json.dumps({"record": self.records.value(step["reconcile"])})
+        self.name_command(step["as"], self.client.start("reconcile", record, "{}"))
+
     def resume_all(self, step: Json) -> None:
         commands = self.client.resume_all()
         same(len(step["resume_all"]), len(commands), "resume_all")
@@ -272,41 +275,8 @@ class World:
             self.name_command(step["as"], found["command"])
 
     def walk(self, step: Json) -> None:
-        position, end, items, failure = self.begin_walk(step), None, [], None
-        params = json.dumps(step.get("params", {}))
-        try:
-            page_params(position, params)
-        except ValueError as refused:
-            failure = str(refused)
-        for page in step.get("pages", []):
-            check(failure is None and end is None, f"expected a read of {page['send']}, and the walk is over: {end} {failure}")
-            command = self.client.start(step["operation"], page_params(position, params), "{}")
-            self.send(page)
-            same(["completed", command], list(self.next()), "a page")
-            taken = self.client.take(command)
-            if taken is not None and taken[0] == "answered":
-                items += json.loads(taken[2])["items"]
-                turn = json.loads(page_turn(position, taken[1]))
-                position, end = json.dumps(turn["position"]) if "position" in turn else None, turn.get("end")
-            else:
-                failure = str(taken and taken[1])
-        check(("error" in step) == (failure is not None), f"expected the error {step.get('error')}, came {failure}")
-        if failure is not None:
-            no_secret("an error", failure)
-            like(step["error"], self.named(json.loads(failure)), "error")
-        same(step.get("end"), end, "end")
-        if "items" in step:
-            like(step["items"], items, "items")
         check(step["walk"] not in self.walks, f"a walk is named `{step['walk']}` already")
-        self.walks[step["walk"]] = position
-
-    def begin_walk(self, step: Json) -> Any:
-        if "from" in step:
-            begin = self.walks.get(step["from"])
-            check(begin is not None, f"`{step['from']}` is no walk to go on from")
-        else:
-            begin = step.get("position_text", json.dumps({"operation": step["operation"]}))
-        return json.dumps(json.loads(begin or "") | {"max_pages": step["max_pages"]}) if "max_pages" in step else begin
+        self.walks[step["walk"]] = vector_walks.walk(self, step)
 
 
 def run(case: Json) -> None:

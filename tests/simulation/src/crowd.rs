@@ -7,7 +7,8 @@ use hopline::contract::Method;
 use hopline::wire::Request;
 use hopline::{Effect, Kind};
 
-use crate::world::{Fate, World};
+use crate::fate::Fate;
+use crate::world::World;
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +23,7 @@ pub struct Ran {
 
 /// Runs one seed. An error is a violation; the same seed gives the same run.
 pub fn crowd(seed: u64) -> Result<Ran, String> {
-    let mut world = World::new();
+    let mut world = World::new(hopline::contract::Api::Agent);
     let client = world.client(None);
     let mut crowd = Crowd {
         random: seed,

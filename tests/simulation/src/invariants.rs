@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use hopline::client::{Answered, Client, Holds};
+use hopline::contract::Method;
 use hopline::{Effect, Error};
 
-use crate::path::{Scope, Story, effects};
+use crate::path::Scope;
+use crate::story::Story;
 use crate::world::World;
 
 /// What the caller was told, over all processes.
@@ -23,6 +25,16 @@ pub(crate) struct Told {
     pub(crate) none: bool,
     /// At some time it was said that nobody knows.
     pub(crate) doubt: bool,
+    /// The numbers of orders that were handed over.
+    pub(crate) orders: BTreeSet<String>,
+    /// The order that was announced last.
+    pub(crate) ordered: Option<String>,
+    /// Orders that were read after they were announced, by when their numbers were kept.
+    pub(crate) followed: BTreeSet<String>,
+    /// A save failed.
+    pub(crate) unkept: bool,
+    /// What was answered last.
+    pub(crate) last: Option<String>,
 }
 
 impl Told {
@@ -31,19 +43,29 @@ impl Told {
             Ok(answered) => {
                 self.answered = true;
                 self.sessions.extend(answered.facts.session_id.clone());
+                self.orders.extend(answered.facts.order_no.clone());
+                self.last = Some(answered.raw.text().to_owned());
             }
             Err(error) => {
+                self.orders.extend(error.order_no.clone().filter(|_| error.effect == Effect::Done));
                 self.none |= error.effect == Effect::None;
                 self.doubt |= error.effect == Effect::Unknown;
             }
         }
     }
+
+    /// A request goes out.
+    pub(crate) fn asks(&mut self, method: Method) {
+        if method == Method::Get && !self.unkept {
+            self.followed.extend(self.ordered.clone());
+        }
+    }
 }
 
 /// Checks the end of a path.
-pub(crate) fn check(scope: Scope, told: &Told, world: &World, client: &Client) -> Result<(), String> {
+pub(crate) fn check(scope: Scope, told: &Told, world: &mut World, client: &Client) -> Result<(), String> {
     let now = world.now.unix;
-    let effects = effects(scope.story, world) - told.before;
+    let effects = scope.story.effects(world) - told.before;
     // With a key of the caller's own, what an earlier process did under it belongs to the same purchase.
     let ever = if scope.story == Story::CreateWithGivenKey { effects + told.before } else { effects };
     if ever > 1 {

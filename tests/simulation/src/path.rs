@@ -1,56 +1,19 @@
 //! One path: a story told to a client, with whatever the choices do to it.
 
-use hopline::client::{CallOptions, Client, CommandId, Holds, Step};
-use hopline::contract::Method;
+use hopline::client::{CallOptions, Client, CommandId, FailureKind, Happening, Holds, Outcome, Sent, Step};
+use hopline::contract::{Api, Method};
 use hopline::policy::Rule;
+use hopline::wire::Request;
 
 use crate::choices::Choices;
+use crate::fate::Fate;
 use crate::invariants::{Told, check};
-use crate::world::{Fate, World};
+use crate::story::Story;
+use crate::world::World;
 
 const HOUR: i64 = 3_600_000;
 /// No path needs more steps than this; one that does never ends.
 const MAX_STEPS: u32 = 2000;
-
-/// What is done on each path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Story {
-    /// `open_session` under an intent.
-    Open,
-    /// A plain `create_session`, without an intent.
-    Create,
-    /// A plain `create_session` with a key that another process may have used before.
-    CreateWithGivenKey,
-    /// `rotate_session` under an intent.
-    Rotate,
-    /// `renew_session` under an intent.
-    Renew,
-    /// `create_recharge` under an intent.
-    Recharge,
-    /// `update_budget` under an intent.
-    Budget,
-}
-
-impl Story {
-    /// Every story.
-    pub const ALL: [Story; 7] =
-        [Story::Open, Story::Create, Story::CreateWithGivenKey, Story::Rotate, Story::Renew, Story::Recharge, Story::Budget];
-
-    /// Whether it buys a session.
-    pub(crate) fn buys(self) -> bool {
-        matches!(self, Story::Open | Story::Create | Story::CreateWithGivenKey)
-    }
-
-    /// Whether it costs nothing, so that it may be tried again with a new key.
-    fn is_free(self) -> bool {
-        matches!(self, Story::Rotate | Story::Budget)
-    }
-
-    /// Whether it goes by a name of the caller's own.
-    fn has_intent(self) -> bool {
-        !matches!(self, Story::Create | Story::CreateWithGivenKey)
-    }
-}
 
 /// How far to look.
 #[derive(Debug, Clone, Copy)]
@@ -93,12 +56,12 @@ pub fn walk(scope: Scope) -> Walked {
     }
 }
 
-struct Path<'a> {
-    scope: Scope,
+pub(crate) struct Path<'a> {
+    pub(crate) scope: Scope,
     choices: &'a mut Choices,
-    world: World,
-    client: Client,
-    told: Told,
+    pub(crate) world: World,
+    pub(crate) client: Client,
+    pub(crate) told: Told,
     fates: u8,
     /// One crash, one slow or failed store a path.
     trouble: bool,
@@ -107,14 +70,14 @@ struct Path<'a> {
     log: Vec<String>,
 }
 
-enum Stop {
+pub(crate) enum Stop {
     Crashed,
     Ended,
 }
 
 impl<'a> Path<'a> {
     fn new(scope: Scope, choices: &'a mut Choices, tells: bool) -> Self {
-        let mut world = World::new();
+        let mut world = World::new(scope.story.api());
         let client = world.client(None);
         let mut path = Path {
             scope,
@@ -134,25 +97,21 @@ impl<'a> Path<'a> {
 
     /// What came before the story, without faults.
     fn prepare(&mut self) {
-        match self.scope.story {
-            Story::Rotate | Story::Renew => {
-                let wanted = if self.scope.story == Story::Rotate { BUY } else { RENT };
-                let command = self.client.start_json("open_session", wanted, CallOptions::default());
-                self.honest(command);
-                self.session =
-                    self.world.service.sessions(self.world.now.unix).first().map(|session| session.session_id.clone()).unwrap_or_default();
-            }
-            Story::CreateWithGivenKey => {
-                // Another process sent it, and died before the answer.
-                let mut other = self.world.client(None);
-                let command = other.start_json("create_session", BUY, given());
-                std::mem::swap(&mut self.client, &mut other);
-                self.honest(command);
-                self.world.store.clear();
-            }
-            _ => {}
+        let story = self.scope.story;
+        if let Some(wanted) = story.needs() {
+            let command = self.client.start_json("open_session", wanted, CallOptions::default());
+            self.honest(command);
+            let sessions = self.world.service.sessions(self.world.now.unix);
+            self.session = sessions.first().map(|session| session.session_id.clone()).unwrap_or_default();
         }
-        self.told = Told { before: effects(self.scope.story, &self.world), ..Told::default() };
+        if story == Story::CreateWithGivenKey {
+            // Another process sent it, and died before the answer.
+            self.client = self.world.client(None);
+            let command = self.start();
+            self.honest(command);
+            self.world.store.clear();
+        }
+        self.told = Told { before: story.effects(&mut self.world), ..Told::default() };
         self.client = self.world.client(self.scope.without);
         self.fates = self.scope.fates;
         self.trouble = true;
@@ -160,21 +119,7 @@ impl<'a> Path<'a> {
     }
 
     fn start(&mut self) -> CommandId {
-        match self.scope.story {
-            Story::Open => self.client.start_json("open_session", BUY, CallOptions::intent("job-1")),
-            Story::Create => self.client.start_json("create_session", BUY, CallOptions::default()),
-            Story::CreateWithGivenKey => self.client.start_json("create_session", BUY, given()),
-            Story::Rotate => {
-                let params = format!("{{\"session_id\":\"{}\"}}", self.session);
-                self.client.start_json("rotate_session", &params, CallOptions::intent("turn-1"))
-            }
-            Story::Renew => {
-                let params = format!("{{\"session_id\":\"{}\",\"duration\":1}}", self.session);
-                self.client.start_json("renew_session", &params, CallOptions::intent("longer-1"))
-            }
-            Story::Recharge => self.client.start_json("create_recharge", r#"{"amount_usd":10}"#, CallOptions::intent("pay-1")),
-            Story::Budget => self.client.start_json("update_budget", r#"{"daily_limit_usd":50}"#, CallOptions::intent("limit-1")),
-        }
+        self.scope.story.start(&mut self.client, &self.session)
     }
 
     /// Runs without faults until a command has completed.
@@ -189,24 +134,37 @@ impl<'a> Path<'a> {
         let first = self.start();
         let stop = self.drain(Some(first))?;
         self.told.ended |= matches!(stop, Stop::Ended);
-        if matches!(stop, Stop::Crashed) {
-            self.restart();
-            // A job that is run again starts its intent again; a daemon resumes what the store holds.
-            let again = self.scope.story.has_intent() && self.choices.choose(2) == 1;
-            if again { self.drive_again()? } else { self.resume_all()? }
+        let (story, reseller) = (self.scope.story, self.scope.story.api() == Api::Reseller);
+        match stop {
+            Stop::Crashed => {
+                self.restart();
+                // A job that is run again starts its intent again; a daemon resumes what the store holds.
+                let again = story.has_intent() && self.choices.choose(2) == 1;
+                if again { self.drive_again()? } else { self.resume_all()? }
+            }
+            // The same in the same process, where more is known than in a record.
+            Stop::Ended if reseller => {
+                self.trouble = false;
+                match self.choices.choose(if story.has_intent() { 3 } else { 2 }) {
+                    0 => {}
+                    1 => self.resume_all()?,
+                    _ => self.drive_again()?,
+                }
+            }
+            Stop::Ended => {}
         }
         // Whatever is still in doubt is resumed in a new process and an honest world, as often as it says it may.
         (self.fates, self.trouble) = (0, false);
-        for _ in 0..3 {
+        for _ in 0..if reseller { 1 } else { 3 } {
             self.world.pass(1000);
             self.world.arrive();
             self.restart();
             self.resume_all()?;
         }
-        check(self.scope, &self.told, &self.world, &self.client)
+        if reseller { self.close() } else { check(self.scope, &self.told, &mut self.world, &self.client) }
     }
 
-    fn drive_again(&mut self) -> Result<(), String> {
+    pub(crate) fn drive_again(&mut self) -> Result<(), String> {
         self.told.none = false;
         let command = self.start();
         match self.drain(Some(command))? {
@@ -216,7 +174,8 @@ impl<'a> Path<'a> {
     }
 
     fn resume_all(&mut self) -> Result<(), String> {
-        let held = self.client.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session));
+        let held = self.client.saved().into_iter();
+        let held = held.filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
         let records: Vec<_> = held.map(|saved| saved.record).collect();
         for record in records {
             let command = self.client.resume(&record);
@@ -225,7 +184,7 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
-    fn tell(&mut self, line: impl FnOnce() -> String) {
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
         if self.tells {
             self.log.push(line());
         }
@@ -238,7 +197,7 @@ impl<'a> Path<'a> {
     }
 
     /// Does what the client asks for until it waits for nothing, or crashes.
-    fn drain(&mut self, command: Option<CommandId>) -> Result<Stop, String> {
+    pub(crate) fn drain(&mut self, command: Option<CommandId>) -> Result<Stop, String> {
         for _ in 0..MAX_STEPS {
             match self.client.poll(self.world.now) {
                 Step::Save { id, record, data } => {
@@ -258,22 +217,21 @@ impl<'a> Path<'a> {
                             None => self.world.store.remove(&record),
                         };
                     }
+                    self.told.unkept |= choice == 1;
                     if matches!(choice, 4 | 5) {
                         self.world.pass(25 * HOUR);
                     }
                     if matches!(choice, 2..=4) {
                         return Ok(Stop::Crashed);
                     }
-                    let failed =
-                        hopline::client::Outcome::Failed { kind: hopline::client::FailureKind::Store, sent: hopline::client::Sent::Never };
-                    let outcome = if choice == 1 { failed } else { hopline::client::Outcome::Saved };
+                    let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
+                    let outcome = if choice == 1 { failed } else { Outcome::Saved };
                     self.client.resolve(id, outcome, self.world.now).map_err(|misuse| misuse.to_string())?;
                 }
                 Step::Send { id, request, .. } => {
-                    let fates = if self.scope.story.is_free() { Fate::REPEATABLE } else { Fate::ALL };
-                    let fate = match request.method {
-                        Method::Get | Method::Delete => Fate::Answered,
-                        _ if self.fates == 0 => Fate::Answered,
+                    let fates = if self.fates == 0 { Fate::HONEST } else { self.fates_of(&request) };
+                    let fate = match fates {
+                        [only] => *only,
                         _ => {
                             self.fates -= 1;
                             fates[usize::from(self.choices.choose(fates.len() as u8))]
@@ -282,8 +240,8 @@ impl<'a> Path<'a> {
                     self.tell(|| {
                         format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key"))
                     });
-                    let crash =
-                        if self.trouble && matches!(request.method, Method::Post | Method::Put) { self.choices.choose(3) } else { 0 };
+                    self.told.asks(request.method);
+                    let crash = if self.trouble { self.choices.choose(self.crashes_at(request.method)) } else { 0 };
                     self.world.pass(50);
                     let heard = self.world.send(&request, fate);
                     if crash > 0 {
@@ -310,7 +268,11 @@ impl<'a> Path<'a> {
                     });
                     self.told.hear(&result);
                 }
-                Step::Notify(_) => {}
+                Step::Notify(event) => {
+                    if let Happening::Ordered { order_no } = event.what {
+                        self.told.ordered = Some(order_no);
+                    }
+                }
                 Step::Wait { until } => {
                     let done = command.is_none_or(|command| !self.client.is_pending(command));
                     match until {
@@ -323,22 +285,25 @@ impl<'a> Path<'a> {
         }
         Err("the path does not end".into())
     }
-}
 
-const BUY: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world","quantity":1}"#;
-
-const RENT: &str = r#"{"session_type":"static","product_no":"static-us","quantity":1}"#;
-
-/// How often the service did what the story asks for.
-pub(crate) fn effects(story: Story, world: &World) -> usize {
-    match story {
-        Story::Rotate => world.service.sessions(world.now.unix).iter().map(|session| session.rotations as usize).sum(),
-        Story::Recharge => world.service.orders().len(),
-        Story::Budget => world.service.executions().get("update_budget").map_or(0, |done| *done as usize),
-        Story::Open | Story::Create | Story::CreateWithGivenKey | Story::Renew => world.service.charges().len(),
+    /// What can come of a request while fates are chosen.
+    fn fates_of(&self, request: &Request) -> &'static [Fate] {
+        match (self.world.api, request.method) {
+            (Api::Reseller, Method::Get) => Fate::READ,
+            (Api::Reseller, _) if request.url.ends_with("/auth/login") => Fate::LOGIN,
+            (Api::Reseller, _) => Fate::WRITE,
+            (Api::Agent, Method::Get | Method::Delete) => Fate::HONEST,
+            (Api::Agent, _) if self.scope.story.is_free() => Fate::REPEATABLE,
+            (Api::Agent, _) => Fate::ALL,
+        }
     }
-}
 
-fn given() -> CallOptions {
-    CallOptions { idempotency_key: Some("mine-1".into()), ..CallOptions::default() }
+    /// None, a crash after a request was sent, and one with 25 hours after it, where a key may grow old.
+    fn crashes_at(&self, method: Method) -> u8 {
+        match (self.world.api, method) {
+            (Api::Reseller, _) => 2,
+            (Api::Agent, Method::Post | Method::Put) => 3,
+            (Api::Agent, _) => 1,
+        }
+    }
 }

@@ -4,57 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use hopline::client::{Client, ClientOptions, FailureKind, Millis, Now, Outcome, Record, RecordId, Sent};
-use hopline::contract::Secret;
+use hopline::contract::{Api, Secret};
 use hopline::policy::Rule;
 use hopline::wire::Request;
-use hopline_sandbox::{Config, ErrorFault, Fault, FaultRule, Service};
+use hopline_sandbox::{BACKEND_PATH, Config, ErrorFault, Fault, FaultRule, Service};
 
-/// What comes of a send that is not safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Executed and answered.
-    Answered,
-    /// The request is lost.
-    LostBefore,
-    /// The answer is lost.
-    LostAfter,
-    /// The request is as good as lost, and arrives later.
-    Delayed,
-    /// A gateway answers in the service's place.
-    PageBefore,
-    /// A gateway loses the service's answer.
-    PageAfter,
-    /// Refused for now.
-    Throttled,
-    /// Executed; a duplicate of the request is answered while the original is still in progress.
-    Conflict,
-    /// The service fails, and keeps that answer.
-    StoredFailure,
-    /// The service fails and keeps that answer, but the supplier has sold.
-    StoredSale,
-    /// There is no connection.
-    Unreached,
-}
-
-impl Fate {
-    /// What can come of a purchase.
-    pub(crate) const ALL: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::Delayed,
-        Fate::PageBefore,
-        Fate::PageAfter,
-        Fate::Throttled,
-        Fate::Conflict,
-        Fate::StoredFailure,
-        Fate::Unreached,
-        Fate::StoredSale,
-    ];
-    /// What can come of a change that is repeated after a stored failure: that it was done all the same is allowed, since
-    /// it costs nothing, and tells nothing.
-    pub(crate) const REPEATABLE: &[Fate] = Fate::ALL.split_at(10).0;
-}
+use crate::fate::Fate;
 
 /// A response, or the lack of one.
 pub(crate) enum Heard {
@@ -76,40 +31,44 @@ impl Heard {
 
 /// The world of one path.
 pub(crate) struct World {
+    pub(crate) api: Api,
     pub(crate) service: Service,
     pub(crate) now: Now,
     pub(crate) store: BTreeMap<RecordId, Vec<u8>>,
+    /// Of the reseller API: the token that a client starts from.
+    pub(crate) token: Option<String>,
     delayed: Vec<http::Request<Vec<u8>>>,
     clients: u8,
 }
 
 const API_KEY: &str = "key-of-the-simulation";
+const START: Now = Now { unix: 1_800_000_000_000, monotonic: 0 };
 
 impl World {
-    pub(crate) fn new() -> Self {
-        static SERVICE: OnceLock<Service> = OnceLock::new();
-        let make = || {
-            let mut config = Config::new(1);
-            config.api_key = API_KEY.to_owned();
-            config.provisioning_ms = 0..=0;
-            config.requests_per_minute = u32::MAX;
-            Service::new(config)
+    pub(crate) fn new(api: Api) -> Self {
+        static AGENT: OnceLock<Service> = OnceLock::new();
+        static RESELLER: OnceLock<(Service, String)> = OnceLock::new();
+        let (service, token) = match api {
+            Api::Agent => (AGENT.get_or_init(agent), None),
+            Api::Reseller => {
+                let (service, token) = RESELLER.get_or_init(reseller);
+                (service, Some(token.clone()))
+            }
         };
-        World {
-            service: SERVICE.get_or_init(make).clone(),
-            now: Now { unix: 1_800_000_000_000, monotonic: 0 },
-            store: BTreeMap::new(),
-            delayed: Vec::new(),
-            clients: 0,
-        }
+        World { api, service: service.clone(), now: START, store: BTreeMap::new(), token, delayed: Vec::new(), clients: 0 }
     }
 
     /// A client of a new process, with what the store holds.
     pub(crate) fn client(&mut self, without: Option<Rule>) -> Client {
         self.clients += 1;
+        let login = self.service.logins().into_iter().next().filter(|_| self.api == Api::Reseller);
         let options = ClientOptions {
-            base_url: "https://api.example/v1".to_owned(),
-            api_key: Some(Secret::new(API_KEY)),
+            api: self.api,
+            base_url: format!("https://api.example{}", if self.api == Api::Agent { "/v1" } else { BACKEND_PATH }),
+            api_key: (self.api == Api::Agent).then(|| Secret::new(API_KEY)),
+            username: login.as_ref().map(|login| Secret::new(login.username.as_str())),
+            password: login.map(|login| Secret::new(login.password)),
+            token: self.token.clone().map(Secret::new),
             without,
             ..ClientOptions::default()
         };
@@ -143,7 +102,8 @@ impl World {
     }
 
     fn fail(&mut self, request: &http::Request<Vec<u8>>, sold: bool) -> Heard {
-        let fault = ErrorFault { code: "BACKEND_TIMEOUT".into(), stored: true, sold, ..ErrorFault::default() };
+        let code = if self.api == Api::Agent { "BACKEND_TIMEOUT" } else { "504" };
+        let fault = ErrorFault { code: code.into(), status: Some(504), stored: true, sold, ..ErrorFault::default() };
         self.service.inject(FaultRule { operation: None, times: 1, fault: Fault::Error(fault) });
         let heard = self.execute(request);
         self.service.clear_faults();
@@ -166,20 +126,46 @@ impl World {
                 self.delayed.push(request);
                 lost
             }
-            Fate::PageBefore => page(),
+            Fate::PageBefore => page(502),
             Fate::PageAfter => {
                 self.execute(&request);
-                page()
+                page(502)
             }
-            Fate::Throttled => failure(429, "RATE_LIMIT_EXCEEDED", r#","details":{"retry_after":1}"#),
+            Fate::DoorBefore => page(401),
+            Fate::DoorAfter => {
+                self.execute(&request);
+                page(401)
+            }
+            Fate::Cut => match self.execute(&request) {
+                Heard::Response(status, headers, body) => Heard::Response(status, headers, body[..body.len() / 2].to_vec()),
+                lost => lost,
+            },
+            Fate::Expired => {
+                self.service.expire_tokens();
+                self.execute(&request)
+            }
+            Fate::Refused if request.uri().path().ends_with("/auth/login") => self.refusal(401, 0),
+            Fate::Refused => self.refusal(400, 0),
+            Fate::Throttled => self.refusal(429, 1),
+            Fate::ThrottledLong => self.refusal(429, 3600),
             Fate::Conflict => {
                 self.execute(&request);
-                failure(409, "IDEMPOTENCY_CONFLICT", "")
+                failure("IDEMPOTENCY_CONFLICT", 409, "")
             }
             Fate::StoredFailure => self.fail(&request, false),
             Fate::StoredSale => self.fail(&request, true),
             Fate::Unreached => Heard::Lost(FailureKind::Connect, Sent::Never),
         }
+    }
+
+    /// The service's own refusal, before anything was done.
+    fn refusal(&self, status: u16, wait: u32) -> Heard {
+        if self.api == Api::Agent {
+            return failure("RATE_LIMIT_EXCEEDED", status, &format!(r#","details":{{"retry_after":{wait}}}"#));
+        }
+        let mut headers = vec![("content-type".into(), "application/json".into())];
+        headers.extend((wait > 0).then(|| ("retry-after".to_owned(), wait.to_string())));
+        Heard::Response(status, headers, format!(r#"{{"code":{status},"message":"no","data":null}}"#).into_bytes())
     }
 
     /// Lets the messages arrive that were under way.
@@ -190,11 +176,39 @@ impl World {
     }
 }
 
-fn page() -> Heard {
-    Heard::Response(502, vec![("content-type".into(), "text/html".into())], b"<html>bad gateway</html>".to_vec())
+fn config() -> Config {
+    let mut config = Config::new(1);
+    config.api_key = API_KEY.to_owned();
+    config.provisioning_ms = 0..=0;
+    config.requests_per_minute = u32::MAX;
+    config
 }
 
-fn failure(status: u16, code: &str, more: &str) -> Heard {
+fn agent() -> Service {
+    Service::new(config())
+}
+
+/// A service with a sub-user that has money, and a token of its reseller.
+fn reseller() -> (Service, String) {
+    let mut service = Service::new(Config { balance: 10_000.into(), ..config() });
+    let login = service.logins().into_iter().next().expect("there is a reseller");
+    let mut post = |path: &str, token: &str, body: serde_json::Value| -> serde_json::Value {
+        let request = http::Request::post(format!("{BACKEND_PATH}{path}")).header("authorization", format!("Bearer {token}"));
+        let answer = service.handle(&request.body(body.to_string().into_bytes()).expect("is a request"), START.unix);
+        serde_json::from_slice(answer.body()).expect("is JSON")
+    };
+    let answer = post("/auth/login", "", serde_json::json!({ "username": login.username, "password": login.password }));
+    let token = answer["data"]["token"].as_str().expect("there is a token").to_owned();
+    post("/open/app/user/v2", &token, serde_json::json!({ "username": "buyer", "password": "buyer-1", "balance": 5000 }));
+    assert_eq!(service.backend(START.unix).users.len(), 1, "there is a sub-user");
+    (service, token)
+}
+
+fn page(status: u16) -> Heard {
+    Heard::Response(status, vec![("content-type".into(), "text/html".into())], b"<html>bad gateway</html>".to_vec())
+}
+
+fn failure(code: &str, status: u16, more: &str) -> Heard {
     let body = format!(
         r#"{{"success":false,"data":null,"error":{{"code":"{code}","message":""{more}}},"meta":{{"request_id":"","timestamp":""}}}}"#
     );

@@ -1,25 +1,63 @@
 //! Every sequence of outcomes and crashes within a small scope.
 
 use hopline::policy::Rule;
-use hopline_simulation::{Scope, Story, walk};
+use hopline_simulation::{Scope, Story, Walked, logins, walk};
 
-#[test]
-fn nothing_is_bought_twice_lost_or_denied_on_any_path() {
+fn walk_all(stories: &[Story], fates: u8) -> u64 {
     let mut all = 0;
-    for story in Story::ALL {
-        let walked = walk(Scope { story, fates: 4, without: None });
+    for story in stories {
+        let walked = walk(Scope { story: *story, fates, without: None });
         println!("{story:?}: {} paths", walked.paths);
         assert_eq!(walked.violation, None, "{story:?}");
         all += walked.paths;
     }
+    all
+}
+
+#[test]
+fn nothing_is_bought_twice_lost_or_denied_on_any_path() {
+    let all = walk_all(&Story::AGENT, 4);
     println!("walked {all} paths, and every one ended as it should");
 }
 
 #[test]
+fn no_order_or_adjustment_is_made_twice_lost_or_denied_on_any_path() {
+    let all = walk_all(&Story::RESELLER, 3);
+    println!("walked {all} paths, and every one ended as it should");
+}
+
+#[test]
+fn any_number_of_calls_share_one_login_on_any_path() {
+    let walked = logins(3, None);
+    println!("walked {} paths, and every one ended as it should", walked.paths);
+    assert_eq!(walked.violation, None);
+}
+
+const TWICE: &str = "it was done 2 times for one intent";
+const DENIED: &str = "it was said that nothing happened, and it did";
+const LOST: &str = "accepted and lost without a word";
+
+/// The shortest story of the harm is the best one, and the quickest to find.
+fn show(rule: Rule, harm: &str, stories: &[Story], also: fn(u8, Option<Rule>) -> Walked) {
+    let mut paths = 0;
+    let found = (1..=4).find_map(|fates| {
+        let stories = stories.iter().map(|story| walk(Scope { story: *story, fates, without: Some(rule) }));
+        stories.chain(std::iter::once_with(|| also(fates, Some(rule)))).find_map(|walked| {
+            paths += walked.paths;
+            walked.violation
+        })
+    });
+    let violation = found.unwrap_or_else(|| panic!("without {rule:?} nothing goes wrong, so nothing shows that it is needed"));
+    println!("without {rule:?}, after {paths} paths: {violation}\n");
+    assert!(violation.starts_with(harm), "without {rule:?} the harm was to be `{harm}`, and is {violation}");
+}
+
+fn nothing_more(_: u8, _: Option<Rule>) -> Walked {
+    Walked::default()
+}
+
+#[test]
 fn every_rule_is_needed_without_it_the_search_finds_harm() {
-    const TWICE: &str = "it was done 2 times for one intent";
-    const DENIED: &str = "it was said that nothing happened, and it did";
-    const LOST: &str = "accepted and lost without a word";
     for rule in Rule::ALL {
         let harm = match rule {
             Rule::ConflictKeepsKey | Rule::PaidFailureStops => TWICE,
@@ -27,17 +65,29 @@ fn every_rule_is_needed_without_it_the_search_finds_harm() {
             Rule::LostIsUnanswered | Rule::PageIsUnanswered | Rule::DoorSettlesNothing => DENIED,
             Rule::RestoredIsUnanswered | Rule::GivenIsUnanswered | Rule::DeleteBeforeNone => DENIED,
             Rule::SaveBeforeSend | Rule::KeepUntilTaken => LOST,
+            _ => continue,
         };
-        let mut paths = 0;
-        // The shortest story of the harm is the best one, and the quickest to find.
-        let scopes = (1..=4).flat_map(|fates| Story::ALL.map(|story| Scope { story, fates, without: Some(rule) }));
-        let found = scopes.into_iter().find_map(|scope| {
-            let walked = walk(scope);
-            paths += walked.paths;
-            walked.violation
-        });
-        let violation = found.unwrap_or_else(|| panic!("without {rule:?} nothing goes wrong, so nothing shows that it is needed"));
-        println!("without {rule:?}, after {paths} paths: {violation}\n");
-        assert!(violation.starts_with(harm), "without {rule:?} the harm was to be `{harm}`, and is {violation}");
+        show(rule, harm, &Story::AGENT, nothing_more);
+    }
+}
+
+#[test]
+fn every_rule_of_the_reseller_api_is_needed_without_it_the_search_finds_harm() {
+    for rule in Rule::ALL {
+        let (harm, stories): (_, &[Story]) = match rule {
+            Rule::OpenWriteRests | Rule::HeldWriteRests | Rule::TokenRefusalHasEnvelope => (TWICE, &Story::RESELLER),
+            Rule::FailureIsUnanswered | Rule::OrderOutlivesReads => (DENIED, &Story::RESELLER),
+            Rule::OrderIsSaved => ("the number of an order was known and is known no more", &Story::RESELLER),
+            Rule::RenewOnce => ("a call renewed its token twice", &[]),
+            Rule::RefusedLoginRests => ("a login was sent again after it was refused", &[]),
+            Rule::OneLogin => ("two logins were under way", &[]),
+            Rule::NewerTokenStays => ("a good token was thrown away", &[]),
+            // These hold for both.
+            Rule::LostIsUnanswered | Rule::PageIsUnanswered | Rule::DeleteBeforeNone => (DENIED, &Story::RESELLER),
+            Rule::SaveBeforeSend | Rule::KeepUntilTaken => (LOST, &Story::RESELLER),
+            _ => continue,
+        };
+        let logins = if stories.is_empty() { logins } else { nothing_more };
+        show(rule, harm, stories, logins);
     }
 }

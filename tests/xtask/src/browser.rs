@@ -61,7 +61,9 @@ fn install() -> Result<(), Fail> {
         node::copy(&root().join("tests").join(path), &place.join(path))?;
     }
     node::copy(&root().join("bindings-wasm/examples"), &place.join("examples"))?;
-    std::fs::copy(host().join("demo.mjs"), place.join("hosts/browser/demo.mjs"))?;
+    for name in ["demo.mjs", "demo-life.mjs", "demo-reseller.mjs"] {
+        std::fs::copy(host().join(name), place.join("hosts/browser").join(name))?;
+    }
     Ok(())
 }
 

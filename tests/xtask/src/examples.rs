@@ -34,6 +34,9 @@ pub(crate) struct Sandbox {
     process: Child,
     pub(crate) agent_url: String,
     pub(crate) api_key: String,
+    pub(crate) backend_url: String,
+    /// Who logs in at the backend, and with which password.
+    pub(crate) login: [String; 2],
     control_url: String,
 }
 
@@ -44,7 +47,14 @@ impl Sandbox {
         let mut line = String::new();
         BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;
         let field = |name| text(&line, name).ok_or(format!("the sandbox's ready line has no `{name}`"));
-        Ok(Sandbox { agent_url: field("agent_url")?, api_key: field("api_key")?, control_url: field("control_url")?, process })
+        Ok(Sandbox {
+            agent_url: field("agent_url")?,
+            api_key: field("api_key")?,
+            backend_url: field("backend_url")?,
+            login: [field("username")?, field("password")?],
+            control_url: field("control_url")?,
+            process,
+        })
     }
 
     fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {

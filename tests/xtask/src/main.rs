@@ -19,7 +19,8 @@ type Fail = Box<dyn std::error::Error>;
 
 const HELP: &str = "\
 cargo xtask demo [--crash] [--seed N]   a session's whole life on this machine; --crash kills the buyer in mid-purchase
-cargo xtask demo --host HOST            the same story through a package: python, node, browser, kotlin, swift
+cargo xtask demo --story reseller       a reseller's day: a sub-user, its money, a static order
+cargo xtask demo --host HOST            the same stories through a package: python, node, browser, kotlin, swift
 cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, sandbox, python, node, browser, kotlin, swift
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is

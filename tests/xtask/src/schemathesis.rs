@@ -14,13 +14,21 @@ use crate::test::{Outcome, Report};
 const ACCOUNT: &[&str] =
     &["--seed", "7", "--balance", "100000000", "--rate-limit", "4000000000", "--session-limit", "4000000", "--provisioning-ms", "0"];
 
-/// The one check of it.
+/// The checks of it, one for each API.
 pub(crate) fn test(report: &mut Report) {
-    report.check("schemathesis: the sandbox against its openapi document", conformance);
+    report.check("schemathesis: the sandbox against its openapi document of the agent API", || conformance(Side::Agent));
+    report.check("schemathesis: the sandbox against its openapi document of the reseller API", || conformance(Side::Reseller));
 }
 
-/// Runs schemathesis as `tests/sandbox/schemathesis.toml` says, and counts the requests.
-fn conformance() -> Result<Outcome, Fail> {
+/// A side of the sandbox.
+#[derive(Clone, Copy)]
+enum Side {
+    Agent,
+    Reseller,
+}
+
+/// Runs schemathesis as its configuration in `tests/sandbox` says, and counts the requests.
+fn conformance(side: Side) -> Result<Outcome, Fail> {
     if let Some(why) = missing()? {
         return Ok(Outcome::NotRun(why));
     }
@@ -29,9 +37,15 @@ fn conformance() -> Result<Outcome, Fail> {
     let python = environment(&folder().join("requirements.txt"), &venv)?;
     let sandbox = Sandbox::start(ACCOUNT)?;
     let mut tool = Command::new(python);
-    tool.args(["-m", "schemathesis.cli", "--no-color", "--config-file"]).arg(folder().join("schemathesis.toml"));
-    tool.arg("run").arg(format!("{}/openapi.json", sandbox.agent_url)).args(["--continue-on-failure", "--warnings", "off"]);
-    tool.env("HOPLINE_API_KEY", &sandbox.api_key).env("SCHEMATHESIS_HOOKS", folder().join("schemathesis_hooks.py"));
+    let (configuration, hooks, url) = match side {
+        Side::Agent => ("schemathesis.toml", "schemathesis_hooks.py", &sandbox.agent_url),
+        Side::Reseller => ("schemathesis-backend.toml", "schemathesis_backend_hooks.py", &sandbox.backend_url),
+    };
+    let [username, password] = &sandbox.login;
+    tool.args(["-m", "schemathesis.cli", "--no-color", "--config-file"]).arg(folder().join(configuration));
+    tool.arg("run").arg(format!("{url}/openapi.json")).args(["--continue-on-failure", "--warnings", "off"]);
+    tool.env("HOPLINE_API_KEY", &sandbox.api_key).env("SCHEMATHESIS_HOOKS", folder().join(hooks));
+    tool.env("HOPLINE_BACKEND_URL", url).env("HOPLINE_USERNAME", username).env("HOPLINE_PASSWORD", password);
     tool.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH").current_dir(&venv);
     let told = tool.stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&told.stdout);

@@ -31,7 +31,7 @@ def choose(http: Any) -> Transport:
 
             return _urllib3.transport(http)
         case "httpx.AsyncClient" | "aiohttp.ClientSession" as name:
-            misuse("client", f"`http` is an {name}, which AsyncAgentClient takes; give this client a blocking one")
+            misuse("client", f"`http` is an {name}, which clients for tasks take; give this client a blocking one")
     if inspect.iscoroutinefunction(http) or not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
     return cast(Transport, http)

@@ -1,7 +1,7 @@
 //! Static orders (parts "Static order body", "Static order acceptance" and "Static order list query" of the contract).
 
 use super::{OpenList, Unit};
-use crate::contract::{Decimal, Json};
+use crate::contract::{Decimal, Json, Label};
 
 string_enum! {
     /// What kind of order it is.
@@ -25,9 +25,9 @@ record! {
     /// A static order that was accepted. What became of it is read from the static order list by its number.
     StaticOrderAcceptance {
         /// Its number.
-        order_no: String as "orderNo" | "order_no";
+        order_no: Label as "orderNo" | "order_no";
         /// Its application order number.
-        app_order_no: Option<String> as "appOrderNo" | "app_order_no";
+        app_order_no: Option<Label> as "appOrderNo" | "app_order_no";
         /// Where it is.
         status: Option<StaticOrderStatus>;
         /// Whether it waits for the supplier.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::Field;
+use hopline::contract::{Field, Rule};
 
 use super::operations::parameter;
 use super::{option_type, print_doc, quoted, request_type, said};
@@ -62,10 +62,14 @@ impl From<&CallOption> for Param {
     }
 }
 
-/// The parameters that a request has, those that it must have first.
+/// The parameters that a request has, those that it must have first. What leaves no choice is none of the caller's.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
-    let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().partition(|field| field.required);
+    let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().filter(|field| !is_fixed(field)).partition(|field| field.required);
     must.into_iter().chain(may).map(Param::from).collect()
+}
+
+fn is_fixed(field: &Field) -> bool {
+    field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))
 }
 
 impl Method {

@@ -29,7 +29,7 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "import kotlin.time.Duration");
     put!(out, "import kotlinx.serialization.json.JsonElement\n");
     put!(out, "/** One method for each operation of the API, and those that wait, walk a list, or send a request of your own. */");
-    put!(out, "public abstract class {}Operations internal constructor() : Caller() {{", client(api));
+    put!(out, "public abstract class {}Operations internal constructor() : HoplineClient<{}>() {{", client(api), waited(api));
     for endpoint in operations(api) {
         print_method(&mut out, endpoint);
         if let Some(walk) = Walk::of(endpoint) {
@@ -37,6 +37,7 @@ pub(super) fn print(api: Api) -> String {
         }
     }
     print_waiting(&mut out, api);
+    print_reconcile(&mut out);
     print_request(&mut out);
     put!(out, "}}");
     out
@@ -81,41 +82,95 @@ fn print_walk(out: &mut String, walk: Walk) {
     .print(out);
 }
 
-/// The two methods that wait, which are no entries of the table: `openSession` and `waitSession`.
-fn print_waiting(out: &mut String, api: Api) {
-    if let Some(create) = operation(api, "create_session") {
-        let doc = "Buys a session and waits until it is usable, over, or the deadline has come. It can charge money.".to_owned();
-        Method {
-            fun: "suspend fun",
-            name: "openSession".to_owned(),
-            doc: vec![doc],
-            params: params(create.request.fields),
-            takes: Use::Open,
-            beside: Vec::new(),
-            answer: "OpenSession".to_owned(),
-            call: ["open(", ")"].map(str::to_owned),
-        }
-        .print(out);
+/// What the methods of an API that wait answer with.
+fn waited(api: Api) -> &'static str {
+    match api {
+        Api::Agent => "OpenSession",
+        Api::Reseller => "OrderReply",
     }
-    if let Some(read) = operation(api, "get_session") {
-        let doc = "Waits for a session that is known by its id, as [openSession] does after its purchase.".to_owned();
+}
+
+/// A method that waits, which is no entry of the table.
+struct Waiting {
+    /// Its name in the core.
+    name: &'static str,
+    /// The operation of the table whose answers it reads.
+    of: &'static str,
+    params: fn(&Endpoint) -> Vec<Param>,
+    takes: Use,
+    doc: &'static str,
+}
+
+const WAITING: [Waiting; 4] = [
+    Waiting {
+        name: "open_session",
+        of: "create_session",
+        params: |buy| params(buy.request.fields),
+        takes: Use::Open,
+        doc: "Buys a session and waits until it is usable, over, or the deadline has come. It can charge money.",
+    },
+    Waiting {
+        name: "wait_session",
+        of: "get_session",
+        params: |read| params(read.request.field("session_id")),
+        takes: Use::Wait,
+        doc: "Waits for a session that is known by its id, as [openSession] does after its purchase.",
+    },
+    Waiting {
+        name: "place_order",
+        of: "create_static_order",
+        params: |place| params(place.request.fields),
+        takes: Use::Place,
+        doc: "Orders static proxies and waits until they can be used, the order has ended, or the deadline has come. It can charge money. It is \
+              placed once: where its effect is unknown, [reconcile] shows what may have become of it.",
+    },
+    Waiting {
+        name: "wait_order",
+        of: "list_static_orders",
+        params: |_| vec![Param::from(&("order_no", "String", "", "Its number."))],
+        takes: Use::Watch,
+        doc: "Waits for a static order that is known by its number, as [placeOrder] does once it was placed.",
+    },
+];
+
+/// The two methods of an API that wait.
+fn print_waiting(out: &mut String, api: Api) {
+    for waiting in &WAITING {
+        let Some(endpoint) = operation(api, waiting.of) else { continue };
         Method {
             fun: "suspend fun",
-            name: "waitSession".to_owned(),
-            doc: vec![doc],
-            params: params(read.request.fields.iter().filter(|field| field.name == "session_id")),
-            takes: Use::Wait,
+            name: camel(waiting.name),
+            doc: vec![waiting.doc.to_owned()],
+            params: (waiting.params)(endpoint),
+            takes: waiting.takes,
             beside: Vec::new(),
-            answer: "OpenSession".to_owned(),
-            call: ["waitFor(", ")"].map(str::to_owned),
+            answer: waited(api).to_owned(),
+            call: [format!("wait({}, {}, ", quoted(waiting.name), quoted(waiting.of)), ")".to_owned()],
         }
         .print(out);
     }
 }
 
+/// The method that looks up what became of a doubt.
+fn print_reconcile(out: &mut String) {
+    let doc = "Looks up what may have become of an operation in doubt, in what the service shows. It sends nothing but reads and decides \
+               nothing: [settle] closes the doubt once you know.";
+    Method {
+        fun: "suspend fun",
+        name: "reconcile".to_owned(),
+        doc: vec![doc.to_owned()],
+        params: vec![Param::from(&("record", "String", "", "The record of the operation in doubt."))],
+        takes: Use::Call,
+        beside: Vec::new(),
+        answer: "Reconciliation".to_owned(),
+        call: ["lookUp(record, ", ")"].map(str::to_owned),
+    }
+    .print(out);
+}
+
 /// The way to what the table does not have.
 fn print_request(out: &mut String) {
-    let doc = "Sends a request that has no method here, with the account's key; the answer's `raw` is all that is known of it.";
+    let doc = "Sends a request that has no method here, in the account's name; the answer's `raw` is all that is known of it.";
     Method {
         fun: "suspend fun",
         name: "request".to_owned(),
@@ -171,11 +226,29 @@ mod tests {
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
         let printed = printed();
-        for name in ["walk_products", "walk_public_products"] {
+        for name in
+            ["walk_products", "walk_public_products", "walk_sub_users", "walk_dynamic_orders", "walk_static_orders", "walk_consumption"]
+        {
             let taken = signature(&printed, name);
-            assert!(taken.contains(" position: String?") && taken.contains(" maxPages: Int?") && !taken.contains(" cursor: "), "{taken}");
+            assert!(
+                taken.contains(" position: String?")
+                    && taken.contains(" maxPages: Int?")
+                    && !taken.contains(" cursor: ")
+                    && !taken.contains(" page: "),
+                "{taken}"
+            );
         }
         assert!(!printed.contains("fun walkTransactions("), "its answer is not shown");
+    }
+
+    #[test]
+    fn an_order_is_placed_and_waited_for_and_a_doubt_is_looked_up_in_both_clients() {
+        let printed = printed();
+        let (place, wait) = (signature(&printed, "place_order"), signature(&printed, "wait_order"));
+        assert!(place.contains(" poolId: String,") && place.contains(" unit: OrderUnit,") && !place.contains("orderType"), "{place}");
+        assert!(place.contains(" intent: ") && !wait.contains(" intent: ") && wait.contains(" orderNo: String,"), "{wait}");
+        assert!([place, wait].iter().all(|taken| taken.contains(" deadline: ") && taken.contains(" ends: ")));
+        assert_eq!(printed.matches(" fun reconcile(\n        record: String,\n").count(), APIS.len());
     }
 
     #[test]

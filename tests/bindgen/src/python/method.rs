@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use hopline::contract::Field;
+use hopline::contract::{Field, Rule};
 
-use super::{one_line, option_type, print_doc, request_type};
+use super::{one_line, option_type, print_doc, python_name, request_type};
 use crate::model::{CallOption, Use};
 
 /// One argument that is no option: its name, its type, its default, what it does.
@@ -39,7 +39,9 @@ pub(super) struct Method<'a> {
 
 /// A parameter of a method.
 pub(super) struct Param {
-    name: &'static str,
+    name: String,
+    /// What the core calls it.
+    sent: &'static str,
     kind: String,
     default: &'static str,
     doc: String,
@@ -52,26 +54,28 @@ impl From<&Field> for Param {
             true => (request_type(field), ""),
             false => (format!("{}{null} | Unset", request_type(field)), " = UNSET"),
         };
-        Param { name: field.name, kind, default, doc: one_line(field.doc) }
+        Param { name: python_name(field), sent: field.name, kind, default, doc: one_line(field.doc) }
     }
 }
 
 impl From<&Given> for Param {
     fn from((name, kind, default, doc): &Given) -> Self {
-        Param { name, kind: (*kind).to_owned(), default, doc: (*doc).to_owned() }
+        Param { name: (*name).to_owned(), sent: name, kind: (*kind).to_owned(), default, doc: (*doc).to_owned() }
     }
 }
 
-/// The parameters that a request has, those that it must have first.
+/// The parameters that a request has, those that it must have first. What leaves no choice the core sends by itself.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
-    let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().partition(|field| field.required);
+    let chosen = fields.into_iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_))));
+    let (must, may): (Vec<&Field>, Vec<&Field>) = chosen.partition(|field| field.required);
     must.into_iter().chain(may).map(Param::from).collect()
 }
 
 impl From<&CallOption> for Param {
     fn from(option: &CallOption) -> Self {
         Param {
-            name: option.plain(),
+            name: option.plain().to_owned(),
+            sent: option.plain(),
             kind: format!("{} | None", option_type(option.kind)),
             default: " = None",
             doc: option.told("seconds"),
@@ -96,7 +100,7 @@ impl Method<'_> {
         doc.extend(all.map(|param| format!("    {}: {}", param.name, param.doc)));
         print_doc(out, "        ", &doc);
         let named =
-            |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.name, param.name)).collect::<Vec<_>>().join(", ");
+            |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.sent, param.name)).collect::<Vec<_>>().join(", ");
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let ([before, after], wait) = (&self.call, if awaits { "await " } else { "" });
         put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", named(&self.params), named(&options));

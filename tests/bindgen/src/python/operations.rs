@@ -1,11 +1,11 @@
-//! The methods of both clients: one for each operation, and those that wait, walk or go beyond the table.
+//! The methods of the clients: one for each operation, and those that wait, walk or go beyond the table.
 
 use std::fmt::Write;
 
 use hopline::contract::{Api, Endpoint};
 
 use super::method::{Given, Host, Method, Param, params};
-use super::{HEADER, answer_type, record_of};
+use super::{HEADER, answer_type, python_name, record_of};
 use crate::model::{Use, WALK, Walk, about, client, operation, operations};
 
 /// Which parameters `request` has, and what `open_session` takes beside its options.
@@ -16,6 +16,8 @@ const REQUEST: [Given; 5] = [
     ("body", "Any", " = UNSET", "The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `at_most_once`."),
     ("safety", "Safety | Unset", " = UNSET", "What may be done after a failure; of a GET it is `safe`, else `at_most_once`."),
 ];
+const RECORD: Given = ("record", "str", "", "The record of what is in doubt, as the error and `saved` name it.");
+const ORDER: Given = ("order_no", "str", "", "Its number.");
 const KEEP: Given = ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does.");
 
 /// The text of the file of an API.
@@ -25,8 +27,13 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any\n");
     put!(out, "from ._bases import AsyncCaller, Caller");
+    if api == Api::Reseller {
+        put!(out, "from ._order import OrderReply");
+    }
     put!(out, "from ._pages import AsyncPages, Pages");
-    put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
+    if api == Api::Agent {
+        put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
+    }
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._values import UNSET, Method, Reply, Safety, Secret, Unset, Until\n");
     for host in [Host::Sync, Host::Async] {
@@ -44,7 +51,9 @@ pub(super) fn print(api: Api) -> String {
             }
         }
         print_waiting(&mut out, host, api);
-        print_request(&mut out, host);
+        print_orders(&mut out, host, api);
+        print_reconcile(&mut out, host);
+        print_request(&mut out, host, api);
     }
     out
 }
@@ -68,7 +77,7 @@ fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
 
 /// The walk of a list that comes in pages.
 fn print_walk(out: &mut String, host: Host, walk: Walk) {
-    let (items, page, item) = (walk.items.name, walk.page.name, answer_type(walk.item));
+    let (items, page, item) = (python_name(walk.items), walk.page.name, answer_type(walk.item));
     let class = if host == Host::Sync { "Pages" } else { "AsyncPages" };
     let doc = [
         format!("Walks all pages of `{}`, each read when it is come to.", walk.endpoint.name),
@@ -90,7 +99,7 @@ fn print_walk(out: &mut String, host: Host, walk: Walk) {
     .print(out);
 }
 
-/// The two methods that wait, which are no entries of the table: `open_session` and `wait_session`.
+/// The two methods that wait for a session, which are no entries of the table: `open_session` and `wait_session`.
 fn print_waiting(out: &mut String, host: Host, api: Api) {
     let opened = if host == Host::Sync { "OpenSession" } else { "AsyncOpening" };
     if let Some(create) = operation(api, "create_session") {
@@ -128,13 +137,59 @@ fn print_waiting(out: &mut String, host: Host, api: Api) {
     }
 }
 
+/// The two methods that wait for an order, which are no entries of the table either: `place_order` and `wait_order`.
+fn print_orders(out: &mut String, host: Host, api: Api) {
+    let Some(create) = operation(api, "create_static_order") else { return };
+    let place = "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.\n\nIt is placed once: \
+                 where it may have been placed, it stays in doubt, and `reconcile` shows what it may have become.";
+    let wait = "Waits for a static order that is known by its number, as `place_order` does once it was placed.";
+    let (fields, order_no) = (params(create.request.fields), vec![Param::from(&ORDER)]);
+    let each = [("place_order", place, fields, Use::Place), ("wait_order", wait, order_no, Use::Watch)];
+    for (name, doc, params, takes) in each {
+        Method {
+            host,
+            name,
+            doc: doc.lines().map(str::to_owned).collect(),
+            params,
+            positional: 0,
+            takes,
+            beside: Vec::new(),
+            answer: "OrderReply".to_owned(),
+            awaits: true,
+            call: [format!("self._order({name:?}, "), ")".to_owned()],
+        }
+        .print(out);
+    }
+}
+
+/// The way out of a doubt.
+fn print_reconcile(out: &mut String, host: Host) {
+    let doc = "Looks for what became of an operation in doubt, and shows what the service has that may be it.\n\nNothing is sent but \
+               reads, and nothing is decided: once you know, say so with `settle`.";
+    Method {
+        host,
+        name: "reconcile",
+        doc: doc.lines().map(str::to_owned).collect(),
+        params: vec![Param::from(&RECORD)],
+        positional: 1,
+        takes: Use::Call,
+        beside: Vec::new(),
+        answer: "Reconciliation".to_owned(),
+        awaits: true,
+        call: ["self._reconcile(", ")"].map(str::to_owned),
+    }
+    .print(out);
+}
+
 /// The way to what the table does not have.
-fn print_request(out: &mut String, host: Host) {
-    let doc = "Sends a request that has no method here, with the account's key; the answer's `raw` is all that is known of it.";
+fn print_request(out: &mut String, host: Host, api: Api) {
+    let proof = if api == Api::Agent { "key" } else { "token" };
+    let doc =
+        format!("Sends a request that has no method here, with the account's {proof}; the answer's `raw` is all that is known of it.");
     Method {
         host,
         name: "request",
-        doc: vec![doc.to_owned()],
+        doc: vec![doc],
         params: REQUEST.iter().map(Param::from).collect(),
         positional: 2,
         takes: Use::Request,
@@ -152,10 +207,10 @@ fn answer_of(endpoint: &Endpoint) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hopline::contract::{Safety, endpoints};
+    use hopline::contract::{Rule, Safety, endpoints};
 
     use super::super::one_line;
-    use crate::model::APIS;
+    use crate::model::{APIS, Walk};
 
     fn printed() -> String {
         APIS.map(super::print).concat()
@@ -174,12 +229,29 @@ mod tests {
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
         let printed = printed();
-        for name in ["walk_products", "walk_public_products"] {
+        let walks: Vec<String> = endpoints().filter_map(Walk::of).map(Walk::name).collect();
+        assert!(walks.len() >= 6);
+        for name in walks {
             let start = printed.find(&format!("    def {name}(\n")).unwrap_or_else(|| panic!("{name}"));
             let signature = printed[start..].split(":\n").next().unwrap_or_default();
-            assert!(signature.contains(" position: str") && signature.contains(" max_pages: int") && !signature.contains(" cursor:"));
+            assert!(signature.contains(" position: str") && signature.contains(" max_pages: int"), "{name}");
+            assert!(!signature.contains(" cursor:") && !signature.contains(" page:"), "{name}");
         }
         assert!(!printed.contains("def walk_transactions("), "its answer is not shown");
+    }
+
+    #[test]
+    fn what_leaves_no_choice_is_no_parameter_and_the_rest_goes_out_under_its_name_of_the_wire() {
+        let printed = printed();
+        for endpoint in endpoints() {
+            for field in endpoint.request.fields {
+                let sent = format!("{:?}: {}", field.name, super::python_name(field));
+                let start = printed.find(&format!("    def {}(\n", endpoint.name)).unwrap_or_else(|| panic!("{}", endpoint.name));
+                let method = printed[start..].split("\n    def ").next().unwrap_or_default();
+                let always = field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+                assert_eq!(method.contains(&sent), !always, "{} {sent}", endpoint.name);
+            }
+        }
     }
 
     #[test]
@@ -195,6 +267,7 @@ mod tests {
         }
         assert!(takes("open_session", "max_unit_price") && takes("open_session", "expected_charge_usd"));
         assert!(takes("renew_session", "expected_charge_usd") && !takes("create_recharge", "expected_charge_usd"));
+        assert!(takes("place_order", "intent") && takes("place_order", "deadline") && !takes("wait_order", "intent"));
         assert!(takes("request", "until") && !takes("request", "max_unit_price"));
     }
 }

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 import * as hopline from "hopline";
-import { AgentClient, FolderStore, HoplineError, MemoryStore, OpenSession } from "hopline";
+import { AgentClient, FolderStore, HoplineError, MemoryStore, OpenSession, ResellerClient } from "hopline";
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
@@ -200,11 +200,17 @@ test("whatever is declared as a value is there", () => {
 test("every operation that is declared is a method, and is documented", () => {
   const folder = dirname(createRequire(import.meta.url).resolve("hopline"));
   for (const name of ["hopline.d.mts", "hopline.d.cts"]) {
-    const [, operations] = /^export interface AgentOperations \{\n([^]*?)^\}$/m.exec(readFileSync(join(folder, name), "utf8"));
-    const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
-    assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
-    assert.ok(methods.length >= 21);
-    for (const walk of operations.matchAll(/^   \*\/\n  list(\w+)\(params.*Answer<\w+List>/gm)) assert.ok(methods.includes(`walk${walk[1]}`), walk[1]);
-    for (const method of methods) assert.equal(typeof AgentClient.prototype[method], "function", method);
+    const text = readFileSync(join(folder, name), "utf8");
+    for (const [api, client, least] of [["Agent", AgentClient, 21], ["Reseller", ResellerClient, 34]]) {
+      const [, operations] = new RegExp(`^export interface ${api}Operations \\{\\n([^]*?)^\\}$`, "m").exec(text);
+      const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
+      assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
+      assert.ok(methods.length >= least, `${methods.length}`);
+      for (const method of methods) assert.equal(typeof client.prototype[method], "function", method);
+    }
+    const [, shared] = /^export interface ClientMethods<Handle>.*\n([^]*?)^\}$/m.exec(text);
+    for (const [, method] of shared.matchAll(/^  (\w+)\(/gm)) {
+      for (const client of [AgentClient, ResellerClient]) assert.equal(typeof client.prototype[method], "function", method);
+    }
   }
 });

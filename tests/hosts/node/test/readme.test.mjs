@@ -14,8 +14,17 @@ const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
   "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
+  "reseller.mjs": /^ORD-\w+ is active \(ready\)\na proxy at 127\.\d+\.\d+\.\d+:\d+\nann has [\d.]+$/m,
   "balance.cjs": /^100 USD$/m,
 };
+
+const environment = ({ api_key, agent_url, username, password, backend_url }) => ({
+  HOPLINE_API_KEY: api_key,
+  HOPLINE_BASE_URL: agent_url,
+  HOPLINE_USERNAME: username,
+  HOPLINE_PASSWORD: password,
+  HOPLINE_BACKEND_URL: backend_url,
+});
 
 test("the README has these programs", () => assert.deepEqual(programs.map(([name]) => name), Object.keys(SAYS)));
 
@@ -23,7 +32,7 @@ for (const [name, code] of programs) {
   test(`the README's ${name} runs as printed`, async (t) => {
     const service = await sandbox(t);
     writeFileSync(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), code);
-    const run = program(name, { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url });
+    const run = program(name, environment(service));
     // Somebody pays what it orders.
     run.child.stdout.on("data", async (text) => {
       if (!String(text).includes("pay ")) return;

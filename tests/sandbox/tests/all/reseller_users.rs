@@ -1,6 +1,6 @@
 //! Sub-users: opened, found, funded, edited, disabled and deleted.
 
-use crate::office::Office;
+use crate::office::{Office, PLACE, order};
 
 const USERS: &str = "/open/app/agent/sub-users";
 
@@ -154,9 +154,10 @@ fn a_disabled_user_is_refused_until_it_is_active_again() {
 }
 
 #[test]
-fn a_deleted_user_can_be_listed_and_nothing_else() {
+fn a_deleted_user_and_its_orders_can_be_listed_and_nothing_else() {
     let mut office = Office::new();
-    let ann = office.user("ann", 5);
+    let ann = office.user("ann", 15);
+    office.place(ann, "");
     let token = office.login("ann", "secret-1").token();
     assert_eq!(office.granted("DELETE", &format!("{USERS}/{ann}"), "")["status"], "deleted");
     assert_eq!(office.login("ann", "secret-1").refused(), 401);
@@ -169,7 +170,11 @@ fn a_deleted_user_can_be_listed_and_nothing_else() {
     ] {
         assert_eq!(office.call(method, &format!("{USERS}/{ann}{path}"), body).refused(), 404, "{path}");
     }
+    assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", "")).refused(), 404);
+    let traffic = format!(r#"{{"poolId":"dynamic-us","trafficAmount":1,"userId":{ann}}}"#);
+    assert_eq!(office.call("POST", "/open/app/order/create/v2", &traffic).refused(), 404);
     assert_eq!(office.list(&format!("{USERS}?includeDeleted=true"))[0]["status"], "deleted");
+    assert_eq!(office.list(&format!("/open/app/static/order/list/v2?user_id={ann}")).len(), 1);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod buyer;
 mod crash;
 mod life;
 mod page;
+mod reseller;
 mod sandbox;
 mod tidy;
 mod web;
@@ -36,12 +37,14 @@ a session's whole life, on this machine alone
 
   cargo xtask demo              buy, use, rotate and end a session
   cargo xtask demo --crash      kill the buyer between send and answer, and start it again
+  cargo xtask demo --story S    `life` (the first), or `reseller`: a sub-user, its money and its order
   --seed N                      what ids, credentials and waiting times are drawn from; 7 by default
   --help                        this text";
 
 enum Wanted {
     Life,
     Crash,
+    Reseller,
     /// The program that `--crash` kills; it is told where its records are.
     Buyer(PathBuf),
     Help,
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Wanted::Buyer(folder) => buyer::run(folder),
         Wanted::Life => tell(seed, life::tell),
         Wanted::Crash => tell(seed, crash::tell),
+        Wanted::Reseller => tell(seed, reseller::tell),
     });
     match told {
         Ok(()) => ExitCode::SUCCESS,
@@ -72,6 +76,14 @@ fn arguments() -> Result<(Wanted, u64), lexopt::Error> {
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("crash") => wanted = Wanted::Crash,
+            Arg::Long("story") => {
+                let story = parser.value()?.string()?;
+                wanted = match story.as_str() {
+                    "life" => Wanted::Life,
+                    "reseller" => Wanted::Reseller,
+                    _ => return Err(format!("there is no story `{story}`; there are `life` and `reseller`").into()),
+                };
+            }
             Arg::Long("buyer") => wanted = Wanted::Buyer(parser.value()?.into()),
             Arg::Long("seed") => seed = parser.value()?.parse()?,
             Arg::Long("help") => wanted = Wanted::Help,

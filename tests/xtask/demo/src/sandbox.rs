@@ -21,6 +21,29 @@ pub(crate) struct State {
     pub(crate) balance: Decimal,
     pub(crate) charges: Vec<Charge>,
     pub(crate) sessions: Vec<Session>,
+    pub(crate) backend: Backend,
+}
+
+/// What it knows at the reseller backend.
+#[derive(Deserialize)]
+pub(crate) struct Backend {
+    pub(crate) static_orders: Vec<Order>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Order {
+    pub(crate) order_no: String,
+    pub(crate) user_id: i64,
+    pub(crate) status: String,
+}
+
+/// A change of a balance.
+#[derive(Deserialize)]
+pub(crate) struct Entry {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) amount: Decimal,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +68,15 @@ impl Sandbox {
 
     pub(crate) fn agent_url(&self) -> &str {
         &self.ready.agent_url
+    }
+
+    pub(crate) fn backend_url(&self) -> &str {
+        &self.ready.backend_url
+    }
+
+    /// The username and the password of a reseller.
+    pub(crate) fn login(&self) -> (&str, &str) {
+        (&self.ready.username, &self.ready.password)
     }
 
     pub(crate) fn api_key(&self) -> &str {

@@ -25,11 +25,13 @@ pub(crate) struct Shown {
     host: example::Ureq,
     page: Page,
     began: Instant,
+    /// What is waited for, in a word.
+    awaited: &'static str,
 }
 
 impl Shown {
     pub(crate) fn new(folder: &Path, page: Page) -> Told<Self> {
-        Ok(Shown { host: example::Ureq::new(folder)?, page, began: Instant::now() })
+        Ok(Shown { host: example::Ureq::new(folder)?, page, began: Instant::now(), awaited: "creating" })
     }
 
     pub(crate) fn records(&self) -> Told<Vec<Record>> {
@@ -47,7 +49,7 @@ impl Host for Shown {
     }
 
     fn sleep(&mut self, ms: Millis) {
-        self.page.wait("creating", self.began, Duration::from_millis(ms.unsigned_abs()));
+        self.page.wait(self.awaited, self.began, Duration::from_millis(ms.unsigned_abs()));
     }
 
     fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
@@ -63,6 +65,15 @@ impl Host for Shown {
                 self.page.row("accepted", format!("{session_id}, for {charge} USD"));
             }
             Happening::Status { status, phase, .. } => {
+                let tone = if *phase == Phase::Ready { Tone::Good } else { Tone::Plain };
+                self.page.toned(tone, status, format!("after {}", seconds(self.began.elapsed())));
+            }
+            Happening::Ordered { order_no } => {
+                self.began = Instant::now();
+                self.awaited = "processing";
+                self.page.row("ordered", order_no);
+            }
+            Happening::OrderStatus { status, phase, .. } => {
                 let tone = if *phase == Phase::Ready { Tone::Good } else { Tone::Plain };
                 self.page.toned(tone, status, format!("after {}", seconds(self.began.elapsed())));
             }

@@ -49,6 +49,14 @@ fn a_buyer_that_was_killed_buys_nothing_twice() {
 }
 
 #[test]
+fn a_reseller_makes_a_sub_user_and_orders_for_it() {
+    let text = tell(&["--story", "reseller"]);
+    for told in ["by itself", "anna", "active", "answers 200 to exit 127.", "refuses the password", "renewal", "one order, two charges"] {
+        assert!(text.contains(told), "`{told}` is missing from:\n{text}");
+    }
+}
+
+#[test]
 fn a_seed_tells_the_same_story_again() {
     let accepted = |text: String| text.lines().find(|line| line.contains("accepted")).map(str::to_owned).expect("a purchase");
     assert_eq!(accepted(tell(&["--seed", "3"])), accepted(tell(&["--seed", "3"])));
@@ -56,7 +64,7 @@ fn a_seed_tells_the_same_story_again() {
 
 #[test]
 fn wrong_arguments_are_refused_with_a_reason() {
-    for arguments in [&["--fly"][..], &["--seed", "x"], &["stray"]] {
+    for arguments in [&["--fly"][..], &["--seed", "x"], &["stray"], &["--story", "other"]] {
         let (output, _) = end(start(arguments));
         assert!(!output.status.success() && output.stderr.starts_with(b"hopline demo: "), "{arguments:?}");
     }

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-import { AgentClient } from "hopline";
+import { AgentClient, ResellerClient } from "hopline";
 
 export const WANTED = { session_type: "dynamic", product_no: "dynamic-world", quantity: 1 };
+export const ORDER = { poolId: "static-us", unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1, unit: "month" };
 
 export async function sandbox(t, ...options) {
   const child = spawn(process.env.HOPLINE_SANDBOX, ["--with-parent", "--seed", "7", "--provisioning-ms", "0", ...options], { stdio: ["pipe", "pipe", "inherit"] });
@@ -27,14 +28,31 @@ export async function sandbox(t, ...options) {
     ...ready,
     control,
     state: () => control("state"),
+    books: async () => (await control("state")).backend,
     fault: (fault, operation, times = 1) => control("faults", { operation, times, fault }),
-    /** A client that is closed with the test. */
+    /** Clients that are closed with the test. */
     agent(more) {
       const agent = new AgentClient({ apiKey: ready.api_key, baseUrl: ready.agent_url, ...more });
       t.after(() => agent.close());
       return agent;
     },
+    reseller(more) {
+      const reseller = new ResellerClient({ ...login(ready), ...more });
+      t.after(() => reseller.close());
+      return reseller;
+    },
   };
+}
+
+/** What a reseller's client at a sandbox is made of. */
+export const login = ({ username, password, backend_url }) => ({ username, password, baseUrl: backend_url });
+
+/** A reseller with a sub-user that can pay, and an order for it. */
+export async function shop(t, ...options) {
+  const service = await sandbox(t, ...options);
+  const reseller = service.reseller();
+  const { id } = await reseller.createUser({ username: "ann", password: "canary-ann", email: "canary-ann@example.com", balance: 50 });
+  return { service, reseller, wanted: { ...ORDER, userId: id } };
 }
 
 const folders = [];

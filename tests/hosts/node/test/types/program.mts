@@ -1,6 +1,6 @@
 // What callers write, as the compiler sees it.
-import { AgentClient, FolderStore, HoplineError, MemoryStore, ProxySettings, Walk, pageTurn, sessionEvent } from "hopline";
-import type { Answer, ClientEvent, OpenSession, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
+import { AgentClient, FolderStore, HoplineError, MemoryStore, ProxySettings, ResellerClient, Walk, isShared, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
+import type { Answer, ClientEvent, OpenSession, OrderReply, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
 
 const own: Store = {
   async open(client) {
@@ -37,7 +37,7 @@ export async function account(): Promise<string> {
   let last: Product | undefined;
   for await (const product of walk) last = product;
   for await (const page of capped.walkPublicProducts().pages()) last = page.items[0];
-  const end: "last_page" | "repeated_cursor" | "page_cap" | undefined = walk.end;
+  const end: "last_page" | "short_page" | "repeated_cursor" | "page_cap" | undefined = walk.end;
   const position: string | undefined = walk.position;
   if (last === undefined) return `${end} ${position}`;
   const quote: Quote = await capped.quote(last, "0.5");
@@ -54,11 +54,35 @@ export async function account(): Promise<string> {
   return [phase, settings.url, settings.curl, settings.undici().token, proxy.server, turned].join();
 }
 
+export async function resell(signal: AbortSignal): Promise<string> {
+  const reseller = new ResellerClient({ username: "me", password: "mine", token: "t", tokenCodes: ["4010"], baseUrl: "https://api.example/api", store: new MemoryStore() });
+  const { items } = await reseller.queryProducts({ proxyType: [103, 104], language: "en" });
+  const [product] = items;
+  const projectId = product && needsProjectId(product) && isShared(product) ? { projectId: "shop" } : {};
+  const user = await reseller.createUser({ username: "ann", password: "secret-1", balance: "12.50" }, { intent: "ann" });
+  const name: string | null | undefined = user.username;
+  const wanted = { poolId: "p", userId: user.id ?? 0, unitPrice: 0, totalAmount: "0", ipCount: 1, cycleTimes: 1, duration: 1, unit: "month" as const, ...projectId };
+  const placed: OrderReply = await reseller.placeOrder(wanted, { intent: "job-17", deadlineMs: 1000, ends: ["failed"], signal });
+  const again: OrderReply = await reseller.waitOrder(placed.order_no, { timeoutMs: 1000 });
+  const accepted = await reseller.createStaticOrder(wanted);
+  const waits: boolean | null | undefined = accepted.async;
+  const found = await reseller.reconcile("r", { attempts: 1 });
+  const matched: string[] | undefined = found.candidates[0]?.matched;
+  for await (const { username } of reseller.walkSubUsers({ pageSize: 10 }, { maxPages: 2 })) if (username === name) break;
+  await reseller.checkUsdtOrder({ parameters: { order_no: "o" } }, { until: { at: "/status", is: ["paid"] } });
+  await reseller.editSubUserAccount({ user_id: 7, password: "secret-2" });
+  const range: { text: string; first?: string; last?: string } = parseIpRange("192.0.2.0/30");
+  const api: "agent" | "reseller" = operations.renewStaticOrder.api;
+  await reseller[Symbol.asyncDispose]();
+  return [again.phase, placed.order.orderNo, waits, matched, range.first, api, reseller.token].join();
+}
+
 export async function listen(): Promise<void> {
   for await (const event of agent.events()) {
     const told: ClientEvent = event;
     if (told.event === "priced") console.log(told.unit_price satisfies string);
     if (told.event === "watched") console.log(told.value satisfies string | undefined);
+    if (told.event === "order_status") console.log(told.order_no, told.phase satisfies string);
     if (told.event === "repeating") console.log(told.because.kind, told.delay_ms);
   }
 }
@@ -108,5 +132,17 @@ void agent.request("POST", "/a", { safety: "hopefully" });
 void sessionEvent({ seen: "nothing" });
 // @ts-expect-error no such client option
 void new AgentClient({ apikey: "key" });
+// @ts-expect-error a login belongs to the other API
+void new AgentClient({ username: "me", password: "mine" });
+// @ts-expect-error a key belongs to the other API
+void new ResellerClient({ apiKey: "key" });
+// @ts-expect-error what is always the same is nobody's to say
+void new ResellerClient().createDynamicOrder({ orderType: "dynamic_proxy" });
+// @ts-expect-error a walk begins its pages itself
+void new ResellerClient().walkSubUsers({ page: 2 });
+// @ts-expect-error the reseller API has no keys
+void new ResellerClient().renewStaticOrder({ orderNo: "o", duration: 1, unit: "month", cycleTimes: 1 }, { idempotencyKey: "k" });
+// @ts-expect-error a unit is a word
+void new ResellerClient().renewStaticOrder({ orderNo: "o", duration: 1, unit: 3, cycleTimes: 1 });
 // @ts-expect-error an error is not made by callers
 void new HoplineError();

@@ -28,6 +28,7 @@ const VERBS = {
   put: { text: undefined, change: undefined },
   restore: { same_account: undefined, refused: undefined },
   resume: { as: undefined },
+  reconcile: { as: undefined },
   resume_all: {},
   settle: { as: undefined, done: undefined },
   forget: { done: undefined },

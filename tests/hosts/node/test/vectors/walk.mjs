@@ -21,12 +21,12 @@ export function walk(world, name, step, send) {
     send(page);
     const came = world.next();
     if (came !== StepKind.Completed || world.client.command !== command) fail(`expected the end of a page, came ${world.show(came)}`);
-    const [how, facts, raw] = world.client.take(command);
+    const [how, facts, raw, , view = raw] = world.client.take(command);
     if (how === "failed") {
       failure = facts;
       continue;
     }
-    found.push(...JSON.parse(raw).items);
+    found.push(...(JSON.parse(view).items ?? []));
     const turn = JSON.parse(pageTurn(position, facts));
     position = turn.position && JSON.stringify(turn.position);
     end = turn.end;

@@ -87,7 +87,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     // Traffic has neither addresses nor an end here.
     ["ipCount", "duration", "unit"].into_iter().try_for_each(|field| body.any(field).map(drop))?;
     let user_id = user_id.map(|id| u32::try_from(id).map_err(|_| Refusal::invalid("userId", "is too large"))).transpose()?;
-    let owner = user_id.map_or(Ok(call.caller), |id| service.within(call.caller, id))?;
+    let owner = user_id.map_or(Ok(call.caller), |id| service.buyer(call.caller, id))?;
     let product = service.product("poolId", &pool_id, DYNAMIC)?;
     let price = service.price(&product);
     let total = price.checked_mul(traffic).ok_or_else(|| Refusal::invalid("trafficAmount", "is too large"))?;

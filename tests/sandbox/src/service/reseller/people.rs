@@ -137,18 +137,30 @@ impl Service {
         self.subordinate_of(call.caller, number(field, id)?)
     }
 
-    pub(super) fn subordinate_of(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
-        let place = id.checked_sub(FIRST_USER).and_then(|place| usize::try_from(place).ok());
-        let user = place.and_then(|place| Some((place, self.backend.users.get(place)?)));
-        match user.filter(|(_, user)| caller.user.is_none() && user.agent == caller.agent) {
-            Some((_, user)) if user.is_deleted => Err(refused(404, "the user is deleted")),
-            Some((place, user)) => Ok(Owner { agent: user.agent, user: Some(place) }),
-            None => Err(forbidden("the user is not a direct subordinate of yours")),
+    fn subordinate_of(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
+        let (place, user) = self.direct(caller, id)?;
+        if user.is_deleted {
+            return Err(refused(404, "the user is deleted"));
         }
+        Ok(Owner { agent: user.agent, user: Some(place) })
     }
 
-    /// The caller itself or a direct subordinate of it.
+    /// A direct subordinate, deleted or not.
+    fn direct(&self, caller: Owner, id: u32) -> Result<(usize, &User), Refusal> {
+        let place = id.checked_sub(FIRST_USER).and_then(|place| usize::try_from(place).ok());
+        let found = place.and_then(|place| Some((place, &**self.backend.users.get(place)?)));
+        let own = found.filter(|(_, user)| caller.user.is_none() && user.agent == caller.agent);
+        own.ok_or_else(|| forbidden("the user is not a direct subordinate of yours"))
+    }
+
+    /// Whose records the caller may read: its own and a direct subordinate's, whose records outlive it.
     pub(super) fn within(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
+        let direct = || self.direct(caller, id).map(|(place, user)| Owner { agent: user.agent, user: Some(place) });
+        if self.id_of(caller) == id { Ok(caller) } else { direct() }
+    }
+
+    /// Whom the caller may order for: itself and a direct subordinate.
+    pub(super) fn buyer(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
         if self.id_of(caller) == id { Ok(caller) } else { self.subordinate_of(caller, id) }
     }
 

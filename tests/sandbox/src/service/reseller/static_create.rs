@@ -52,7 +52,7 @@ struct Acceptance<'a> {
 
 pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let wanted = Wanted::read(call.body)?;
-    let owner = service.buyer(call.caller, wanted.user_id)?;
+    let owner = service.static_buyer(call.caller, wanted.user_id)?;
     let product = service.product("poolId", &wanted.pool_id, STATIC)?;
     check_location(&product, &wanted.regions)?;
     let project = check_project(&product, wanted.project_id.as_deref())?;
@@ -174,11 +174,11 @@ pub(super) fn check_price(given: Decimal, own: Decimal, field: &'static str) -> 
 
 impl Service {
     /// Whom an order is for: a reseller orders for its direct subordinates, and a sub-user for itself.
-    fn buyer(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
+    fn static_buyer(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
         if caller.user.is_none() && self.id_of(caller) == id {
             return Err(forbidden("a reseller orders for its direct subordinates only"));
         }
-        self.within(caller, id)
+        self.buyer(caller, id)
     }
 
     /// A product of a type by its number.

@@ -105,6 +105,9 @@ internal class Engine(private val core: Client, transport: Transport, private va
         return answer
     }
 
+    /** The token of the reseller API, also after [close]. */
+    fun token(): Secret? = lock.withLock { core.token() }?.let(::Secret)
+
     /** Does something with the records, which may wait for a disk. */
     suspend fun <T> withRecords(operation: String, work: Records.(Client) -> T): T {
         check(operation)
@@ -286,13 +289,4 @@ private fun direct(body: ByteArray): ByteBuffer {
     val base: Buffer = buffer
     base.rewind()
     return buffer
-}
-
-/** Both clocks, in milliseconds. */
-internal object Clock {
-    private val begin = System.nanoTime()
-
-    fun unix(): Long = System.currentTimeMillis()
-
-    fun monotonic(): Long = (System.nanoTime() - begin) / 1_000_000
 }

@@ -8,7 +8,7 @@ import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/** Where a session is. */
+/** Where a session or an order is. */
 public enum class Phase {
     /** Not usable yet. */
     PENDING,
@@ -29,7 +29,8 @@ internal fun phase(word: String?): Phase = Phase.entries.firstOrNull { it.name.l
 public data class Event(
     /**
      * What happened: `repeating` (it will be sent again), `asking_time` (the service is asked for its time), `accepted` (a
-     * purchase), `status` (of a session, when it was read), `priced` (what is to be bought), `watched` (what a read is repeated
+     * purchase), `status` (of a session, when it was read), `ordered`, `order_status` (of an order, when it was read), `differing`
+     * (members of an answer came in two spellings with two values), `priced` (what is to be bought), `watched` (what a read is repeated
      * for is not as it was), `in_doubt`, or `store_failed` (of a record that nothing waits for).
      */
     val event: String,
@@ -45,16 +46,20 @@ public data class Event(
     val because: HoplineException?,
     /** Of `accepted` and `status`: the session. */
     val sessionId: String?,
+    /** Of `ordered` and `order_status`: the order's number. */
+    val orderNo: String?,
     /** Of `accepted`: USD. */
     val estimatedChargeUsd: BigDecimal?,
-    /** Of `status`: as it came. */
+    /** Of `status` and `order_status`: as it came. */
     val status: String?,
-    /** Of `status`: what it means for waiting. */
+    /** Of `status` and `order_status`: what it means for waiting. */
     val phase: Phase?,
     /** Of `priced`: USD for one unit. */
     val unitPrice: BigDecimal?,
     /** Of `watched`: what is there now, where it is a word or a number. */
     val value: String?,
+    /** Of `differing`: where. The first spelling counts, and `raw` has both. */
+    val members: List<String>?,
     /** Of `in_doubt` and `store_failed`: the record. */
     val record: String?,
 )
@@ -69,23 +74,25 @@ internal fun event(text: String): Event {
         delay = told.number("delay_ms")?.milliseconds,
         because = (told["because"] as? JsonObject)?.let(::exception),
         sessionId = told.text("session_id"),
+        orderNo = told.text("order_no"),
         estimatedChargeUsd = told.text("estimated_charge_usd")?.toBigDecimalOrNull(),
         status = told.text("status"),
         phase = told.text("phase")?.let(::phase),
         unitPrice = told.text("unit_price")?.toBigDecimalOrNull(),
         value = told.text("value"),
+        members = (told["members"] as? JsonArray)?.map { (it as JsonPrimitive).content },
         record = told.text("record"),
     )
 }
 
-/** Something that the store holds: a purchase in doubt, a session, an intent that was accepted. */
+/** Something that the store holds: an operation in doubt, a session, an order, an intent that was accepted. */
 public data class Saved(
     /** Its record, to resume, settle or forget it by. */
     val record: String,
     /** The operation that made it. */
     val operation: String,
     /**
-     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session` or `accepted`. What is `in_doubt_for_good`
+     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session`, `order` or `accepted`. What is `in_doubt_for_good`
      * can't be sent again: it can only be settled.
      */
     val holds: String,
@@ -93,7 +100,9 @@ public data class Saved(
     val intent: String?,
     /** Its session. */
     val sessionId: String?,
-    /** The session's status, when it was last read. */
+    /** The number of its order. */
+    val orderNo: String?,
+    /** The status of the session or the order, when it was last read. */
     val status: String?,
     /** Since when it is in doubt. */
     val inDoubtSince: Instant?,
@@ -107,6 +116,7 @@ internal fun savedList(text: String): List<Saved> =
             holds = told.text("holds").orEmpty(),
             intent = told.text("intent"),
             sessionId = told.text("session_id"),
+            orderNo = told.text("order_no"),
             status = told.text("status"),
             inDoubtSince = told.number("in_doubt_since")?.let(Instant::ofEpochMilli),
         )

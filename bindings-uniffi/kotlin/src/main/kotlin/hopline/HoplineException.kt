@@ -35,7 +35,7 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** What happened, as the middle of a sentence. */
     public val what: String get() = told.text("what").orEmpty()
 
-    /** What to do next, as a word such as `resume` or `recharge`. */
+    /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
     public val advice: String get() = told.text("advice") ?: "nothing"
 
     /** The field that was refused. */
@@ -68,7 +68,10 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** The session it was about, where that is known. */
     public val sessionId: String? get() = told.text("session_id")
 
-    /** The record to resume or settle it by. */
+    /** The order it was about, where that is known. */
+    public val orderNo: String? get() = told.text("order_no")
+
+    /** The record to resume, reconcile or settle it by. */
     public val record: String? get() = told.text("record")
 
     /** Not before this time. */
@@ -95,7 +98,7 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** The service could not be reached or could not do it; it was not done. */
     public class Unavailable internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** It may have been done: nobody knows yet. Start the same intent again or resume its [record]. */
+    /** It may have been done: nobody knows yet. Do as its [advice] says, by its [record]. */
     public class InDoubt internal constructor(told: JsonObject) : HoplineException(told)
 
     /** The answer was none of the API's. */

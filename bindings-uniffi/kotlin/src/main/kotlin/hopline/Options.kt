@@ -10,10 +10,6 @@ public data class Options(
     val account: String? = null,
     /** Allows plain http to a host that is not loopback. */
     val allowHttp: Boolean? = null,
-    /** The most, in USD, that this client buys in a UTC day. The account's own limit, across clients, is that of `updateBudget`. */
-    val dailyCapUsd: BigDecimal? = null,
-    /** `backendReady` as an account was registered with; known to be false, nothing is bought. */
-    val backendReady: Boolean? = null,
     /** The longest body that is read, in bytes. */
     val maxBody: Int? = null,
     /** How often a request is sent at most, the first time included. */
@@ -34,18 +30,17 @@ public data class Options(
     val retryPaid: Boolean? = null,
 )
 
-internal fun Options.told(baseUrl: String, apiKey: Secret?): Secret {
+/** All the options of a client: those that are its own, and these. What holds a password is a secret from here on. */
+internal fun Options.told(vararg own: Pair<String, Any?>): Secret {
     val retry =
         mapOf(
             "attempts" to attempts, "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "backoff_ms" to backoff?.ms(),
             "throttled_backoff_ms" to throttledBackoff?.ms(), "max_backoff_ms" to maxBackoff?.ms(), "conflict_ms" to conflict?.ms(),
             "retry_paid" to retryPaid,
         )
-    // What holds the key is a secret from here on.
     return Secret(
         encode(
-            "base_url" to baseUrl, "api_key" to apiKey, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody,
-            "daily_cap_usd" to dailyCapUsd, "backend_ready" to backendReady,
+            *own, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody,
             "retry" to retry.filterValues { it != null },
         ),
     )

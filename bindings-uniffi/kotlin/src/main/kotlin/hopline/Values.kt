@@ -49,7 +49,7 @@ public interface Reply {
     /** To quote when reporting a problem. */
     public val requestId: String?
 
-    /** Of a read that was watched: `READY` once what was waited for holds, `PENDING` at the deadline. Of a session: where it is. */
+    /** Of a read that was watched: `READY` once what was waited for holds, `PENDING` at the deadline. Of a session or an order: where it is. */
     public val phase: Phase?
 }
 
@@ -131,6 +131,7 @@ internal fun tree(value: Any?): JsonElement =
     when (value) {
         is JsonElement -> value
         is Patch.Set<*> -> tree(value.value)
+        is Raw -> value.json
         is Word -> JsonPrimitive(value.word)
         is Secret -> JsonPrimitive(value.reveal())
         is Method -> JsonPrimitive(value.name)

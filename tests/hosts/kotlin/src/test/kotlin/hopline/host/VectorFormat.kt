@@ -35,6 +35,7 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "put" to (emptySet<String>() to setOf("text", "change")),
         "restore" to (emptySet<String>() to setOf("refused", "same_account")),
         "resume" to (setOf("as") to emptySet()),
+        "reconcile" to (setOf("as") to emptySet()),
         "resume_all" to (emptySet<String>() to emptySet()),
         "settle" to (setOf("as") to setOf("done")),
         "forget" to (emptySet<String>() to setOf("done")),

@@ -1,0 +1,56 @@
+"""What a reseller's product needs, and which addresses a range holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+from . import _hopline
+from ._types import ProductRanges, StaticProduct
+from ._values import dumps, loads
+
+
+def is_shared(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> bool:
+    """Whether a product is shared static.
+
+    Args:
+        product: An item of `query_products` or `list_ip_ranges`, or one as the service wrote it.
+    """
+    if isinstance(product, StaticProduct | ProductRanges):
+        product = {"productType": product.product_type, "projectList": product.project_list}
+    if not isinstance(product, Mapping):
+        raise TypeError(f"`product` must be a product of a list, and is a `{type(product).__name__}`")
+    return _hopline.is_shared(dumps(dict(product)))
+
+
+def needs_project_id(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> bool:
+    """Whether an order of a product must name a project, which a shared one does.
+
+    Args:
+        product: An item of `query_products` or `list_ip_ranges`, or one as the service wrote it.
+    """
+    return is_shared(product)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IpRange:
+    """A range of addresses."""
+
+    text: str
+    """As the service wrote it."""
+    first: IPv4Address | IPv6Address | None = None
+    """The first address; `None` where the text is no range that can be read."""
+    last: IPv4Address | IPv6Address | None = None
+    """The last one."""
+
+
+def parse_ip_range(text: str) -> IpRange:
+    """Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. What can't be read
+    stays as its text.
+
+    Args:
+        text: An `ip_range` of `list_ip_ranges`.
+    """
+    told = loads(_hopline.ip_range(text))
+    first, last = (ip_address(told[name]) if name in told else None for name in ("first", "last"))
+    return IpRange(text=told["text"], first=first, last=last)

@@ -1,0 +1,130 @@
+"""The clients of the Reseller Backend API."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+from ._client import Blocking, Tasks
+from ._engine import Engine
+from ._facts import Event
+from ._http import choose, choose_async
+from ._options import Options, new_engine, reseller_options
+from ._reseller_operations import AsyncResellerOperations, ResellerOperations
+from ._run import Disk
+from ._store import Store
+from ._values import Secret
+
+
+class ResellerClient(Blocking, ResellerOperations):
+    """The client of one reseller, for threads. Any number of them may use it at once.
+
+    It logs in by itself, once for all of them, and again when its token is refused or about to end. Leaving a `with` block
+    of it closes it: what is under way is given up, records stay, no order is cancelled.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self,
+        *,
+        username: str | Secret | None = None,
+        password: str | Secret | None = None,
+        token: str | Secret | None = None,
+        token_codes: Sequence[str] | None = None,
+        base_url: str | None = None,
+        http: Any = None,
+        store: Store | None = None,
+        same_account: bool = False,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Makes a client.
+
+        Args:
+            username: Who logs in. Where neither it nor a password nor a token is given, the environment's HOPLINE_USERNAME
+                and HOPLINE_PASSWORD do.
+            password: The password that goes with it.
+            token: A token to start from. Without a username and a password there is no other.
+            token_codes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+            base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
+            http: A `requests.Session`, `httpx.Client`, `urllib3.PoolManager`, or any callable that takes a `Request` and
+                returns a `Response`; without it, the standard library.
+            store: Where records are kept; without it, in memory.
+            same_account: Whether records of another name are of this account all the same.
+            on_event: Is told of progress.
+            options: How to repeat, wait and read; see `Options`.
+        """
+        # What holds them is a secret from here on, so that no traceback can show them.
+        username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
+        self._send = choose(http)
+        self._engine = new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options)
+        self._listen(on_event)
+
+    @property
+    def token(self) -> Secret | None:
+        """The token that is used at present: keep it in a safe place, to start from next time."""
+        return _token(self._engine)
+
+    def to_async(self, *, http: Any = None) -> "AsyncResellerClient":
+        """The same client for tasks: one account, one store, one core. To close either is to close both."""
+        return self._for_tasks(AsyncResellerClient, http)
+
+
+class AsyncResellerClient(Tasks, AsyncResellerOperations):
+    """The client of one reseller, for tasks. Any number of them may use it at once, in any event loop.
+
+    It logs in by itself, as `ResellerClient` does. A task that is cancelled gives its command up: its request is aborted, its
+    record kept, its order lives on. Leaving an `async with` block closes the client and cancels no order.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self,
+        *,
+        username: str | Secret | None = None,
+        password: str | Secret | None = None,
+        token: str | Secret | None = None,
+        token_codes: Sequence[str] | None = None,
+        base_url: str | None = None,
+        http: Any = None,
+        store: Store | None = None,
+        same_account: bool = False,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Makes a client.
+
+        Args:
+            username: Who logs in. Where neither it nor a password nor a token is given, the environment's HOPLINE_USERNAME
+                and HOPLINE_PASSWORD do.
+            password: The password that goes with it.
+            token: A token to start from. Without a username and a password there is no other.
+            token_codes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+            base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
+            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
+                `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
+            store: Where records are kept; without it, in memory.
+            same_account: Whether records of another name are of this account all the same.
+            on_event: Is told of progress.
+            options: How to repeat, wait and read; see `Options`.
+        """
+        # What holds them is a secret from here on, so that no traceback can show them.
+        username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
+        self._send = choose_async(http)
+        self._disk = Disk()
+        self._engine = new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options)
+        self._listen(on_event)
+
+    @property
+    def token(self) -> Secret | None:
+        """The token that is used at present: keep it in a safe place, to start from next time."""
+        return _token(self._engine)
+
+    def to_sync(self, *, http: Any = None) -> ResellerClient:
+        """The same client for threads: one account, one store, one core. To close either is to close both."""
+        return self._for_threads(ResellerClient, http)
+
+
+def _token(engine: Engine) -> Secret | None:
+    token = engine.call("token", lambda core: core.token())
+    return None if token is None else Secret(token)

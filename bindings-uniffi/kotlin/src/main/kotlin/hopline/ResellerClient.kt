@@ -1,0 +1,61 @@
+package hopline
+
+/**
+ * The client of one reseller at the reseller backend. It logs in by itself, once for any number of calls, and again when the token is
+ * refused or about to end; a password that the service refuses is not tried again.
+ *
+ * @param username who logs in; without it, `HOPLINE_USERNAME` of the environment
+ * @param password the password that goes with it; without it, `HOPLINE_PASSWORD`
+ * @param baseUrl the address of the API, such as `https://host/api`; without it, `HOPLINE_BACKEND_URL`
+ * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
+ * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
+ * @param transport what sends requests: [JavaHttpTransport], [OkHttpTransport] or your own
+ * @param store where records are kept
+ * @param options how to repeat, wait and read
+ * @param sameAccount whether records of another login are of this account all the same
+ */
+public class ResellerClient(
+    username: Secret? = System.getenv("HOPLINE_USERNAME")?.let(::Secret),
+    password: Secret? = System.getenv("HOPLINE_PASSWORD")?.let(::Secret),
+    baseUrl: String? = System.getenv("HOPLINE_BACKEND_URL"),
+    token: Secret? = null,
+    tokenCodes: List<String>? = null,
+    transport: Transport = JavaHttpTransport(),
+    store: Store = MemoryStore(),
+    options: Options = Options(),
+    sameAccount: Boolean = false,
+) : ResellerOperations() {
+    override val engine: Engine =
+        newEngine(
+            options.told(
+                "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), "username" to username, "password" to password,
+                "token" to token, "token_codes" to tokenCodes,
+            ),
+            transport, store, sameAccount, capped = false,
+        )
+
+    /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */
+    public val token: Secret? get() = engine.token()
+
+    override fun waited(operation: String, ended: Engine.Ended): OrderReply {
+        val order = typed(operation, ended) { data, told -> readStaticOrder(data, "data", told) }
+        return OrderReply(order.orderNo, order.phase ?: Phase.UNKNOWN, order)
+    }
+}
+
+/**
+ * A static order as waiting for it ended: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. It lives on:
+ * [ResellerClient.waitOrder] waits on.
+ */
+public data class OrderReply(
+    /** Its number: the handle for everything that comes after. */
+    val orderNo: String,
+    /** Where it is. */
+    override val phase: Phase,
+    /** What the list of static orders shows of it. */
+    val order: StaticOrder,
+) : Reply {
+    override val raw: Raw get() = order.raw
+
+    override val requestId: String? get() = order.requestId
+}

@@ -1,0 +1,51 @@
+import { quote } from "../gen/hopline_wasm.js";
+import { agentOperations, agentWalks } from "../gen/operations.js";
+import { Client, equip } from "./client.js";
+import { Engine } from "./engine.js";
+import { asked } from "./error.js";
+import { OpenSession } from "./session.js";
+import { encode, object, parse, signalOf } from "./values.js";
+
+/** The client of one account at the agent API. hopline.d.ts documents it. */
+export const AgentClient = /* @__PURE__ */ equip(
+  class AgentClient extends Client {
+    #engine;
+
+    constructor(options) {
+      const engine = new Engine("agent", options, ({ data, facts, phase, ends = false }) => {
+        const { session_id, session_type } = facts;
+        return new OpenSession(this, { session_id, phase, session: data ?? facts, ends: ends && phase !== "ended" && session_type === "dynamic" });
+      });
+      super(engine);
+      this.#engine = engine;
+    }
+
+    async openSession(params, options = {}) {
+      object("open_session", "options", options);
+      const { keep = false, ...rest } = options;
+      return this.#engine.wait("open_session", params, rest, !keep);
+    }
+
+    async waitSession(session_id, options) {
+      return this.#engine.wait("wait_session", { session_id }, options);
+    }
+
+    async quote(product, quantity) {
+      await this.#engine.usable("quote");
+      return parse(asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity)));
+    }
+
+    async observe(session_id, seen, options = {}) {
+      const signal = signalOf("observe", options);
+      const what = encode("observe", "seen", seen);
+      const ask = (core, now) => asked(() => core.observe(String(session_id), what, ...now));
+      const advice = await this.#engine.ask("observe", ask);
+      const { command, ...told } = advice ? JSON.parse(advice) : {};
+      if (command === undefined) return advice && told;
+      const session = await this.#engine.answer("rotate_session", () => command, signal);
+      return { ...told, verdict: "rotated", session };
+    }
+  },
+  agentOperations,
+  agentWalks,
+);

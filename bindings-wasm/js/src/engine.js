@@ -1,0 +1,252 @@
+import { Client as Core, misfit } from "../gen/hopline_wasm.js";
+import { plain } from "../gen/operations.js";
+import { Driver } from "./driver.js";
+import { asked, read, refuse } from "./error.js";
+import { Listeners } from "./events.js";
+import { host } from "./host.js";
+import { Intents } from "./intents.js";
+import { MemoryStore } from "./memory.js";
+import { Walk } from "./pages.js";
+import { encode, object, parse, signalOf, spell } from "./values.js";
+
+/** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
+const ownFetch = globalThis.fetch;
+
+/** What runs the calls of one account, whatever its API. */
+export class Engine {
+  #driver;
+  #store;
+  #opened = false;
+  /** Makes the core; it must be loaded. */
+  #make;
+  /** From the first call on: when the core is there and the store was opened. */
+  #ready;
+  #closing;
+  #listeners = new Listeners();
+  #restored = { held: [], refused: [] };
+  #sameAccount;
+  /** Whether what was spent today is limited. */
+  #capped;
+  /** Whether records are of this account, with nothing taken in. */
+  #fits;
+  #intents;
+  /** Makes what a caller is given of something that has a phase: a session, an order. */
+  #handle;
+
+  constructor(api, options = {}, handle) {
+    object("client", "options", options);
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    const { fetch = globalThis.fetch, store = new MemoryStore(), sameAccount = false, ...rest } = { ...host.environment(api), ...given };
+    if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
+    if (!["open", "keep", "remove"].every((name) => typeof store?.[name] === "function")) {
+      throw refuse("invalid", "client", "`store` must be a store: open, keep and remove are functions");
+    }
+    if ("api" in rest) throw refuse("invalid", "client", "`options` has an unknown field `api`", { field: "options" });
+    if (rest.baseUrl !== undefined) rest.baseUrl = host.resolve(rest.baseUrl);
+    const spelled = encode("client", "options", spell({ ...rest, api }));
+    const make = () => {
+      try {
+        return new Core(spelled, crypto.getRandomValues(new Uint8Array(16)));
+      } catch (error) {
+        throw read(error.message);
+      }
+    };
+    // Of a `fetch` that is not our own nobody knows what it did before it failed.
+    const http = { fetch, secrets: () => [rest.username, rest.password], ...(fetch === ownFetch && host.failures) };
+    this.#make = () => {
+      this.#driver = new Driver(make(), http, store, (event) => this.#listeners.tell(event));
+    };
+    this.#store = store;
+    this.#handle = handle;
+    this.#sameAccount = sameAccount === true;
+    this.#capped = rest.dailyCapUsd !== undefined;
+    this.#intents = new Intents(store, () => [rest.baseUrl, rest.account ?? rest.apiKey ?? rest.username]);
+    this.#fits = (records) => {
+      const other = make();
+      const { refused } = JSON.parse(other.restore([...records].flat(), this.#sameAccount));
+      other.free();
+      return refused.every(({ reason }) => reason === "damaged");
+    };
+    // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.
+    const loading = host.load();
+    if (loading) loading.catch(() => {});
+    else this.#make();
+  }
+
+  get restored() {
+    return this.#restored;
+  }
+
+  /** What the core says at present; nothing before it is here, and nothing once the client is closed. */
+  peek(question) {
+    return this.#closing ? undefined : this.#driver?.ask(question);
+  }
+
+  /** Asks the core for something that is answered at once. `question` takes the core and the time. */
+  async ask(operation, question) {
+    await this.usable(operation);
+    return this.#driver.ask(question);
+  }
+
+  /** The same about all records: those of clients that are gone are taken over first. */
+  async askAll(operation, question) {
+    await this.usable(operation);
+    if (this.#opened) {
+      await this.#takeOver().catch((cause) => {
+        throw refuse("store", operation, "the store could not be read", { cause });
+      });
+    }
+    return this.ask(operation, question);
+  }
+
+  /** Runs an operation, and gives its answer. */
+  async call(operation, params, options) {
+    return this.#data(operation, await this.#start(operation, params, options));
+  }
+
+  /** The answer of what `start` starts. */
+  async answer(operation, start, signal) {
+    await this.usable(operation);
+    return this.#data(operation, await this.#run(operation, start, signal));
+  }
+
+  /** Runs an operation that waits for a session or an order, and gives that. */
+  async wait(operation, params, options, ends) {
+    const taken = await this.#start(operation, params, options);
+    // What was settled by hand is neither.
+    if (taken.phase === undefined) throw read(misfit(operation, JSON.stringify(taken.facts), taken.raw, "phase"));
+    return this.#given(taken, ends);
+  }
+
+  /** Goes on with what `start` starts, and gives a session or an order, or the answer alone. */
+  async follow(operation, start, signal) {
+    await this.usable(operation);
+    return this.#given(await this.#run(operation, start, signal));
+  }
+
+  /** A walk through a list. */
+  walk(list, params = {}, options = {}) {
+    const { operation } = list;
+    object(operation, "options", options);
+    const { position, maxPages, ...rest } = options;
+    const page = async (of) => {
+      // What asks for the parameters needs the core.
+      await this.usable(operation);
+      const taken = await this.#start(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
+      return { data: this.#data(operation, taken), ...taken };
+    };
+    return new Walk(list, page, { position, maxPages });
+  }
+
+  events(options) {
+    const signal = signalOf("events", options);
+    if (this.#closing) throw closed("events");
+    return this.#listeners.listen(signal);
+  }
+
+  close() {
+    this.#closing ??= (async () => {
+      await this.#ready?.catch(() => {});
+      await this.#driver?.close();
+      if (this.#opened) await this.#store.close?.();
+      this.#listeners.close();
+    })();
+    return this.#closing;
+  }
+
+  /** Gives up the claims of intents that are neither under way nor remembered. */
+  async letGo() {
+    if (!this.#opened || this.#closing) return;
+    const saved = () => JSON.parse(this.#driver.ask((core) => core.savedList())).flatMap(({ intent }) => intent ?? []);
+    await this.#intents.letGo(() => (this.#closing ? undefined : saved()));
+  }
+
+  /** When the client can be used, unless it is closed. */
+  async usable(operation) {
+    if (this.#closing) throw closed(operation);
+    const ready = (this.#ready ??= this.#begin());
+    try {
+      await ready;
+    } catch (error) {
+      // What failed was loading: the next call tries again.
+      if (this.#ready === ready) this.#ready = undefined;
+      throw error;
+    }
+    if (this.#closing) throw closed(operation);
+  }
+
+  #data(operation, { facts: { request_id }, raw, view, phase }) {
+    return parse(raw, view, { request_id, phase }, plain[operation]);
+  }
+
+  async #start(operation, params = {}, options = {}) {
+    const signal = signalOf(operation, options);
+    const { signal: _, ...rest } = options;
+    const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(rest))];
+    await this.usable(operation);
+    const { intent } = rest;
+    const run = () => this.#run(operation, (core) => core.start(operation, ...texts), signal);
+    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
+    try {
+      return await this.#intents.during(operation, intent, run);
+    } catch (error) {
+      await this.letGo();
+      throw error;
+    }
+  }
+
+  async #run(operation, start, signal) {
+    if (this.#closing) throw closed(operation);
+    const { taken, ...causes } = await this.#driver.run(start, signal);
+    const [how, facts, raw, phase, view] = taken;
+    if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
+    return { facts: JSON.parse(facts), raw, view, phase: phase || undefined };
+  }
+
+  #given({ facts, raw, view, phase }, ends) {
+    const data = parse(raw, view, { request_id: facts.request_id });
+    return phase === undefined ? data : this.#handle({ data, facts, phase, ends });
+  }
+
+  /** Loads and makes the core, where that is still to be done, and opens the store. */
+  async #begin() {
+    if (!this.#driver) {
+      await host.load();
+      this.#make();
+    }
+    try {
+      await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
+      this.#opened = true;
+      // What clients that are gone have spent today counts, too.
+      if (this.#capped) await this.#takeOver();
+    } catch (error) {
+      this.#driver.storeFailed(error);
+    }
+  }
+
+  /** Takes in records of the store. Nothing is sent. */
+  #take(records) {
+    const { held, refused } = JSON.parse(this.#driver.ask((core) => core.restore([...records].flat(), this.#sameAccount)));
+    this.#restored.held.push(...held);
+    this.#restored.refused.push(...refused);
+  }
+
+  /** Takes over what clients left that are gone, where the store is one that several share. */
+  async #takeOver() {
+    if (!this.#store.adopt) return;
+    await this.#store.adopt();
+    await this.letGo();
+  }
+}
+
+/** What a function of the core says, where the core is here. */
+export function now(operation, question, ...texts) {
+  const loading = host.load();
+  if (!loading) return asked(question, ...texts);
+  loading.catch(() => {});
+  throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
+}
+
+function closed(operation) {
+  return refuse("misuse", operation, "this client is closed; make another one");
+}

@@ -1,0 +1,50 @@
+import { ipRangeText, isSharedText } from "../gen/hopline_wasm.js";
+import { resellerOperations, resellerWalks } from "../gen/operations.js";
+import { Client, equip } from "./client.js";
+import { Engine, now } from "./engine.js";
+import { refuse } from "./error.js";
+import { encode, object } from "./values.js";
+
+/** The client of one reseller. hopline.d.ts documents it. */
+export const ResellerClient = /* @__PURE__ */ equip(
+  class ResellerClient extends Client {
+    #engine;
+
+    constructor(options) {
+      const engine = new Engine("reseller", options, ({ data, facts: { order_no }, phase }) => ({ order_no, phase, order: data }));
+      super(engine);
+      this.#engine = engine;
+    }
+
+    get token() {
+      return this.#engine.peek((core) => core.token());
+    }
+
+    async placeOrder(params, options) {
+      return this.#engine.wait("place_order", params, options);
+    }
+
+    async waitOrder(order_no, options) {
+      return this.#engine.wait("wait_order", { order_no }, options);
+    }
+  },
+  resellerOperations,
+  resellerWalks,
+);
+
+/** Whether a product is shared static. */
+export function isShared(product) {
+  object("is_shared", "product", product);
+  return now("is_shared", isSharedText, encode("is_shared", "product", product));
+}
+
+/** Whether an order of a product must name a project. */
+export function needsProjectId(product) {
+  return isShared(product);
+}
+
+/** The first and the last address of a range. */
+export function parseIpRange(text) {
+  if (typeof text !== "string") throw refuse("invalid", "parse_ip_range", "`text` must be a text", { field: "text" });
+  return JSON.parse(now("parse_ip_range", ipRangeText, text));
+}

@@ -1,0 +1,127 @@
+//! What is done on a path, and how often the service did it.
+
+use hopline::client::{CallOptions, Client, CommandId};
+use hopline::contract::Api;
+
+use crate::world::World;
+
+/// What is done on each path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Story {
+    /// `open_session` under an intent.
+    Open,
+    /// A plain `create_session`, without an intent.
+    Create,
+    /// A plain `create_session` with a key that another process may have used before.
+    CreateWithGivenKey,
+    /// `rotate_session` under an intent.
+    Rotate,
+    /// `renew_session` under an intent.
+    Renew,
+    /// `create_recharge` under an intent.
+    Recharge,
+    /// `update_budget` under an intent.
+    Budget,
+    /// `place_order` under an intent.
+    Order,
+    /// `place_order` without an intent.
+    OrderUnnamed,
+    /// `adjust_sub_user_balance` under an intent.
+    Adjust,
+    /// `adjust_sub_user_balance` without an intent.
+    AdjustUnnamed,
+}
+
+const BUY: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world","quantity":1}"#;
+const RENT: &str = r#"{"session_type":"static","product_no":"static-us","quantity":1}"#;
+/// What an adjustment is known by.
+pub(crate) const REMARK: &str = "pocket money";
+const ADJUST: &str = r#"{"user_id":200001,"amount":5,"remark":"pocket money"}"#;
+/// A static order for the only sub-user.
+pub(crate) const ORDER: &str =
+    r#"{"poolId":"static-us","userId":200001,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
+
+impl Story {
+    /// The stories of the agent API.
+    pub const AGENT: [Story; 7] =
+        [Story::Open, Story::Create, Story::CreateWithGivenKey, Story::Rotate, Story::Renew, Story::Recharge, Story::Budget];
+    /// The stories of the reseller API.
+    pub const RESELLER: [Story; 4] = [Story::Order, Story::OrderUnnamed, Story::Adjust, Story::AdjustUnnamed];
+
+    pub(crate) fn api(self) -> Api {
+        if Story::RESELLER.contains(&self) { Api::Reseller } else { Api::Agent }
+    }
+
+    /// Whether it buys a session.
+    pub(crate) fn buys(self) -> bool {
+        matches!(self, Story::Open | Story::Create | Story::CreateWithGivenKey)
+    }
+
+    /// Whether it places an order.
+    pub(crate) fn orders(self) -> bool {
+        matches!(self, Story::Order | Story::OrderUnnamed)
+    }
+
+    /// Whether it costs nothing, so that it may be tried again with a new key.
+    pub(crate) fn is_free(self) -> bool {
+        matches!(self, Story::Rotate | Story::Budget)
+    }
+
+    /// Whether it goes by a name of the caller's own.
+    pub(crate) fn has_intent(self) -> bool {
+        !matches!(self, Story::Create | Story::CreateWithGivenKey | Story::OrderUnnamed | Story::AdjustUnnamed)
+    }
+
+    /// What a session is bought with, before the story of its change.
+    pub(crate) fn needs(self) -> Option<&'static str> {
+        match self {
+            Story::Rotate => Some(BUY),
+            Story::Renew => Some(RENT),
+            _ => None,
+        }
+    }
+
+    /// Starts it; `session` is what it is about.
+    pub(crate) fn start(self, client: &mut Client, session: &str) -> CommandId {
+        let plain = CallOptions::default();
+        match self {
+            Story::Open => client.start_json("open_session", BUY, CallOptions::intent("job-1")),
+            Story::Create => client.start_json("create_session", BUY, plain),
+            Story::CreateWithGivenKey => {
+                client.start_json("create_session", BUY, CallOptions { idempotency_key: Some("mine-1".into()), ..plain })
+            }
+            Story::Rotate => {
+                client.start_json("rotate_session", &format!("{{\"session_id\":\"{session}\"}}"), CallOptions::intent("turn-1"))
+            }
+            Story::Renew => {
+                let params = format!("{{\"session_id\":\"{session}\",\"duration\":1}}");
+                client.start_json("renew_session", &params, CallOptions::intent("longer-1"))
+            }
+            Story::Recharge => client.start_json("create_recharge", r#"{"amount_usd":10}"#, CallOptions::intent("pay-1")),
+            Story::Budget => client.start_json("update_budget", r#"{"daily_limit_usd":50}"#, CallOptions::intent("limit-1")),
+            Story::Order => client.start_json("place_order", ORDER, CallOptions::intent("order-1")),
+            Story::OrderUnnamed => client.start_json("place_order", ORDER, plain),
+            Story::Adjust => client.start_json("adjust_sub_user_balance", ADJUST, CallOptions::intent("money-1")),
+            Story::AdjustUnnamed => client.start_json("adjust_sub_user_balance", ADJUST, plain),
+        }
+    }
+
+    /// How often the service did what it asks for.
+    pub(crate) fn effects(self, world: &mut World) -> usize {
+        let now = world.now.unix;
+        match self {
+            Story::Rotate => world.service.sessions(now).iter().map(|session| session.rotations as usize).sum(),
+            Story::Recharge => world.service.orders().len(),
+            Story::Budget => world.service.executions().get("update_budget").map_or(0, |done| *done as usize),
+            Story::Open | Story::Create | Story::CreateWithGivenKey | Story::Renew => world.service.charges().len(),
+            Story::Order | Story::OrderUnnamed => world.service.backend(now).static_orders.len(),
+            Story::Adjust | Story::AdjustUnnamed => adjustments(world),
+        }
+    }
+}
+
+/// How often the balance was adjusted.
+pub(crate) fn adjustments(world: &mut World) -> usize {
+    let entries = world.service.backend(world.now.unix).entries;
+    entries.iter().filter(|entry| entry.r#type == "adjustment" && entry.remark.as_deref() == Some(REMARK)).count()
+}

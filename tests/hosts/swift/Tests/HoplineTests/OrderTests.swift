@@ -149,7 +149,8 @@ struct OrderTests {
         let second = try sandbox.reseller(store: left.store)
         #expect(try await second.saved().map(\.holds) == [.order])
         guard case .success(.order(let order))? = try await second.resumeAll().first else { throw Unmet("an order is resumed") }
-        #expect(try await order.phase == .ready && order.orderNo == waiting.value.orderNo)
+        let waited = try await waiting.value
+        #expect(order.phase == .ready && order.orderNo == waited.orderNo)
         #expect(try await sandbox.purchases() == [order.orderNo])
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn test(report: &mut Report) {
     }
 }
 
-/// The story of the Rust demo through the package.
+/// The stories of the Rust demo through the package.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());

@@ -226,11 +226,29 @@ mod tests {
     #[test]
     fn every_list_that_comes_in_pages_can_be_walked_from_a_position() {
         let printed = printed();
-        for name in ["walk_products", "walk_public_products"] {
+        for name in
+            ["walk_products", "walk_public_products", "walk_sub_users", "walk_dynamic_orders", "walk_static_orders", "walk_consumption"]
+        {
             let taken = signature(&printed, name);
-            assert!(taken.contains(" position: String?") && taken.contains(" maxPages: Int?") && !taken.contains(" cursor: "), "{taken}");
+            assert!(
+                taken.contains(" position: String?")
+                    && taken.contains(" maxPages: Int?")
+                    && !taken.contains(" cursor: ")
+                    && !taken.contains(" page: "),
+                "{taken}"
+            );
         }
         assert!(!printed.contains("fun walkTransactions("), "its answer is not shown");
+    }
+
+    #[test]
+    fn an_order_is_placed_and_waited_for_and_a_doubt_is_looked_up_in_both_clients() {
+        let printed = printed();
+        let (place, wait) = (signature(&printed, "place_order"), signature(&printed, "wait_order"));
+        assert!(place.contains(" poolId: String,") && place.contains(" unit: OrderUnit,") && !place.contains("orderType"), "{place}");
+        assert!(place.contains(" intent: ") && !wait.contains(" intent: ") && wait.contains(" orderNo: String,"), "{wait}");
+        assert!([place, wait].iter().all(|taken| taken.contains(" deadline: ") && taken.contains(" ends: ")));
+        assert_eq!(printed.matches(" fun reconcile(\n        record: String,\n").count(), APIS.len());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 package hopline
 
+import java.math.BigDecimal
 import kotlinx.serialization.json.JsonObject
 
 /**
@@ -11,6 +12,9 @@ import kotlinx.serialization.json.JsonObject
  * @param store where records are kept
  * @param options how to repeat, wait and read
  * @param sameAccount whether records of another key are of this account all the same
+ * @param dailyCapUsd the most, in USD, that this client buys in a UTC day; the account's own limit, across clients, is that of
+ *   `updateBudget`
+ * @param backendReady `backendReady` as the account was registered with; known to be false, nothing is bought
  */
 public class AgentClient(
     apiKey: Secret? = System.getenv("HOPLINE_API_KEY")?.let(::Secret),
@@ -19,11 +23,16 @@ public class AgentClient(
     store: Store = MemoryStore(),
     options: Options = Options(),
     sameAccount: Boolean = false,
+    dailyCapUsd: BigDecimal? = null,
+    backendReady: Boolean? = null,
 ) : AgentOperations() {
     override val engine: Engine =
-        engine(
-            options.told("base_url" to address(baseUrl, "HOPLINE_BASE_URL"), "api_key" to apiKey),
-            transport, store, sameAccount, options.dailyCapUsd != null,
+        newEngine(
+            options.told(
+                "base_url" to address(baseUrl, "HOPLINE_BASE_URL"), "api_key" to apiKey, "daily_cap_usd" to dailyCapUsd,
+                "backend_ready" to backendReady,
+            ),
+            transport, store, sameAccount, capped = dailyCapUsd != null,
         )
 
     /**

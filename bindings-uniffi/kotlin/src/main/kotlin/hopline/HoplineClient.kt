@@ -83,7 +83,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
 }
 
 /** Drives a new core with these options. What is wrong with them is said before the store is touched. */
-internal fun engine(options: Secret, transport: Transport, store: Store, sameAccount: Boolean, capped: Boolean): Engine {
+internal fun newEngine(options: Secret, transport: Transport, store: Store, sameAccount: Boolean, capped: Boolean): Engine {
     val core = newCore(options)
     return Engine(core, transport, Engine.opening { Records(options, store, sameAccount, capped).also { if (capped) it.count(core) } })
 }

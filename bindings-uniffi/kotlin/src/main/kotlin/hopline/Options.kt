@@ -10,10 +10,6 @@ public data class Options(
     val account: String? = null,
     /** Allows plain http to a host that is not loopback. */
     val allowHttp: Boolean? = null,
-    /** Of the agent API: the most, in USD, that this client buys in a UTC day. The account's own limit, across clients, is that of `updateBudget`. */
-    val dailyCapUsd: BigDecimal? = null,
-    /** Of the agent API: `backendReady` as an account was registered with; known to be false, nothing is bought. */
-    val backendReady: Boolean? = null,
     /** The longest body that is read, in bytes. */
     val maxBody: Int? = null,
     /** How often a request is sent at most, the first time included. */
@@ -45,7 +41,6 @@ internal fun Options.told(vararg own: Pair<String, Any?>): Secret {
     return Secret(
         encode(
             *own, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody,
-            "daily_cap_usd" to dailyCapUsd, "backend_ready" to backendReady,
             "retry" to retry.filterValues { it != null },
         ),
     )

@@ -12,6 +12,9 @@ public enum class PagesEnd {
     /** The page named no next one. */
     LAST_PAGE,
 
+    /** The page had fewer items than fit on one. */
+    SHORT_PAGE,
+
     /** The page named one that was read before: the list would never end. */
     REPEATED_CURSOR,
 

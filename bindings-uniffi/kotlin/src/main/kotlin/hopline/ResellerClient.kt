@@ -26,12 +26,12 @@ public class ResellerClient(
     sameAccount: Boolean = false,
 ) : ResellerOperations() {
     override val engine: Engine =
-        engine(
+        newEngine(
             options.told(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), "username" to username, "password" to password,
                 "token" to token, "token_codes" to tokenCodes,
             ),
-            transport, store, sameAccount, false,
+            transport, store, sameAccount, capped = false,
         )
 
     /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */

@@ -6,7 +6,6 @@ import hopline.AgentClient
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.OkHttpTransport
-import hopline.Options
 import hopline.Patch
 import hopline.ProductFilter
 import hopline.Protocol
@@ -29,8 +28,8 @@ import okhttp3.OkHttpClient
 
 fun main() = runBlocking {
     val http = OkHttpClient()
-    val options = Options(dailyCapUsd = BigDecimal(50)) // this client buys for no more than that in a UTC day
-    AgentClient(transport = OkHttpTransport(http), store = FolderStore(Path.of("hopline-records")), options = options).use { agent ->
+    val cap = BigDecimal(50) // this client buys for no more than that in a UTC day
+    AgentClient(transport = OkHttpTransport(http), store = FolderStore(Path.of("hopline-records")), dailyCapUsd = cap).use { agent ->
         println("account ${agent.getAccount().apiKeyPrefix} with the budget ${agent.getBudget().raw.text}")
         // What is left out stays as it is, a value is set, Null is sent as null.
         agent.updateBudget(dailyLimitUsd = Patch.Set(BigDecimal(100)), keyLimitUsd = Patch.Null)

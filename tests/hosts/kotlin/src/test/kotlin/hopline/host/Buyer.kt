@@ -41,7 +41,7 @@ object Buyer {
         val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
         val java = File(System.getProperty("java.home"), "bin/java").path
         val program = ProcessBuilder(listOf(java, "-cp", path, "hopline.host.Buyer", store.toString(), *names))
-        program.environment() += mapOf("HOPLINE_BASE_URL" to sandbox.agentUrl, "HOPLINE_API_KEY" to sandbox.apiKey)
+        program.environment() += sandbox.environment
         return program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
     }
 }

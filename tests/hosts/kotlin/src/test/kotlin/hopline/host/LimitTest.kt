@@ -8,7 +8,6 @@ import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.MemoryStore
 import hopline.OkHttpTransport
-import hopline.Options
 import hopline.Phase
 import hopline.Secret
 import hopline.SessionType
@@ -50,8 +49,8 @@ class LimitTest {
     fun `a client buys no more than its cap a day, also after a restart`(@TempDir folder: Path): Unit = runBlocking {
         Sandbox("--seed", "81", "--provisioning-ms", "0").use { sandbox ->
             val price = sandbox.client().use { it.price() }
-            val capped = Options(dailyCapUsd = price * BigDecimal(2))
-            sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+            val cap = price * BigDecimal(2)
+            sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
                 agent.buy()
                 val refused = fails<HoplineException.Refused>("may spend today") { agent.buy(quantity = 2) }
                 assertEquals(Effect.NONE, refused.effect)
@@ -60,12 +59,12 @@ class LimitTest {
             // A client without a cap leaves what was spent to others.
             sandbox.client(store = FolderStore(folder)).use { uncapped ->
                 assertTrue(uncapped.resumeAll().isEmpty() && uncapped.rejected().isEmpty())
-                sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+                sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
                     assertEquals(0, agent.buy().estimatedChargeUsd!!.compareTo(price))
                     fails<HoplineException.Refused>("may spend today") { agent.buy() }
                 }
             }
-            sandbox.client(store = FolderStore(folder), options = capped).use { agent ->
+            sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
                 fails<HoplineException.Refused>("may spend today") { agent.buy(intent = "job-17") }
             }
             assertEquals(2 to 2, sandbox.counts())
@@ -76,13 +75,13 @@ class LimitTest {
     fun `purchases at once stay under one cap, in memory too`(): Unit = runBlocking {
         Sandbox("--seed", "82", "--provisioning-ms", "0").use { sandbox ->
             val price = sandbox.client().use { it.price() }
-            val (store, capped) = MemoryStore() to Options(dailyCapUsd = price * BigDecimal(3))
-            sandbox.client(store = store, options = capped).use { agent ->
+            val (store, cap) = MemoryStore() to price * BigDecimal(3)
+            sandbox.client(store = store, dailyCapUsd = cap).use { agent ->
                 val ended = (1..8).map { n -> async { runCatching { agent.buy(intent = "job-$n") } } }.awaitAll()
                 assertEquals(3, ended.count { it.isSuccess })
                 assertTrue(ended.filter { it.isFailure }.all { (it.exceptionOrNull() as HoplineException.Refused).advice == "raise_budget" })
             }
-            sandbox.client(store = store, options = capped).use { agent -> fails<HoplineException.Refused>("may spend today") { agent.buy() } }
+            sandbox.client(store = store, dailyCapUsd = cap).use { agent -> fails<HoplineException.Refused>("may spend today") { agent.buy() } }
             assertEquals(3 to 3, sandbox.counts())
         }
     }
@@ -110,7 +109,7 @@ class LimitTest {
     @Test
     fun `an account that is known not to be ready buys nothing`(): Unit = runBlocking {
         Sandbox("--seed", "84").use { sandbox ->
-            sandbox.client(options = Options(backendReady = false)).use { agent ->
+            sandbox.client(backendReady = false).use { agent ->
                 assertEquals(Effect.NONE, fails<HoplineException>("create_session") { agent.buy() }.effect)
             }
             assertEquals(0 to 0, sandbox.counts())
@@ -120,7 +119,7 @@ class LimitTest {
     @Test
     fun `a renewal under a cap says what it is to cost`(): Unit = runBlocking {
         Sandbox("--seed", "85", "--provisioning-ms", "0").use { sandbox ->
-            sandbox.client(options = Options(dailyCapUsd = BigDecimal(1000))).use { agent ->
+            sandbox.client(dailyCapUsd = BigDecimal(1000)).use { agent ->
                 val bought = agent.openSession(SessionType.Static, "static-us", duration = 1, expectedChargeUsd = BigDecimal.TEN)
                 fails<HoplineException.Invalid>("expected_charge_usd") { bought.renew(duration = 1) }
                 bought.renew(duration = 1, expectedChargeUsd = BigDecimal("5.50"))
@@ -158,7 +157,7 @@ class LimitTest {
     fun `conditions and caps that can't be are refused before anything is sent`(): Unit = runBlocking {
         val nobody = Scripted { error("nothing was to be sent") }
         val url = "https://api.example/v1"
-        fails<HoplineException.Invalid>("daily_cap_usd") { AgentClient(Secret("k"), url, nobody, options = Options(dailyCapUsd = BigDecimal(-1))) }
+        fails<HoplineException.Invalid>("daily_cap_usd") { AgentClient(Secret("k"), url, nobody, dailyCapUsd = BigDecimal(-1)) }
         AgentClient(Secret("k"), url, nobody).use { agent ->
             fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("balance", atLeast = BigDecimal.ONE)) }
             fails<HoplineException.Invalid>("until") { agent.getBalance(until = Until("/balance")) }
@@ -166,6 +165,6 @@ class LimitTest {
             fails<HoplineException.Invalid>("expected_charge_usd") { agent.buy(expected = BigDecimal(-1)) }
         }
         assertTrue(nobody.sent.isEmpty())
-        AgentClient(Secret("k"), url, JavaHttpTransport(), options = Options(dailyCapUsd = BigDecimal.ZERO)).close()
+        AgentClient(Secret("k"), url, JavaHttpTransport(), dailyCapUsd = BigDecimal.ZERO).close()
     }
 }

@@ -18,7 +18,7 @@ class ReadmeTest {
     private fun run(main: String, folder: Path, sandbox: Sandbox): String {
         val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
         val program = ProcessBuilder(File(System.getProperty("java.home"), "bin/java").path, "-cp", path, main).directory(folder.toFile())
-        program.environment() += mapOf("HOPLINE_BASE_URL" to sandbox.agentUrl, "HOPLINE_API_KEY" to sandbox.apiKey)
+        program.environment() += sandbox.environment
         val process = program.redirectErrorStream(true).start()
         val text = process.inputReader().readText()
         check(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0) { text }
@@ -45,7 +45,7 @@ class ReadmeTest {
     @Test
     fun `every program of the readme is one that is run`() {
         val shown = Regex("```kotlin\n(.*?)```", RegexOption.DOT_MATCHES_ALL).findAll(readme).map { it.groupValues[1] }.toList()
-        val kept = listOf("First.kt", "Program.kt").map { File("src/test/kotlin/readme/$it").readText() }
+        val kept = listOf("First.kt", "Program.kt", "Reseller.kt").map { File("src/test/kotlin/readme/$it").readText() }
         assertEquals(kept, shown)
     }
 
@@ -57,6 +57,8 @@ class ReadmeTest {
             assertTrue("is READY at" in told && "[redacted]" in told && "the top-up is READY" in told, told)
             assertTrue("\"bad_events\":1" in told && "\"status\":\"terminated\"" in "${sandbox.state()["sessions"]}", told)
             assertEquals(1 to 1, sandbox.counts())
+            repeat(2) { assertTrue("is READY\n2 charges" in run("ResellerKt", folder, sandbox)) }
+            assertEquals(1 to 1, sandbox.times("create_static_order") to sandbox.times("renew_static_order"))
         }
     }
 }

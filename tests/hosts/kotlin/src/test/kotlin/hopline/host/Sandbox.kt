@@ -4,9 +4,11 @@ import hopline.AgentClient
 import hopline.JavaHttpTransport
 import hopline.MemoryStore
 import hopline.Options
+import hopline.ResellerClient
 import hopline.Secret
 import hopline.Store
 import hopline.Transport
+import java.math.BigDecimal
 import java.net.URI
 import java.net.http.HttpClient
 import java.net.http.HttpRequest
@@ -28,8 +30,34 @@ class Sandbox(vararg options: String) : AutoCloseable {
     val apiKey: String get() = ready.word("api_key")
     val targetUrl: String get() = ready.word("target_url")
 
-    fun client(transport: Transport = JavaHttpTransport(), store: Store = MemoryStore(), options: Options = Options()): AgentClient =
-        AgentClient(Secret(apiKey), agentUrl, transport, store, options)
+    val backendUrl: String get() = ready.word("backend_url")
+    val username: String get() = ready.word("username")
+    val password: String get() = ready.word("password")
+
+    /** What programs of their own find in their environment. */
+    val environment: Map<String, String>
+        get() =
+            mapOf(
+                "HOPLINE_BASE_URL" to agentUrl, "HOPLINE_API_KEY" to apiKey, "HOPLINE_BACKEND_URL" to backendUrl, "HOPLINE_USERNAME" to username,
+                "HOPLINE_PASSWORD" to password,
+            )
+
+    fun client(
+        transport: Transport = JavaHttpTransport(),
+        store: Store = MemoryStore(),
+        options: Options = Options(),
+        dailyCapUsd: BigDecimal? = null,
+        backendReady: Boolean? = null,
+    ): AgentClient = AgentClient(Secret(apiKey), agentUrl, transport, store, options, dailyCapUsd = dailyCapUsd, backendReady = backendReady)
+
+    fun reseller(
+        transport: Transport = JavaHttpTransport(),
+        store: Store = MemoryStore(),
+        options: Options = Options(),
+        password: String = this.password,
+        tokenCodes: List<String>? = null,
+    ): ResellerClient =
+        ResellerClient(Secret(username), Secret(password), backendUrl, tokenCodes = tokenCodes, transport = transport, store = store, options = options)
 
     fun control(path: String, body: String): JsonObject =
         ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/$path")).POST(BodyPublishers.ofString(body)))
@@ -42,6 +70,12 @@ class Sandbox(vararg options: String) : AutoCloseable {
     /** How many sessions there are, and how many charges for them. */
     fun counts(): Pair<Int, Int> =
         state().let { (it.getValue("sessions") as JsonArray).size to (it.getValue("charges") as JsonArray).size }
+
+    /** What the reseller backend keeps. */
+    fun backend(): JsonObject = state().getValue("backend").members()
+
+    /** How often the service has done an operation. */
+    fun times(operation: String): Int = state().getValue("executions").members().maybe(operation)?.toInt() ?: 0
 
     override fun close() {
         process.destroy()

@@ -76,8 +76,8 @@ class SecretTest {
             if (lost) throw java.io.IOException("canary")
             answered(if (request.url.endsWith("request-api-key")) secrets.replace("active", "email_sent") else secrets)
         }
-        val options = Options(attempts = 1, dailyCapUsd = BigDecimal(100))
-        AgentClient(Secret("canary-key"), "https://api.example/v1", service, FolderStore(folder), options).use { agent ->
+        val options = Options(attempts = 1)
+        AgentClient(Secret("canary-key"), "https://api.example/v1", service, FolderStore(folder), options, dailyCapUsd = BigDecimal(100)).use { agent ->
             val events = launch { agent.events.collect { shown += "$it" } }
             yield()
             val (email, header) = Secret("canary@mail.example") to mapOf("X-More" to Secret("canary-header"))

@@ -4,12 +4,9 @@ import hopline.core.Client
 import hopline.core.ClientException
 import hopline.core.FailureKind
 import hopline.core.Header
-import hopline.core.Record
 import hopline.core.Sent
 import hopline.core.Step
 import hopline.core.Taken
-import hopline.core.pageParams
-import hopline.core.pageTurn
 import hopline.core.responseHeaders
 import java.nio.ByteBuffer
 import kotlinx.serialization.json.Json
@@ -19,7 +16,7 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-private val EMPTY = JsonObject(emptyMap())
+internal val EMPTY = JsonObject(emptyMap())
 
 /** Runs a case; a [Failure] says at which step it failed, what was expected and what came. */
 fun run(case: JsonObject) {
@@ -46,24 +43,24 @@ fun run(case: JsonObject) {
 }
 
 /** The client of one case, and what surrounds it. */
-private class World(case: JsonObject) {
-    private var options = overlay(Json.parseToJsonElement("""{"base_url":"https://api.example/v1","api_key":"canary-key"}""").members(), case["client"]?.members() ?: EMPTY)
-    private var unix = case["now"]?.members()?.word("unix")?.toLong() ?: 1_750_000_000_000
-    private var monotonic = case["now"]?.members()?.word("monotonic")?.toLong() ?: 1_000_000
-    private val commands = HashMap<String, UInt>()
-    private val records = Names()
-    private val keys = Names()
-    private val steps = HashMap<String, UInt>()
-    private val out = HashSet<UInt>()
-    private val saves = HashMap<UInt, Pair<String, ByteArray?>>()
-    private val store = HashMap<String, ByteArray>()
-    private val unsure = HashMap<String, ByteArray?>()
+internal class World(case: JsonObject) {
+    var options = overlay(Json.parseToJsonElement("""{"base_url":"https://api.example/v1","api_key":"canary-key"}""").members(), case["client"]?.members() ?: EMPTY)
+    var unix = case["now"]?.members()?.word("unix")?.toLong() ?: 1_750_000_000_000
+    var monotonic = case["now"]?.members()?.word("monotonic")?.toLong() ?: 1_000_000
+    val commands = HashMap<String, UInt>()
+    val records = Names()
+    val keys = Names()
+    val steps = HashMap<String, UInt>()
+    val out = HashSet<UInt>()
+    val saves = HashMap<UInt, Pair<String, ByteArray?>>()
+    val store = HashMap<String, ByteArray>()
+    val unsure = HashMap<String, ByteArray?>()
     private val sent = HashMap<String, String>()
-    private val walks = HashMap<String, String?>()
-    private var crashes = 0
-    private var client = make(case.maybe("entropy"))
+    val walks = HashMap<String, String?>()
+    var crashes = 0
+    var client = make(case.maybe("entropy"))
 
-    private fun make(entropy: String?): Client {
+    fun make(entropy: String?): Client {
         val given = JsonObject(options.filterValues { it !is JsonNull })
         return Client(given.toString(), entropy?.let(::unhex) ?: ByteArray(16) { crashes.toByte() })
     }
@@ -100,7 +97,7 @@ private class World(case: JsonObject) {
         check(out.isEmpty()) { "at the end ${out.size} steps were never answered" }
     }
 
-    private fun next(): Step {
+    fun next(): Step {
         while (true) {
             val step = client.poll(unix, monotonic)
             if (step !is Step.Notify) return step
@@ -114,17 +111,17 @@ private class World(case: JsonObject) {
         return (step as Step.Wait).until
     }
 
-    private fun move(shift: JsonElement) {
+    fun move(shift: JsonElement) {
         val both = shift as? JsonObject
         unix += both?.word("unix")?.toLong() ?: (shift as JsonPrimitive).content.toLong()
         monotonic += both?.word("monotonic")?.toLong() ?: (shift as JsonPrimitive).content.toLong()
     }
 
-    private fun named(text: String): JsonElement = keys.putInto(records.putInto(Json.parseToJsonElement(text)))
+    fun named(text: String): JsonElement = keys.putInto(records.putInto(Json.parseToJsonElement(text)))
 
     private fun command(name: String): UInt = commands[name] ?: throw Failure("no command is named `$name`")
 
-    private fun nameCommand(name: String, command: UInt) =
+    fun nameCommand(name: String, command: UInt) =
         check(commands.getOrPut(name) { command } == command) { "a command is named `$name` already" }
 
     private fun nameStep(step: JsonObject, found: UInt) {
@@ -132,7 +129,7 @@ private class World(case: JsonObject) {
         check(steps.getOrPut(name) { found } == found) { "a step is named `$name` already" }
     }
 
-    private fun keep(record: String, data: ByteArray?) {
+    fun keep(record: String, data: ByteArray?) {
         if (data == null) store.remove(record) else store[record] = data
     }
 
@@ -155,7 +152,7 @@ private class World(case: JsonObject) {
         expect(step, found.id)
     }
 
-    private fun send(step: JsonObject) {
+    fun send(step: JsonObject) {
         val found = next()
         check(found is Step.Send) { "expected a send of ${step.word("send")}, came ${shown(found)}" }
         val (id, command, request) = found as Step.Send
@@ -291,127 +288,8 @@ private class World(case: JsonObject) {
             }
         }
     }
-
-    private fun crash(crash: JsonObject) {
-        only(crash, setOf("entropy", "client", "after", "also"), "crash")
-        crashes += 1
-        options = overlay(options, crash["client"]?.members() ?: EMPTY)
-        client.close()
-        client = make(crash.maybe("entropy"))
-        for (name in (crash["also"] as JsonArray?).orEmpty().map { (it as JsonPrimitive).content }) {
-            val record = records.value(name)
-            check(record in unsure) { "every save of `$name` was answered `saved`" }
-            keep(record, unsure[record])
-        }
-        listOf(commands, steps, saves, unsure).forEach { it.clear() }
-        out.clear()
-        move(crash["after"] ?: JsonPrimitive(0))
-    }
-
-    private fun put(step: JsonObject) {
-        val name = step.word("put")
-        if (name !in records) records.bind(name, name)
-        val record = records.value(name)
-        val text =
-            step["change"]?.let { overlay(Json.parseToJsonElement(store.getValue(record).decodeToString()).members(), it.members()).toString() }
-                ?: step.word("text")
-        store[record] = text.toByteArray()
-    }
-
-    private fun restore(step: JsonObject) {
-        val held = (step.getValue("restore") as JsonArray).map { (it as JsonPrimitive).content }
-        val wrong = step["refused"]?.members() ?: EMPTY
-        val given = (held + wrong.keys.sorted()).map { Record(records.value(it), store.getValue(records.value(it))) }
-        val told = named(client.restore(given, step.flag("same_account"))).members()
-        same(step.getValue("restore"), told.getValue("held"), "held")
-        val refused = (told.getValue("refused") as JsonArray).map { it.members() }.associate { it.word("record") to it.getValue("message") }
-        check(refused.keys == wrong.keys) { "expected to be refused ${wrong.keys}, came ${refused.keys}" }
-        wrong.forEach { (name, part) -> like(JsonObject(mapOf("contains" to part)), refused[name], "refused.$name") }
-    }
-
-    private fun resumeAll(step: JsonObject) {
-        val names = (step.getValue("resume_all") as JsonArray).map { (it as JsonPrimitive).content }
-        val found = client.resumeAll()
-        check(names.size == found.size) { "expected to resume $names, came ${found.size}" }
-        names.zip(found).forEach { (name, command) -> nameCommand(name, command) }
-    }
-
-    private fun settle(step: JsonObject) {
-        val how = step.word("as")
-        check(how == "happened" || how == "not_happened") { "a doubt can't be settled as $how" }
-        done(step, client.settle(records.value(step.word("settle")), how == "happened"))
-    }
-
-    private fun done(step: JsonObject, found: Boolean) =
-        check((step.maybe("done") != "false") == found) { "expected ${step["done"] ?: true}, came $found" }
-
-    private fun saved(step: JsonObject) {
-        val listed = client.savedList()
-        noSecret("the list of what is saved", listed)
-        like(step.getValue("saved"), named(listed), "saved")
-    }
-
-    private fun observe(step: JsonObject) {
-        val told = client.observe(step.word("observe"), step.getValue("seen").toString(), unix, monotonic)
-        val found = told?.let { Json.parseToJsonElement(it).members() } ?: EMPTY
-        same(step["verdict"] ?: JsonNull, found["verdict"] ?: JsonNull, "verdict")
-        same(step["reason"] ?: JsonNull, found["reason"] ?: JsonNull, "reason")
-        step["why"]?.let { like(JsonObject(mapOf("contains" to it)), found["why"], "why") }
-        check(("as" in step) == ("command" in found)) { "expected a command for ${step["as"]}, came $told" }
-        step.maybe("as")?.let { nameCommand(it, found.word("command").toUInt()) }
-    }
-
-    private fun walk(step: JsonObject) {
-        var position: String? = beginWalk(step)
-        var end: String? = null
-        val params = (step["params"] ?: EMPTY).toString()
-        val items = ArrayList<JsonElement>()
-        var failure = refusal { pageParams(position!!, params) }
-        for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
-            val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
-            val command = client.start(step.word("operation"), pageParams(from, params), "{}")
-            send(page)
-            val found = next()
-            check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
-            when (val taken = client.take(command)) {
-                is Taken.Answered -> {
-                    items.addAll(Json.parseToJsonElement(taken.answer.raw).members().getValue("items") as JsonArray)
-                    val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
-                    position = turn["position"]?.toString()
-                    end = turn.maybe("end")
-                }
-                is Taken.Failed -> failure = taken.error
-                null -> throw Failure("a page that has ended has a result")
-            }
-        }
-        check((failure == null) == ("error" !in step)) { "expected the error ${step["error"]}, came $failure" }
-        failure?.let { error ->
-            noSecret("an error", error)
-            like(step.getValue("error"), named(error), "error")
-        }
-        check(step.maybe("end") == end) { "expected the end ${step["end"]}, came $end" }
-        step["items"]?.let { like(it, JsonArray(items), "items") }
-        check(step.word("walk") !in walks) { "a walk is named ${step["walk"]} already" }
-        walks[step.word("walk")] = position
-    }
-
-    private fun beginWalk(step: JsonObject): String {
-        val begin =
-            step.maybe("from")?.let { walks[it] ?: throw Failure("`$it` is no walk to go on from") }
-                ?: step.maybe("position_text")
-                ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
-        return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
-    }
-
-    private fun refusal(ask: () -> Unit): String? =
-        try {
-            ask()
-            null
-        } catch (refused: ClientException.Refused) {
-            refused.error
-        }
 }
 
-private fun shown(step: Step): String = if (step is Step.Send) "Send(${step.request.method} ${step.request.url})" else step.toString()
+internal fun shown(step: Step): String = if (step is Step.Send) "Send(${step.request.method} ${step.request.url})" else step.toString()
 
 private fun unhex(text: String): ByteArray = text.chunked(2).map { it.toInt(16).toByte() }.toByteArray()

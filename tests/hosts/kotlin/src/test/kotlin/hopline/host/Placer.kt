@@ -1,0 +1,33 @@
+package hopline.host
+
+import hopline.FolderStore
+import hopline.ResellerClient
+import java.io.File
+import java.nio.file.Path
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.yield
+
+/** A program of its own for the tests, which is killed: `STORE USER` places an order and says its number once it was accepted. */
+object Placer {
+    @JvmStatic
+    fun main(arguments: Array<String>) {
+        val (store, user) = arguments
+        ResellerClient(store = FolderStore(Path.of(store))).use { reseller ->
+            runBlocking {
+                val telling = launch { reseller.events.collect { if (it.event == "ordered") println("ordered ${it.orderNo}") } }
+                yield()
+                reseller.place(user.toLong(), intent = "order-1")
+                telling.cancel()
+            }
+        }
+    }
+
+    fun start(sandbox: Sandbox, store: Path, user: Long): Process {
+        val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
+        val java = File(System.getProperty("java.home"), "bin/java").path
+        val program = ProcessBuilder(java, "-cp", path, "hopline.host.Placer", store.toString(), user.toString())
+        program.environment() += sandbox.environment
+        return program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
+    }
+}

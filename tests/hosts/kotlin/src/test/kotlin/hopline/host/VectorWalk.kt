@@ -1,0 +1,74 @@
+package hopline.host
+
+import hopline.core.ClientException
+import hopline.core.Step
+import hopline.core.Taken
+import hopline.core.pageParams
+import hopline.core.pageTurn
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonNull
+import kotlinx.serialization.json.JsonObject
+
+// The verbs about what was seen through a session, and about pages of a list.
+
+internal fun World.observe(step: JsonObject) {
+    val told = client.observe(step.word("observe"), step.getValue("seen").toString(), unix, monotonic)
+    val found = told?.let { Json.parseToJsonElement(it).members() } ?: EMPTY
+    same(step["verdict"] ?: JsonNull, found["verdict"] ?: JsonNull, "verdict")
+    same(step["reason"] ?: JsonNull, found["reason"] ?: JsonNull, "reason")
+    step["why"]?.let { like(JsonObject(mapOf("contains" to it)), found["why"], "why") }
+    check(("as" in step) == ("command" in found)) { "expected a command for ${step["as"]}, came $told" }
+    step.maybe("as")?.let { nameCommand(it, found.word("command").toUInt()) }
+}
+
+internal fun World.walk(step: JsonObject) {
+    var position: String? = beginWalk(step)
+    var end: String? = null
+    val params = (step["params"] ?: EMPTY).toString()
+    val items = ArrayList<JsonElement>()
+    var failure = refusal { pageParams(position!!, params) }
+    for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
+        val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
+        val command = client.start(step.word("operation"), pageParams(from, params), "{}")
+        send(page)
+        val found = next()
+        check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
+        when (val taken = client.take(command)) {
+            is Taken.Answered -> {
+                items.addAll(Json.parseToJsonElement(taken.answer.raw).members().getValue("items") as JsonArray)
+                val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
+                position = turn["position"]?.toString()
+                end = turn.maybe("end")
+            }
+            is Taken.Failed -> failure = taken.error
+            null -> throw Failure("a page that has ended has a result")
+        }
+    }
+    check((failure == null) == ("error" !in step)) { "expected the error ${step["error"]}, came $failure" }
+    failure?.let { error ->
+        noSecret("an error", error)
+        like(step.getValue("error"), named(error), "error")
+    }
+    check(step.maybe("end") == end) { "expected the end ${step["end"]}, came $end" }
+    step["items"]?.let { like(it, JsonArray(items), "items") }
+    check(step.word("walk") !in walks) { "a walk is named ${step["walk"]} already" }
+    walks[step.word("walk")] = position
+}
+
+private fun World.beginWalk(step: JsonObject): String {
+    val begin =
+        step.maybe("from")?.let { walks[it] ?: throw Failure("`$it` is no walk to go on from") }
+            ?: step.maybe("position_text")
+            ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
+    return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
+}
+
+private fun refusal(ask: () -> Unit): String? =
+    try {
+        ask()
+        null
+    } catch (refused: ClientException.Refused) {
+        refused.error
+    }

@@ -22,7 +22,7 @@ def walk(world: Any, step: Json) -> str | None:
         same(["completed", command], list(world.next()), "a page")
         taken = world.client.take(command)
         if taken is not None and taken[0] == "answered":
-            items += json.loads(taken[4] or taken[2])["items"]
+            items += json.loads(taken[4] or taken[2]).get("items") or []
             turn = json.loads(page_turn(position, taken[1]))
             position, end = json.dumps(turn["position"]) if "position" in turn else None, turn.get("end")
         else:

@@ -38,7 +38,8 @@ const RENT: &str = r#"{"session_type":"static","product_no":"static-us","quantit
 pub(crate) const REMARK: &str = "pocket money";
 const ADJUST: &str = r#"{"user_id":200001,"amount":5,"remark":"pocket money"}"#;
 /// A static order for the only sub-user.
-pub(crate) const ORDER: &str = r#"{"poolId":"static-us","userId":200001,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
+pub(crate) const ORDER: &str =
+    r#"{"poolId":"static-us","userId":200001,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
 
 impl Story {
     /// The stories of the agent API.

@@ -1,9 +1,14 @@
 // The reseller API in a page: an order's life, the login, lists, doubts, and nothing secret in the console.
 import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
+
+import { build } from "vite";
 
 import { ORDER, login, sandbox } from "../../node/test/lib/sandbox.mjs";
 import { profile, stage } from "./lib/chromium.mjs";
+import { PACKAGE } from "./lib/site.mjs";
 
 /** A page with a reseller's login in `reseller`. */
 async function counter(t, ...options) {
@@ -120,4 +125,20 @@ test("an order in doubt outlives its page, is looked up in another one and settl
     assert.ok(secret.length > 3);
     assert.equal(texts.find((text) => text.includes(secret)), undefined, secret);
   }
+});
+
+test("a page that uses one of the clients carries nothing of the other", async (t) => {
+  const place = join(dirname(PACKAGE), "..", "shaken");
+  mkdirSync(place, { recursive: true });
+  const root = mkdtempSync(join(place, "app-"));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  writeFileSync(join(root, "index.html"), '<!doctype html><script type="module" src="./main.js"></script>');
+  const bundle = async (client) => {
+    writeFileSync(join(root, "main.js"), `import { ${client} } from "hopline";\nglobalThis.client = new ${client}();\n`);
+    const { output } = await build({ root, logLevel: "silent", build: { write: false, modulePreload: false } });
+    return output.filter(({ type }) => type === "chunk").map(({ code }) => code).join();
+  };
+  const [agent, reseller] = [await bundle("AgentClient"), await bundle("ResellerClient")];
+  const has = (code) => ["openSession", "rotate_session", "placeOrder", "list_ip_ranges"].map((name) => code.includes(name));
+  assert.deepEqual([has(agent), has(reseller)], [[true, true, false, false], [false, false, true, true]]);
 });

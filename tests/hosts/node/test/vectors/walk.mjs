@@ -26,7 +26,7 @@ export function walk(world, name, step, send) {
       failure = facts;
       continue;
     }
-    found.push(...JSON.parse(view).items);
+    found.push(...(JSON.parse(view).items ?? []));
     const turn = JSON.parse(pageTurn(position, facts));
     position = turn.position && JSON.stringify(turn.position);
     end = turn.end;

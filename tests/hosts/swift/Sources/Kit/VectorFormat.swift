@@ -127,8 +127,13 @@ extension JSON {
         try JSONDecoder().decode(JSON.self, from: Data(text.utf8))
     }
 
+    /// As text: members by their names, as in the other hosts' runners, and slashes as they are.
     var written: String {
-        get throws { try String(decoding: JSONEncoder().encode(self), as: UTF8.self) }
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return try String(decoding: encoder.encode(self), as: UTF8.self)
+        }
     }
 
     /// The same with every text replaced.

@@ -18,7 +18,7 @@ struct OrderTests {
         #expect(try await reseller.saved().map(\.orderNo) == [placed.orderNo])
 
         let instance = try placed.instance()
-        let proxy = Proxy(host: instance.ip, port: instance.port, protocol: .socks5, username: instance.username, password: instance.password)
+        let proxy = Hopline.Proxy(host: instance.ip, port: instance.port, protocol: .socks5, username: instance.username, password: instance.password)
         let seen = try curl(sandbox.ready.target_url, through: proxy)
         #expect(seen.status == 200 && seen.text.contains(instance.exit_ip))
 
@@ -115,7 +115,7 @@ struct OrderTests {
         #expect(try await sandbox.times("adjust_sub_user_balance") == 2)
     }
 
-    @Test("an order outlives the task that waits for it, and is resumed in another client")
+    @Test("an order outlives the task that waits for it, and its intent goes on with it in another client")
     func cancelled() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "1500"), Folder())
         let first = try sandbox.reseller(store: folder.store)
@@ -126,14 +126,31 @@ struct OrderTests {
         let error = try await failure { try await waiting.value }
         #expect(error.kind == .cancelled && error.effect == .done && error.orderNo != nil, "\(error.debugDescription)")
         let saved = try #require(try await first.saved().first)
-        #expect(saved.holds == .order && saved.operation == "create_static_order" && saved.orderNo == error.orderNo)
+        #expect(saved.operation == "create_static_order" && saved.orderNo == error.orderNo, "\(saved)")
         await first.close()
 
         let second = try sandbox.reseller(store: folder.store)
-        guard case .success(.order(let order))? = try await second.resumeAll().first else { throw Unmet("an order is resumed") }
-        #expect(order.phase == .ready && order.orderNo == error.orderNo)
+        let placed = try await second.place(user, intent: "order-1")
+        #expect(placed.phase == .ready && placed.orderNo == error.orderNo)
         #expect(try await second.forget(try #require(try await second.saved().first?.record)))
         #expect(try folder.records.isEmpty)
+        #expect(try await sandbox.purchases() == [placed.orderNo])
+    }
+
+    @Test("an order whose process is gone is resumed by another")
+    func resumed() async throws {
+        let (sandbox, folder, left) = (try await Sandbox("--provisioning-ms", "1500"), Folder(), Folder())
+        let first = try sandbox.reseller(store: folder.store)
+        let user = try await first.funded()
+        let waiting = Task { try await first.place(user, intent: "order-1") }
+        try await until("it is placed") { try folder.records.contains { $0.contains("ORD-") } }
+        // What a process that ended now would leave.
+        try FileManager.default.copyItem(atPath: folder.path, toPath: left.path)
+        let second = try sandbox.reseller(store: left.store)
+        #expect(try await second.saved().map(\.holds) == [.order])
+        guard case .success(.order(let order))? = try await second.resumeAll().first else { throw Unmet("an order is resumed") }
+        let waited = try await waiting.value
+        #expect(order.phase == .ready && order.orderNo == waited.orderNo)
         #expect(try await sandbox.purchases() == [order.orderNo])
     }
 

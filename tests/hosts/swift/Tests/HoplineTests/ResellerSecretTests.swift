@@ -39,7 +39,8 @@ struct ResellerSecretTests {
             },
             { try await reseller.listStaticOrders() }, { try await reseller.getStaticOrderStatistics() },
             { try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: "o-1") },
-            { try await reseller.cancelStaticOrder(orderNo: "o-1") }, { try await reseller.place(7) }, { try await reseller.waitOrder(orderNo: "o-1") },
+            { try await reseller.cancelStaticOrder(orderNo: "o-1") }, { try await reseller.place(7) },
+            { try await reseller.waitOrder(orderNo: "o-1", deadline: .milliseconds(100)) },
         ]
         let money: Calls = [
             { try await reseller.getDashboard() }, { try await reseller.listConsumption() }, { try await reseller.listAgentTransactions() },
@@ -56,7 +57,7 @@ struct ResellerSecretTests {
         let failing = Counter()
         let wire = try Wire(asked: { connection, number in
             switch failing.total {
-            case 0: connection.answer("200 OK", ["content-type: application/json"], #"{"code":0,"message":"ok","data":\#(Self.data)}"#)
+            case 0, 3: connection.answer("200 OK", ["content-type: application/json"], #"{"code":0,"message":"ok","data":\#(Self.data)}"#)
             case 1: connection.close()
             default: connection.answer("400 Bad Request", ["content-type: application/json"], #"{"code":400,"message":"canary-password is no","data":\#(Self.data)}"#)
             }
@@ -90,7 +91,16 @@ struct ResellerSecretTests {
             }
         }
         let doubts = try await reseller.saved().filter { $0.holds == .inDoubtForGood }
-        for doubt in doubts { told.append(try await failure { try await reseller.reconcile(doubt.record) }) }
+        failing.add(1)
+        var candidates = 0
+        for doubt in doubts {
+            do {
+                let found = try await reseller.reconcile(doubt.record)
+                candidates += found.candidates.count
+                told += [found, found.candidates]
+            } catch { told.append(error) }
+        }
+        #expect(candidates > 0, "a candidate is shown, and does not print what it holds")
         told += [try await reseller.saved(), try await reseller.rejected(), try await reseller.resumeAll()]
         records += try folder.records
         await reseller.close()

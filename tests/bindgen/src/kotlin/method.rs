@@ -8,7 +8,7 @@ use super::operations::parameter;
 use super::{option_type, print_doc, quoted, request_type, said};
 use crate::model::{CallOption, Use, camel};
 
-/// A parameter that is none of the table's: its name, its type, its default, what it is.
+/// A parameter that is none of the table's: its name in the core, its type, its default, what it is.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
 
 /// A method to print.
@@ -51,7 +51,7 @@ impl From<&Field> for Param {
 
 impl From<&Given> for Param {
     fn from((name, kind, default, doc): &Given) -> Self {
-        Param { wire: name, name: (*name).to_owned(), kind: format!("{kind}{default}"), doc: (*doc).to_owned() }
+        Param { wire: name, name: camel(name), kind: format!("{kind}{default}"), doc: (*doc).to_owned() }
     }
 }
 

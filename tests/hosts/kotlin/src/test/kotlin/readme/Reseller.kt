@@ -9,6 +9,7 @@ import hopline.Secret
 import hopline.needsProjectId
 import java.math.BigDecimal
 import java.nio.file.Path
+import kotlinx.coroutines.flow.firstOrNull
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 
@@ -16,7 +17,8 @@ fun main() = runBlocking {
     // HOPLINE_BACKEND_URL, HOPLINE_USERNAME and HOPLINE_PASSWORD, or ResellerClient(Secret(…), Secret(…), "https://host/api")
     ResellerClient(store = FolderStore(Path.of("hopline-records"))).use { reseller ->
         try {
-            val user = reseller.createUser("shop-17", Secret("a long password"), intent = "user-17").id!!
+            val known = reseller.walkSubUsers(search = "shop-17").firstOrNull()
+            val user = (known ?: reseller.createUser("shop-17", Secret("a long password"), intent = "user-17")).id!!
             reseller.adjustSubUserBalance(user, BigDecimal(50), remark = "for May", intent = "money-17")
             val offered = reseller.queryProducts(proxyType = listOf(103)).items.filter { it.stock?.signum() == 1 && !needsProjectId(it) }
             val product = offered.minBy { it.price!! }

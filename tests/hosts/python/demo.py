@@ -87,7 +87,7 @@ def check(
 def main() -> int:
     parser = argparse.ArgumentParser(description="a session's whole life, or a reseller's order, on this machine alone, through the Python package")
     parser.add_argument("--seed", default="7", help="what ids, credentials and waiting times are drawn from")
-    parser.add_argument("--story", choices=["session", "reseller"], default="session", help="which story")
+    parser.add_argument("--story", choices=["life", "reseller"], default="life", help="which story")
     chosen = parser.parse_args()
     sandbox = Sandbox("--seed", chosen.seed)
     try:

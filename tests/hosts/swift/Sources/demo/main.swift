@@ -73,8 +73,8 @@ let given = { name in arguments.firstIndex(of: name).flatMap { arguments.indices
 let folder = NSTemporaryDirectory() + "hopline-demo-\(UUID().uuidString)"
 do {
     let sandbox = try await Sandbox("--seed", given("--seed") ?? "7")
-    switch given("--story") ?? "agent" {
-    case "agent": try await tell(sandbox, folder)
+    switch given("--story") ?? "life" {
+    case "life": try await tell(sandbox, folder)
     case "reseller": try await tellReseller(sandbox, folder)
     case let other: throw Unmet("there is no story `\(other)`; there are agent and reseller")
     }

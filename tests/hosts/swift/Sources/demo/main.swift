@@ -76,7 +76,7 @@ do {
     switch given("--story") ?? "life" {
     case "life": try await tell(sandbox, folder)
     case "reseller": try await tellReseller(sandbox, folder)
-    case let other: throw Unmet("there is no story `\(other)`; there are agent and reseller")
+    case let other: throw Unmet("there is no story `\(other)`; there are life and reseller")
     }
     try FileManager.default.removeItem(atPath: folder)
 } catch {

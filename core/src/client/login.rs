@@ -1,6 +1,8 @@
 //! The login of the reseller API: one for any number of calls, again when its token is refused or about to end, and never
 //! again by itself once the service has refused it.
 
+use std::collections::VecDeque;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -15,6 +17,8 @@ use crate::contract::{Api, Auth, Operation, Safety, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Answer, Failure, Verdict, build};
 
+/// How many tokens are remembered after their time, so that no error repeats one.
+const FORMER: usize = 4;
 /// A token is renewed this long before its own `exp`.
 const EARLY: Millis = 60_000;
 
@@ -27,6 +31,8 @@ pub(super) struct Login {
     token: Option<(Secret, Option<Millis>)>,
     /// Whether the end of the first token is still to be read: a client is made before it is told the time.
     unread: bool,
+    /// The last few before it: a late answer may repeat the one that it was asked with.
+    former: VecDeque<Secret>,
     /// How many tokens there were: tells the one that was refused from a newer one.
     generation: u32,
     out: Option<StepId>,
@@ -43,6 +49,19 @@ impl Login {
 
     pub(super) fn token(&self) -> Option<&Secret> {
         self.token.as_ref().map(|(token, _)| token)
+    }
+
+    /// The tokens that an answer may repeat.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &Secret> {
+        self.token().into_iter().chain(&self.former)
+    }
+
+    /// Gives up the token.
+    fn drop_token(&mut self) {
+        if let Some((token, _)) = self.token.take() {
+            self.former.push_front(token);
+            self.former.truncate(FORMER);
+        }
     }
 
     pub(super) fn generation(&self) -> u32 {
@@ -72,6 +91,7 @@ impl Client {
         let unix = self.clock.unix();
         let renew_at = expiry(token.reveal()).map(|ends| ends.saturating_sub(EARLY)).filter(|at| *at > unix);
         self.login.generation = self.login.generation.wrapping_add(1);
+        self.login.drop_token();
         self.login.token = Some((token, renew_at));
         self.login.refused = None;
     }
@@ -127,7 +147,7 @@ impl Client {
         }
         let newest = job.token == self.login.generation || !rules.holds(Rule::NewerTokenStays);
         if newest && self.login.credentials.is_some() {
-            self.login.token = None;
+            self.login.drop_token();
         }
         let renewed = job.renewed && rules.holds(Rule::RenewOnce);
         if self.login.credentials.is_none() || renewed || job.cancelled || job.policy.attempts <= 1 {

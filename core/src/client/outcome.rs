@@ -209,7 +209,7 @@ impl Client {
     /// What an error must not repeat, even if the service does.
     pub(super) fn hidden(&self) -> Vec<Secret> {
         let (username, password) = self.login.credentials.as_ref().map(|(username, password)| (username, password)).unzip();
-        [self.key.as_ref(), self.login.token(), password, username].into_iter().flatten().cloned().collect()
+        [self.key.as_ref(), password, username].into_iter().flatten().chain(self.login.tokens()).cloned().collect()
     }
 }
 

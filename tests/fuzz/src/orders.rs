@@ -163,8 +163,11 @@ impl World {
             (0 | 1, Some((status, body))) => self.resolve(id, answer(*status, body.as_bytes())),
             (2, _) => self.resolve(id, answer(page, b"<html>")),
             (3 | 5, _) => self.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }),
-            // It was done, and the service fails all the same.
-            (4, _) => self.resolve(id, answer(500, br#"{"code":500,"message":"canary-token"}"#)),
+            // It was done, and the service fails all the same. It repeats what it was asked with, however old that is by now.
+            (4, _) => {
+                let token = request.header("authorization").unwrap_or_default();
+                self.resolve(id, answer(500, format!(r#"{{"code":500,"message":"{token}"}}"#).as_bytes()));
+            }
             (6, _) => self.resolve(id, Outcome::Failed { kind: FailureKind::Connect, sent: Sent::Never }),
             _ => {
                 let status = [400, 401, 403, 429, 503, 409][tape.number(6) as usize];

@@ -5,8 +5,6 @@ use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, Happening, RecordId};
 use super::{Accepted, Client};
-use crate::contract::Operation;
-use crate::contract::reseller::CreateStaticOrder;
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule, look_advice};
 use crate::wire::Facts;
 
@@ -98,11 +96,11 @@ impl Client {
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
+        let operation = job.operation();
         let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
         match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
-                let operation = job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name);
                 let small = answered.raw.text().len() <= KEPT_RAW && !job.watch.credentials;
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
@@ -126,7 +124,6 @@ impl Client {
                     Some(session) => self.known(session).0,
                     None => Facts { session_id: job.session.clone(), order_no, ..Facts::default() },
                 };
-                let operation = job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name);
                 let record = job.record.take();
                 let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
                 let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at };

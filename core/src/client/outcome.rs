@@ -5,12 +5,11 @@ use super::job::{Grace, On, State};
 use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
-use crate::contract::{Api, Safety, Secret};
+use crate::contract::reseller::Login;
+use crate::contract::{Api, Operation, Safety, Secret};
 use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
 use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify, count_items, view};
 
-/// The operation whose answer holds a token.
-const LOGIN: &str = "login";
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 pub(super) const MAX_LATE: u32 = 8;
 
@@ -52,7 +51,7 @@ impl Client {
                 let mut facts = Facts::of(&seen.json, request_id.as_deref());
                 let page_size = job.built.as_ref().and_then(|built| built.page_size);
                 facts.short_page = page_size.zip(count_items(&seen.json)).map(|(size, items)| items < size as usize);
-                let (attempts, login) = (job.tally.attempts, job.endpoint.name == LOGIN);
+                let (attempts, login) = (job.tally.attempts, job.endpoint.name == Login::ENDPOINT.name);
                 if !seen.differing.is_empty() {
                     self.notify(id, Happening::Differing { members: seen.differing.clone() });
                 }

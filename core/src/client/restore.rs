@@ -273,8 +273,8 @@ impl Client {
         true
     }
 
-    /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in doubt stays. Returns whether
-    /// something was forgotten.
+    /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in
+    /// doubt stays. Returns whether something was forgotten.
     pub fn forget(&mut self, record: &RecordId) -> bool {
         match self.store.owner(record).cloned() {
             Some(Owner::Session(id)) if self.sessions.get(&id).is_some_and(|tracked| tracked.changing.is_empty()) => {

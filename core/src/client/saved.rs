@@ -6,8 +6,6 @@ use super::Client;
 use super::intent::Intent;
 use super::job::State;
 use super::types::{Millis, RecordId};
-use crate::contract::Operation;
-use crate::contract::reseller::CreateStaticOrder;
 
 /// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,7 +63,7 @@ impl Client {
             };
             Some(Saved {
                 record: job.record.clone()?,
-                operation: job.order.as_ref().map_or(job.endpoint.name, |_| CreateStaticOrder::ENDPOINT.name).to_owned(),
+                operation: job.operation().to_owned(),
                 intent: job.intent.clone(),
                 session_id: job.session.clone(),
                 order_no: job.order.as_ref().map(|order| order.order_no.clone()),

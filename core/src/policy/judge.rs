@@ -81,14 +81,14 @@ pub(crate) struct Asked {
     pub(crate) capped: bool,
     pub(crate) rules: Rules,
     pub(crate) api: Api,
-    /// Whether lists of the service may show what became of it.
-    pub(crate) traceable: bool,
+    /// What to do where it may have been done and is never sent again, as [`look_advice`] says.
+    pub(crate) look: Option<Advice>,
 }
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
-        let traceable = !super::lookups(endpoint.name).is_empty();
-        Asked { api: endpoint.api, traceable, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        let (api, look) = (endpoint.api, look_advice(endpoint));
+        Asked { api, look, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -233,12 +233,7 @@ fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advic
     // A settled key can't be resumed: all that is left is to look at the account.
     // What a repeat does not change can always be asked for once more.
     let keep = ledger.unanswered || matches!(asked.safety, Safety::Idempotent | Safety::TwiceAtMost);
-    let advice = match (asked.api, asked.safety) {
-        (Api::Reseller, Safety::AtMostOnce) if asked.traceable => Advice::Reconcile,
-        (Api::Reseller, Safety::AtMostOnce) => Advice::CheckAccount,
-        _ if keep => Advice::Resume,
-        _ => Advice::CheckAccount,
-    };
+    let advice = asked.look.unwrap_or(if keep { Advice::Resume } else { Advice::CheckAccount });
     Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep }
 }
 
@@ -247,7 +242,7 @@ mod tests {
     use super::*;
 
     fn asked(safety: Safety, paid: bool) -> Asked {
-        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, traceable: false }
+        Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, look: None }
     }
 
     fn fresh() -> Ledger {

@@ -7,6 +7,7 @@ mod client;
 mod orders;
 mod reseller;
 mod tape;
+mod world;
 
 use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Record, RecordId, Step, StepId};
 use hopline::contract::Secret;

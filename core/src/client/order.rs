@@ -169,7 +169,8 @@ impl Client {
         if !repeated {
             order.items.extend(items);
         }
-        if answered.facts.short_page == Some(false) && !repeated && order.page < PAGES && !job.cancelled {
+        let more = answered.facts.short_page == Some(false);
+        if more && !repeated && order.page < PAGES && !job.cancelled {
             order.page += 1;
             job.built = page_of(&order.order_no, order.page);
             job.read_anew();
@@ -177,8 +178,8 @@ impl Client {
         }
         let items = std::mem::take(&mut order.items);
         let status = status_of(&items);
-        let known =
-            StaticOrder { order_no: order.order_no.clone(), status: status.as_deref().or(order.status.as_deref()).map(Into::into), items };
+        let seen = status.as_deref().or(order.status.as_deref());
+        let known = StaticOrder { order_no: order.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
         let phase = phase_of(status.as_deref(), &ends);
         order.shown = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
         let order_no = order.order_no.clone();
@@ -244,7 +245,8 @@ impl Client {
         let Some(job) = self.jobs.get(&id) else { return };
         let Some(order) = job.order.clone() else { return };
         let phase = Some(phase_of(order.status.as_deref(), &job.watch.ends));
-        let known = StaticOrder { order_no: order.order_no.clone(), status: order.status.as_deref().map(Into::into), items: Vec::new() };
+        let (order_no, status) = (order.order_no.clone(), order.status.as_deref().map(Into::into));
+        let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
         let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
         let facts = Facts { order_no: Some(order.order_no), status: order.status, ..Facts::default() };
         let (raw, attempts) = (order.shown.or_else(of_known).unwrap_or_default(), job.tally.attempts);

@@ -1,5 +1,10 @@
 //! The three macros that read the table. Each yields typed Rust and a constant descriptor of the same entry.
 
+/// The prose of an entry, line by line. What is shipped goes without it.
+macro_rules! doc {
+    ($($line:literal)*) => { if cfg!(feature = "docs") { concat!($($line, "\n",)*) } else { "" } };
+}
+
 /// A list of words: an enum with one variant a word, and `Other` for a word that the contract does not name. A word that
 /// goes over the wire as a number is `Variant = "word" (number);`.
 macro_rules! string_enum {
@@ -41,9 +46,9 @@ macro_rules! string_enum {
         impl $crate::contract::Shaped for $name {
             const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Word(&$crate::contract::Words {
                 name: stringify!($name),
-                doc: concat!($($doc, "\n",)*),
+                doc: doc!($($doc)*),
                 words: &[$($crate::contract::Word {
-                    name: stringify!($variant), word: $word, number: [$($number,)?].first().copied(), doc: concat!($($word_doc, "\n",)*),
+                    name: stringify!($variant), word: $word, number: [$($number,)?].first().copied(), doc: doc!($($word_doc)*),
                 },)*],
             });
         }
@@ -70,11 +75,11 @@ macro_rules! record {
         impl $crate::contract::Shaped for $name {
             const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Record(&$crate::contract::Record {
                 name: stringify!($name),
-                doc: concat!($($doc, "\n",)*),
+                doc: doc!($($doc)*),
                 fields: &[$($crate::contract::Field {
                     name: record!(@name $field $($wire)?),
                     aliases: &[$($($alias,)*)?],
-                    doc: concat!($($field_doc, "\n",)*),
+                    doc: doc!($($field_doc)*),
                     shape: <$ty as $crate::contract::Shaped>::SHAPE,
                     required: <$ty as $crate::contract::Shaped>::REQUIRED,
                     nullable: <$ty as $crate::contract::Shaped>::NULLABLE,
@@ -97,7 +102,7 @@ macro_rules! endpoints {
             const ENDPOINT: &'static $crate::contract::Endpoint = &$crate::contract::Endpoint {
                 api: $crate::contract::Api::$api,
                 name: stringify!($name),
-                doc: concat!($($doc, "\n",)*),
+                doc: doc!($($doc)*),
                 method: $crate::contract::Method::$method,
                 path: $path,
                 auth: $crate::contract::Auth::$auth,

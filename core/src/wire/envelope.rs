@@ -88,6 +88,9 @@ pub struct Facts {
     /// The order's number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub order_no: Option<String>,
+    /// The number of a sub-user, or of whatever else the answer is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub id: Option<i64>,
     /// The status of the session or the order, as it came.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<String>,
@@ -126,6 +129,8 @@ impl Facts {
             #[serde(borrow, rename = "orderNo")]
             order_no: Option<&'a RawValue>,
             #[serde(borrow)]
+            id: Option<&'a RawValue>,
+            #[serde(borrow)]
             status: Option<&'a RawValue>,
             #[serde(borrow)]
             session_type: Option<&'a RawValue>,
@@ -144,6 +149,7 @@ impl Facts {
             session_id: found.session_id.and_then(word),
             order_id: found.order_id.and_then(word),
             order_no: found.order_no.and_then(word),
+            id: found.id.and_then(|raw| raw.get().parse().ok()),
             status: found.status.and_then(word),
             session_type: found.session_type.and_then(word),
             estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),

@@ -77,7 +77,7 @@ fn print_words(out: &mut String, words: &Words) {
     put!(out, "");
     print_doc(out, "", &said(words.doc));
     put!(out, "@JvmInline");
-    let name = words_type(words);
+    let name = words.name;
     put!(out, "public value class {name}(override val word: String) : Word {{");
     put!(out, "    override fun toString(): String = word\n");
     put!(out, "    public companion object {{");
@@ -137,11 +137,6 @@ fn escaped(name: String) -> String {
     if KEYWORDS.contains(&name.as_str()) { format!("`{name}`") } else { name }
 }
 
-/// The name of a type of words. One that every file of Kotlin knows already would hide that.
-fn words_type(words: &Words) -> &'static str {
-    if words.name == "Unit" { "OrderUnit" } else { words.name }
-}
-
 fn answer_type(shape: Shape) -> String {
     match shape {
         Shape::Text | Shape::Label => "String".to_owned(),
@@ -150,7 +145,7 @@ fn answer_type(shape: Shape) -> String {
         Shape::Integer => "Long".to_owned(),
         Shape::Decimal => "BigDecimal".to_owned(),
         Shape::Json => "Raw".to_owned(),
-        Shape::Word(words) => words_type(words).to_owned(),
+        Shape::Word(words) => words.name.to_owned(),
         Shape::Record(record) => record.name.to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", answer_type(*item)),
     }
@@ -186,7 +181,7 @@ fn reader(shape: Shape) -> String {
         Shape::Integer => "::whole".to_owned(),
         Shape::Decimal => "::decimal".to_owned(),
         Shape::Json => "::anything".to_owned(),
-        Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words_type(words)),
+        Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words.name),
         Shape::Record(record) => format!("{{ value, at -> read{}(value, at) }}", record.name),
         Shape::List(item) | Shape::OneOrMany(item) => format!("list({})", reader(*item)),
     }
@@ -247,7 +242,7 @@ mod tests {
                         .iter()
                         .for_each(|field| assert!(members.contains(&format!("val {}", camel(field.name))), "{}", field.name));
                 }
-                Type::Words(words) => assert!(printed.contains(&format!("public value class {}(", words_type(words))), "{}", words.name),
+                Type::Words(words) => assert!(printed.contains(&format!("public value class {}(", words.name)), "{}", words.name),
             }
         }
     }

@@ -216,7 +216,7 @@ mod tests {
         for (name, wire) in [("orderNo", "orderNo"), ("sessionId", "session_id"), ("async", "async"), ("nextCursor", "next_cursor")] {
             assert!(printed.contains(&format!("        case {name} = {wire:?}\n")), "{wire}");
         }
-        assert!(printed.contains("    public static let month = Unit(rawValue: \"month\")\n"));
+        assert!(printed.contains("    public static let month = OrderUnit(rawValue: \"month\")\n"));
     }
 
     #[test]

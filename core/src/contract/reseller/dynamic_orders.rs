@@ -1,6 +1,6 @@
 //! Dynamic orders and their traffic (part "Dynamic order body" of the contract).
 
-use super::{OpenList, Unit};
+use super::{OpenList, OrderUnit};
 use crate::contract::{Decimal, Json};
 
 string_enum! {
@@ -33,7 +33,7 @@ record! {
         /// For how long.
         duration: Option<Decimal> => Body;
         /// What the duration counts.
-        unit: Option<Unit> => Body;
+        unit: Option<OrderUnit> => Body;
     }
 }
 

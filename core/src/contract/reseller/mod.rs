@@ -23,7 +23,7 @@ pub const ENDPOINTS: &[&[&Endpoint]] =
 
 string_enum! {
     /// What a duration counts. On the wire it is a number.
-    Unit {
+    OrderUnit {
         /// Days.
         Day = "day" (1);
         /// Months.

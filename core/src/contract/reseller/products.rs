@@ -1,6 +1,6 @@
 //! Products, stock and address ranges (parts "Product query item" and "IP range item" of the contract).
 
-use super::{Language, Unit};
+use super::{Language, OrderUnit};
 use crate::contract::{Decimal, Json, Label, OneOrMany};
 
 record! {
@@ -39,7 +39,7 @@ record! {
         /// How many units the price is for.
         duration: Option<Decimal>;
         /// What the duration counts.
-        unit: Option<Unit>;
+        unit: Option<OrderUnit>;
         /// The price.
         price: Option<Decimal>;
     }

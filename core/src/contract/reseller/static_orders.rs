@@ -1,6 +1,6 @@
 //! Static orders (parts "Static order body", "Static order acceptance" and "Static order list query" of the contract).
 
-use super::{OpenList, Unit};
+use super::{OpenList, OrderUnit};
 use crate::contract::{Decimal, Json, Label};
 
 string_enum! {
@@ -65,7 +65,7 @@ record! {
         /// For how long.
         duration: i64 => Body;
         /// What the duration counts.
-        unit: Unit => Body;
+        unit: OrderUnit => Body;
         /// Networks and how many addresses of each, for products that allocate by CIDR. The form of an item is not shown.
         cidr_blocks: Option<Vec<Json>> as "cidrBlocks" => Body;
         /// One address.
@@ -124,7 +124,7 @@ record! {
         /// For how long.
         duration: i64 => Body;
         /// What the duration counts.
-        unit: Unit => Body;
+        unit: OrderUnit => Body;
         /// How often the duration is bought.
         cycle_times: i64 as "cycleTimes" => Body;
     }

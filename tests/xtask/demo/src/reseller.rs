@@ -5,8 +5,8 @@ use std::time::Instant;
 use hopline::client::Phase;
 use hopline::contract::agent::Proxy;
 use hopline::contract::reseller::{
-    AdjustSubUserBalance, CancelStaticOrder, CreateStaticOrder, CreateUser, GetCurrentBalance, ListConsumption, ListSubUsers,
-    QueryProducts, RenewStaticOrder, StaticProduct, Unit,
+    AdjustSubUserBalance, CancelStaticOrder, CreateStaticOrder, CreateUser, GetCurrentBalance, ListConsumption, ListSubUsers, OrderUnit,
+    QueryProducts, RenewStaticOrder, StaticProduct,
 };
 use hopline::contract::{Api, Decimal, Json, Operation, Secret, StaticOrder};
 use hopline::{CallOptions, Client, ClientOptions, drive};
@@ -84,8 +84,13 @@ pub(crate) fn tell(sandbox: &Sandbox, tidy: &Tidy) -> Told {
     teller.steps.push(("fetch", start, Instant::now()));
     page.toned(Tone::Good, "fetch", format!("the site answers {} to exit {}", visit.status, visit.from));
 
-    let renewal =
-        RenewStaticOrder { order_no: Some(order_no.clone()), duration: 30, unit: Unit::Day, cycle_times: 1, ..RenewStaticOrder::default() };
+    let renewal = RenewStaticOrder {
+        order_no: Some(order_no.clone()),
+        duration: 30,
+        unit: OrderUnit::Day,
+        cycle_times: 1,
+        ..RenewStaticOrder::default()
+    };
     teller.call("renew", renewal, CallOptions::intent("renewal-1"))?;
     page.row("renew", "30 days more, which count as one month");
     teller.call("cancel", CancelStaticOrder { order_no: order_no.clone() }, CallOptions::intent("cancel-1"))?;
@@ -110,7 +115,7 @@ fn place(teller: &mut Teller, product: &StaticProduct, user_id: i64) -> Told<Sta
         ip_count: 1,
         cycle_times: 1,
         duration: 1,
-        unit: Unit::Month,
+        unit: OrderUnit::Month,
         country_code: product.country_code.clone(),
         city_code: product.city_code.clone(),
         ..CreateStaticOrder::default()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use crate::cargo::cargo;
 use crate::{Fail, browser, examples, fuzz, kotlin, node, python, schemathesis, swift, wasm};
@@ -153,7 +154,10 @@ impl Report {
 
     pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<Outcome, Fail>) {
         println!("\n== {name}");
-        match check() {
+        let begun = Instant::now();
+        let ended = check();
+        println!("-- after {} s", begun.elapsed().as_secs());
+        match ended {
             Ok(Outcome::Counted { passed, failed, ignored }) => {
                 self.passed += passed;
                 self.failures += failed;

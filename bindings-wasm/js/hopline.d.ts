@@ -60,11 +60,11 @@ export interface AgentClientOptions extends ClientOptions {
 /** What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out. */
 export interface ResellerClientOptions extends ClientOptions {
   /**
-   * Who logs in; in Node, `HOPLINE_USERNAME` where it is left out. The client does so by itself, once for any number of calls,
-   * when it has no token or the service refuses it.
+   * Who logs in; in Node, `HOPLINE_USERNAME` and `HOPLINE_PASSWORD` where no username, no password and no token is given. The
+   * client does so by itself, once for any number of calls, when it has no token or the service refuses it.
    */
   username?: string | undefined;
-  /** The password that goes with it; in Node, `HOPLINE_PASSWORD` where it is left out. */
+  /** The password that goes with it. */
   password?: string | undefined;
   /** A token to start from. Without a username and a password there is no other. */
   token?: string | undefined;

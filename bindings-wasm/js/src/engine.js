@@ -1,4 +1,4 @@
-import { Client as Core, misfit } from "../gen/hopline_wasm.js";
+import { Client as Core } from "../gen/hopline_wasm.js";
 import { plain } from "../gen/operations.js";
 import { Driver } from "./driver.js";
 import { asked, read, refuse } from "./error.js";
@@ -36,7 +36,7 @@ export class Engine {
   constructor(api, options = {}, handle) {
     object("client", "options", options);
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const { fetch = globalThis.fetch, store = new MemoryStore(), sameAccount = false, ...rest } = { ...host.environment(api), ...given };
+    const { fetch = globalThis.fetch, store = new MemoryStore(), sameAccount = false, ...rest } = { ...host.environment(api, given), ...given };
     if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
     if (!["open", "keep", "remove"].every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", "`store` must be a store: open, keep and remove are functions");
@@ -112,10 +112,7 @@ export class Engine {
 
   /** Runs an operation that waits for a session or an order, and gives that. */
   async wait(operation, params, options, ends) {
-    const taken = await this.#start(operation, params, options);
-    // What was settled by hand is neither.
-    if (taken.phase === undefined) throw read(misfit(operation, JSON.stringify(taken.facts), taken.raw, "phase"));
-    return this.#given(taken, ends);
+    return this.#given(await this.#start(operation, params, options), ends);
   }
 
   /** Goes on with what `start` starts, and gives a session or an order, or the answer alone. */

@@ -17,7 +17,14 @@ const VARIABLES = {
   reseller: { username: "HOPLINE_USERNAME", password: "HOPLINE_PASSWORD", baseUrl: "HOPLINE_BACKEND_URL" },
 };
 
-host.environment = (api) => Object.fromEntries(Object.entries(VARIABLES[api]).map(([option, name]) => [option, process.env[name] || undefined]));
+/** All or nothing: a token that was given must not be renewed as somebody else. */
+const LOGIN = ["username", "password", "token"];
+
+host.environment = (api, given) => {
+  const found = Object.entries(VARIABLES[api]).map(([option, name]) => [option, process.env[name] || undefined]);
+  const hasLogin = LOGIN.some((option) => option in given);
+  return Object.fromEntries(found.filter(([option]) => !(hasLogin && LOGIN.includes(option))));
+};
 host.failures.before = (error) => {
   const kind = BEFORE[error?.cause?.code];
   return kind && { kind, sent: "never" };

@@ -66,7 +66,7 @@ impl Client {
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));
         }
-        job.go(On::Doubt);
+        job.go(On::Hold);
         job.doubt_since.get_or_insert(unix);
         let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
         let error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
@@ -144,6 +144,20 @@ impl Client {
         }
     }
 
+    /// Nobody waits for an order any more: its record stays, to be resumed or forgotten.
+    fn let_rest(&mut self, id: JobId, error: Error) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(at) = job.timer.take() {
+            self.timers.remove(&(at, id));
+        }
+        job.go(On::Hold);
+        let record = job.record.as_ref().map(|record| record.0.clone());
+        let error = Error::from(Report { record, ..error.into_report() });
+        for command in std::mem::take(&mut job.waiting) {
+            self.complete(command, Err(error.clone()), Vec::new());
+        }
+    }
+
     /// A cancelled job that may have had its effect.
     pub(super) fn doubt_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
@@ -152,12 +166,16 @@ impl Client {
         self.doubt(id, error);
     }
 
-    /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt.
+    /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt. A placed order lives on.
     pub(super) fn stop_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         if job.order.is_some() {
             let error = job.let_go();
-            return self.finish(id, Err(error));
+            return match (&job.record, &job.intent) {
+                // Without an intent to ask for it by, its record is all that tells of it.
+                (Some(_), None) => self.let_rest(id, error),
+                _ => self.finish(id, Err(error)),
+            };
         }
         let open = job.ledger.is_open() && !job.is_safe();
         if open {

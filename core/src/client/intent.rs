@@ -1,13 +1,13 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
-use super::Client;
+use super::{Client, misfit};
 use super::job::{Age, Follow, Job, State, Tally, headers, limited};
 use super::options::CallOptions;
 use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, RecordId};
 use crate::contract::agent::CreateSession;
-use crate::contract::{Endpoint, Json, Operation};
+use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
 use crate::policy::{Effect, Error, Report, RetryPolicy};
 use crate::wire::Facts;
 
@@ -176,7 +176,8 @@ impl Client {
         }
     }
 
-    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered.
+    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered. Of what
+    /// was settled by hand there is no answer, so a typed one is an error.
     pub(super) fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
         if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
@@ -185,9 +186,13 @@ impl Client {
             return self.begin_order_watch(command, order_no.clone(), true, options);
         }
         let facts = accepted.facts;
+        let is_open = endpoint(accepted.operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));
+        if facts.settled && !is_open {
+            let error = misfit(accepted.operation, Answered::of(facts), "all");
+            return self.complete(command, Err(error), Vec::new());
+        }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
-        // The body is not kept over a crash; the facts are, and they have its members' names. What was settled by hand had no
-        // answer at all.
+        // The body is not kept over a crash; the facts are, and they have its members' names.
         let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
         let raw = accepted.raw.or_else(of_facts).unwrap_or_default();
         self.complete(command, Ok(Answered { raw, phase, ..Answered::of(facts) }), Vec::new());

@@ -27,7 +27,7 @@ pub enum State {
     Watching,
     /// A read of the session is out.
     Reading,
-    /// In doubt, or restored: nothing happens until somebody resumes or settles it.
+    /// In doubt, restored, or left by all who waited: nothing happens until somebody resumes or settles it.
     Held,
     /// The service's time is being read, to know how old a restored key is.
     Asking,
@@ -54,8 +54,8 @@ pub enum On {
     Follow,
     /// A read is due.
     Read,
-    /// Its effect is not known.
-    Doubt,
+    /// Its effect is not known, or nobody waits for it any more.
+    Hold,
     /// The service's time is needed first.
     Ask,
     /// The price is needed first.
@@ -72,26 +72,26 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Waiting, On::Save, State::Saving),
     (State::Waiting, On::Send, State::Sending),
     (State::Waiting, On::Refuse, State::Deleting),
-    (State::Waiting, On::Doubt, State::Held),
+    (State::Waiting, On::Hold, State::Held),
     (State::Waiting, On::End, State::Done),
     (State::Saving, On::Send, State::Sending),
     (State::Saving, On::Again, State::Waiting),
     (State::Saving, On::Refuse, State::Deleting),
-    (State::Saving, On::Doubt, State::Held),
+    (State::Saving, On::Hold, State::Held),
     (State::Saving, On::End, State::Done),
     (State::Sending, On::Again, State::Waiting),
     (State::Sending, On::Refuse, State::Deleting),
     (State::Sending, On::Follow, State::Watching),
-    (State::Sending, On::Doubt, State::Held),
+    (State::Sending, On::Hold, State::Held),
     (State::Sending, On::End, State::Done),
     (State::Deleting, On::Again, State::Waiting),
-    (State::Deleting, On::Doubt, State::Held),
+    (State::Deleting, On::Hold, State::Held),
     (State::Deleting, On::End, State::Done),
     (State::Watching, On::Read, State::Reading),
-    (State::Watching, On::Doubt, State::Held),
+    (State::Watching, On::Hold, State::Held),
     (State::Watching, On::End, State::Done),
     (State::Reading, On::Follow, State::Watching),
-    (State::Reading, On::Doubt, State::Held),
+    (State::Reading, On::Hold, State::Held),
     (State::Reading, On::End, State::Done),
     (State::Held, On::Ask, State::Asking),
     (State::Held, On::Again, State::Waiting),
@@ -99,15 +99,15 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Held, On::End, State::Done),
     (State::Pricing, On::Again, State::Waiting),
     (State::Pricing, On::Refuse, State::Deleting),
-    (State::Pricing, On::Doubt, State::Held),
+    (State::Pricing, On::Hold, State::Held),
     (State::Pricing, On::End, State::Done),
     (State::Waiting, On::Login, State::LoggingIn),
     (State::LoggingIn, On::Again, State::Waiting),
     (State::LoggingIn, On::Refuse, State::Deleting),
-    (State::LoggingIn, On::Doubt, State::Held),
+    (State::LoggingIn, On::Hold, State::Held),
     (State::LoggingIn, On::End, State::Done),
     (State::Asking, On::Again, State::Waiting),
-    (State::Asking, On::Doubt, State::Held),
+    (State::Asking, On::Hold, State::Held),
 ];
 
 /// What a job reads after its call was accepted.

@@ -29,7 +29,7 @@ impl Job {
     pub(super) fn let_go(&self) -> Error {
         if let Some(order) = &self.order {
             let effect = if order.placed { Effect::Done } else { Effect::None };
-            let what = "waiting for the order was given up; the order lives on";
+            let what = format!("waiting for order {} was given up; the order lives on", order.order_no);
             let report = self.error(Kind::Cancelled, effect, what, Advice::WaitOrder).into_report();
             return Error::from(Report { cause: None, ..report });
         }

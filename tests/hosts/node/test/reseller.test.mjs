@@ -163,7 +163,12 @@ test("a reseller's options come from the environment, and those of the other API
   const { HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD } = process.env;
   Object.assign(process.env, { HOPLINE_BACKEND_URL: service.backend_url, HOPLINE_USERNAME: service.username, HOPLINE_PASSWORD: service.password });
   const reseller = new ResellerClient();
+  const borrowed = new ResellerClient({ token: "none-of-its-own" });
   for (const [name, value] of Object.entries({ HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD })) value === undefined ? delete process.env[name] : (process.env[name] = value);
+  // A token that was given is never renewed as somebody else.
+  await assert.rejects(borrowed.getCurrentBalance(), { kind: "refused", advice: "reauthenticate" });
+  assert.equal(await service.times("login"), 0);
+  await borrowed.close();
   assert.ok((await reseller.getCurrentBalance()).raw.length > 2);
   await reseller.close();
   for (const [more, what] of [[{ apiKey: "k" }, /api_key/], [{ dailyCapUsd: 1 }, /daily_cap_usd/], [{ api: "agent" }, /api/], [{ username: "u" }, /password/], [{ password: "p" }, /username/], [{ tokenCodes: "401" }, /options/]]) {

@@ -4,8 +4,9 @@ package hopline
  * The client of one reseller at the reseller backend. It logs in by itself, once for any number of calls, and again when the token is
  * refused or about to end; a password that the service refuses is not tried again.
  *
- * @param username who logs in; without it, `HOPLINE_USERNAME` of the environment
- * @param password the password that goes with it; without it, `HOPLINE_PASSWORD`
+ * @param username who logs in; where no username, no password and no token is given, the environment's `HOPLINE_USERNAME` and
+ *   `HOPLINE_PASSWORD` do
+ * @param password the password that goes with it
  * @param baseUrl the address of the API, such as `https://host/api`; without it, `HOPLINE_BACKEND_URL`
  * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
  * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
@@ -15,8 +16,8 @@ package hopline
  * @param sameAccount whether records of another login are of this account all the same
  */
 public class ResellerClient(
-    username: Secret? = System.getenv("HOPLINE_USERNAME")?.let(::Secret),
-    password: Secret? = System.getenv("HOPLINE_PASSWORD")?.let(::Secret),
+    username: Secret? = null,
+    password: Secret? = null,
     baseUrl: String? = System.getenv("HOPLINE_BACKEND_URL"),
     token: Secret? = null,
     tokenCodes: List<String>? = null,
@@ -28,8 +29,8 @@ public class ResellerClient(
     override val engine: Engine =
         newEngine(
             options.told(
-                "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), "username" to username, "password" to password,
-                "token" to token, "token_codes" to tokenCodes,
+                "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
+                "token_codes" to tokenCodes,
             ),
             transport, store, sameAccount, capped = false,
         )
@@ -58,4 +59,14 @@ public data class OrderReply(
     override val raw: Raw get() = order.raw
 
     override val requestId: String? get() = order.requestId
+}
+
+/** All or nothing: a token that was given must not be renewed as somebody else. */
+private fun login(username: Secret?, password: Secret?, token: Secret?): Array<Pair<String, Secret?>> {
+    val given = username != null || password != null || token != null
+    return arrayOf(
+        "username" to if (given) username else System.getenv("HOPLINE_USERNAME")?.let(::Secret),
+        "password" to if (given) password else System.getenv("HOPLINE_PASSWORD")?.let(::Secret),
+        "token" to token,
+    )
 }

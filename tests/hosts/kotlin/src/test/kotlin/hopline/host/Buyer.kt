@@ -4,7 +4,6 @@ import hopline.AgentClient
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.SessionType
-import java.io.File
 import java.nio.file.Path
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
@@ -37,11 +36,6 @@ object Buyer {
             "busy"
         }
 
-    fun start(sandbox: Sandbox, store: Path, vararg names: String): Process {
-        val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
-        val java = File(System.getProperty("java.home"), "bin/java").path
-        val program = ProcessBuilder(listOf(java, "-cp", path, "hopline.host.Buyer", store.toString(), *names))
-        program.environment() += sandbox.environment
-        return program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
-    }
+    fun start(sandbox: Sandbox, store: Path, vararg names: String): Process =
+        sandbox.program("hopline.host.Buyer", store.toString(), *names).start()
 }

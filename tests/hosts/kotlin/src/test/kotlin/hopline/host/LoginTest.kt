@@ -88,6 +88,15 @@ class LoginTest {
     }
 
     @Test
+    fun `a token that was given is never renewed as the environment's login`() {
+        Sandbox("--seed", "76").use { sandbox ->
+            val program = sandbox.program("hopline.host.Borrower").start()
+            assertEquals("Refused", program.inputStream.bufferedReader().readText().trim())
+            assertEquals(0, sandbox.times("login"))
+        }
+    }
+
+    @Test
     fun `a code of the caller's own means a refused token`(): Unit = runBlocking {
         Sandbox("--seed", "75").use { sandbox ->
             sandbox.reseller(tokenCodes = listOf("40101")).use { reseller ->
@@ -121,5 +130,16 @@ class LoginTest {
 
         @JvmStatic
         fun transports(): List<Transport> = listOf(OkHttpTransport(), JavaHttpTransport())
+    }
+}
+
+/** A program of its own for the test above, as a process can't change its environment. */
+object Borrower {
+    @JvmStatic
+    fun main(arguments: Array<String>) {
+        ResellerClient(token = Secret("none-of-its-own")).use { reseller ->
+            val failed = runBlocking { runCatching { reseller.getCurrentBalance() } }.exceptionOrNull()
+            println(failed?.let { it::class.simpleName })
+        }
     }
 }

@@ -2,7 +2,6 @@ package hopline.host
 
 import hopline.FolderStore
 import hopline.ResellerClient
-import java.io.File
 import java.nio.file.Path
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
@@ -23,11 +22,6 @@ object Placer {
         }
     }
 
-    fun start(sandbox: Sandbox, store: Path, user: Long): Process {
-        val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
-        val java = File(System.getProperty("java.home"), "bin/java").path
-        val program = ProcessBuilder(java, "-cp", path, "hopline.host.Placer", store.toString(), user.toString())
-        program.environment() += sandbox.environment
-        return program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
-    }
+    fun start(sandbox: Sandbox, store: Path, user: Long): Process =
+        sandbox.program("hopline.host.Placer", store.toString(), user.toString()).start()
 }

@@ -16,10 +16,7 @@ class ReadmeTest {
     private val readme = File(System.getenv("HOPLINE_README") ?: "../../../bindings-uniffi/kotlin/README.md").readText()
 
     private fun run(main: String, folder: Path, sandbox: Sandbox): String {
-        val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
-        val program = ProcessBuilder(File(System.getProperty("java.home"), "bin/java").path, "-cp", path, main).directory(folder.toFile())
-        program.environment() += sandbox.environment
-        val process = program.redirectErrorStream(true).start()
+        val process = sandbox.program(main).directory(folder.toFile()).redirectErrorStream(true).start()
         val text = process.inputReader().readText()
         check(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0) { text }
         return text

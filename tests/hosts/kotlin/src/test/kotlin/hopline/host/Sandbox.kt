@@ -8,6 +8,7 @@ import hopline.ResellerClient
 import hopline.Secret
 import hopline.Store
 import hopline.Transport
+import java.io.File
 import java.math.BigDecimal
 import java.net.URI
 import java.net.http.HttpClient
@@ -76,6 +77,15 @@ class Sandbox(vararg options: String) : AutoCloseable {
 
     /** How often the service has done an operation. */
     fun times(operation: String): Int = state().getValue("executions").members().maybe(operation)?.toInt() ?: 0
+
+    /** A program of the tests, in a process of its own with this service in its environment. */
+    fun program(main: String, vararg arguments: String): ProcessBuilder {
+        val path = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
+        val java = File(System.getProperty("java.home"), "bin/java").path
+        val program = ProcessBuilder(java, "-cp", path, main, *arguments).redirectError(ProcessBuilder.Redirect.INHERIT)
+        program.environment() += environment
+        return program
+    }
 
     override fun close() {
         process.destroy()

@@ -1,11 +1,11 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
-use super::{Client, misfit};
 use super::job::{Age, Follow, Job, State, Tally, headers, limited};
 use super::options::CallOptions;
 use super::session::phase_of;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, RecordId};
+use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
 use crate::policy::{Effect, Error, Report, RetryPolicy};
@@ -61,6 +61,7 @@ impl Job {
         self.tally = Tally::default();
         self.last = None;
         self.cause = None;
+        self.renewed = false;
         if self.ledger.key.is_some() && self.ledger.sends > 0 && !self.ledger.given {
             self.ledger.replace(new_key());
             self.age = Age::Fresh;

@@ -5,16 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::Json;
-use crate::wire::items;
-
-/// No number and no status is longer than this many bytes; a server does not decide how much we hold.
-const MOST: usize = 1024;
-
-/// A member of an item as text, where it is a text or a number: the contract does not show which.
-fn text(raw: &RawValue) -> Option<String> {
-    let number = || raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| raw.get().to_owned());
-    serde_json::from_str(raw.get()).ok().or_else(number).filter(|text: &String| text.len() <= MOST)
-}
+use crate::wire::{items, number_of};
 
 /// The items of a list that belong to an order.
 pub(super) fn found(data: &str, order_no: &str) -> Vec<Json> {
@@ -27,7 +18,7 @@ pub(super) fn found(data: &str, order_no: &str) -> Vec<Json> {
     }
     let belongs = |raw: &&RawValue| {
         let item = serde_json::from_str::<Item<'_>>(raw.get()).ok();
-        item.and_then(|item| text(item.camel.or(item.order_no)?)).as_deref() == Some(order_no)
+        item.and_then(|item| number_of(item.camel.or(item.order_no)?)).as_deref() == Some(order_no)
     };
     items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::from).collect()
 }
@@ -39,7 +30,7 @@ pub(super) fn status_of(items: &[Json]) -> Option<String> {
         #[serde(borrow)]
         status: Option<&'a RawValue>,
     }
-    let mut statuses = items.iter().filter_map(|item| text(item.read::<Item<'_>>().ok()?.status?));
+    let mut statuses = items.iter().filter_map(|item| number_of(item.read::<Item<'_>>().ok()?.status?));
     let first = statuses.next()?;
     Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })
 }

@@ -226,7 +226,9 @@ impl Client {
             _ => None,
         };
         let said = what(self.api, answer.as_ref(), lost);
-        let refused = answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::Failure(_)) && self.is_refusal(answer));
+        // A 401 without an envelope refuses the credentials all the same: sent again, they might lock the account.
+        let refuses = |answer: &Answer| matches!(answer.verdict, Verdict::Failure(_)) && self.is_refusal(answer) || answer.status == 401;
+        let refused = answer.as_ref().is_some_and(refuses);
         let passing = answer.as_ref().is_none_or(|answer| matches!(answer.status, 408 | 425 | 429 | 500..=599));
         let asked = answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0);
         if answer.as_ref().is_some_and(|answer| self.is_throttle(answer)) {
@@ -235,6 +237,9 @@ impl Client {
         if passing && self.login.asked < self.retry.attempts && asked <= self.retry.window_ms {
             let delay = jittered(self.retry.ceiling(self.login.asked.saturating_sub(1), false), random).max(asked);
             self.login.not_before = Some(now.saturating_add(delay));
+            if self.waiting_for_login().is_empty() {
+                self.login.asked = 0;
+            }
             return self.set_login_timers(now.saturating_add(delay));
         }
         let (kind, advice) = match () {

@@ -388,6 +388,7 @@ fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
     };
     Error::from(Report {
         session_id: answered.facts.session_id,
+        order_no: answered.facts.order_no,
         request_id: answered.facts.request_id,
         raw: Some(answered.raw),
         status: answered.http_status,

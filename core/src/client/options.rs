@@ -108,11 +108,14 @@ impl ClientOptions {
         };
         let stray = others.iter().find(|(_, given)| *given).map(|(field, _)| (*field, rule));
         let empty = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.reveal().is_empty());
+        let long = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.reveal().len() > 4096);
         stray.or(match (&self.username, &self.password) {
             (Some(_), None) => Some(("password", "is required with a username")),
             (None, Some(_)) => Some(("username", "is required with a password")),
             _ if empty(&self.username) => Some(("username", "must not be empty")),
             _ if empty(&self.password) => Some(("password", "must not be empty")),
+            _ if long(&self.username) => Some(("username", "must be at most 4096 bytes")),
+            _ if long(&self.password) => Some(("password", "must be at most 4096 bytes")),
             _ => None,
         })
     }

@@ -12,8 +12,9 @@ use crate::contract::{Json, Operation, StaticOrder};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::wire::{Built, Facts, build};
 
-/// No order is read further than this many pages of 100.
+/// No order is read further than this many pages of 100, or this many bytes of items.
 const PAGES: u32 = 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// An order that a job watches.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +102,7 @@ impl Client {
     pub(super) fn watch_order(&mut self, order_no: &str, options: CallOptions) -> CommandId {
         let endpoint = ListStaticOrders::ENDPOINT;
         let refusal = options.refusal().or(order_no.is_empty().then_some(("order_no", "must not be empty")));
+        let refusal = refusal.or(page_of(order_no, 1).is_none().then_some(("order_no", "is too long")));
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid(endpoint.name, field, rule), options.intent);
         }
@@ -170,7 +172,8 @@ impl Client {
             order.items.extend(items);
         }
         let more = answered.facts.short_page == Some(false);
-        if more && !repeated && order.page < PAGES && !job.cancelled {
+        let full = order.items.iter().map(|item| item.text().len()).sum::<usize>() > MAX_BYTES;
+        if more && !repeated && !full && order.page < PAGES && !job.cancelled {
             order.page += 1;
             job.built = page_of(&order.order_no, order.page);
             job.read_anew();

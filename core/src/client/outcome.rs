@@ -6,7 +6,7 @@ use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::reseller::Login;
-use crate::contract::{Api, Operation, Safety, Secret};
+use crate::contract::{Api, Json, Operation, Safety, Secret};
 use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
 use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify, count_items, view};
 
@@ -87,6 +87,7 @@ impl Client {
         let mut hidden = self.hidden();
         let Some(job) = self.jobs.get_mut(&id) else { return };
         hidden.extend(job.built.iter().flat_map(|built| built.secrets.iter().cloned()));
+        hidden.extend(job.headers.iter().map(|(_, value)| Secret::new(value.as_str())));
         let open_before = job.ledger.is_open();
         let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
             (Some((Verdict::Failure(failure), status)), _) => Heard::Failure { code: &failure.code, status },
@@ -230,12 +231,14 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
         Verdict::Failure(failure) => {
             error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
-            error.details = failure.details.as_ref().and_then(|details| without(key, details.text())?.parse().ok());
+            error.details = failure.details.as_ref().and_then(|details| clean(key, details.text()));
         }
         Verdict::NoEnvelope { content_type, text } => {
             error.content_type = content_type.as_deref().and_then(|text| without(key, text));
-            // The beginning of some JSON may be that of an answer with credentials.
-            error.text = without(key, text).filter(|text| !text.trim_start().starts_with(['{', '[', '"']));
+            // Some JSON, wherever it begins, may be part of an answer with credentials.
+            let page = text.split(['{', '[']).next().unwrap_or_default();
+            let begins = |text: &str| text.chars().find(|c| !c.is_whitespace() && *c != '\u{feff}');
+            error.text = without(key, page).filter(|text| !matches!(begins(text), None | Some('"')));
         }
         Verdict::Success(_) => {}
     }
@@ -244,10 +247,44 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
     }
 }
 
-/// A text of the service without those secrets, or nothing if it is empty. What is shorter than 6 characters may be part of
-/// any text.
+/// What is shorter may be part of any text.
+const SHORTEST: usize = 6;
+/// A text as long as this may have been cut.
+const CUT: usize = 1020;
+const REDACTED: &str = "[redacted]";
+
+/// A text of the service without those secrets, or nothing if it is empty.
 fn without(secrets: &[Secret], text: &str) -> Option<String> {
-    let secrets = secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= 6);
-    let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "[redacted]"));
+    let mut clean = text.to_owned();
+    for secret in secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= SHORTEST) {
+        clean = clean.replace(secret, REDACTED);
+        // A text that was cut may end within it.
+        let longest = if text.len() < CUT { SHORTEST } else { secret.len() };
+        let beginnings = (SHORTEST..longest).rev().filter_map(|end| secret.get(..end));
+        if let Some(rest) = beginnings.filter_map(|beginning| clean.strip_suffix(beginning)).map(str::to_owned).next() {
+            clean = rest + REDACTED;
+        }
+    }
     Some(clean).filter(|text| !text.is_empty())
+}
+
+/// Some JSON of the service without those secrets, however its texts were escaped.
+fn clean(secrets: &[Secret], json: &str) -> Option<Json> {
+    let mut clean = String::new();
+    let mut rest = json;
+    while let Some((before, from)) = rest.split_once('"') {
+        let mut escaped = false;
+        let end = from.find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        })?;
+        let (text, after) = (from.get(..end)?, from.get(end + 1..)?);
+        let text: String = serde_json::from_str(&format!("\"{text}\"")).ok()?;
+        clean.extend([before, &serde_json::to_string(&without(secrets, &text).unwrap_or_default()).ok()?]);
+        rest = after;
+    }
+    clean.push_str(rest);
+    let tells = secrets.iter().any(|secret| secret.reveal().len() >= SHORTEST && clean.contains(secret.reveal()));
+    if tells { None } else { clean.parse().ok() }
 }

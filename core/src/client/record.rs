@@ -221,7 +221,7 @@ impl SavedCall {
         let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
         let target = self.target.starts_with('/')
             && self.target.bytes().all(|byte| byte.is_ascii_graphic())
-            && !self.target.contains("/..")
+            && self.target.split(['/', '?']).all(|segment| segment != "..")
             && !self.target.contains('#');
         let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
         keyed && key && body && target && self.age_ms >= 0

@@ -69,7 +69,7 @@ impl Client {
                 order_no: job.order.as_ref().map(|order| order.order_no.clone()),
                 status: job.order.as_ref().and_then(|order| order.status.clone()),
                 holds,
-                in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held),
+                in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held && job.order.is_none()),
             })
         });
         let sessions = self.sessions.iter().filter_map(|(id, tracked)| {

@@ -273,6 +273,7 @@ impl Client {
         job.tally = Default::default();
         job.last = None;
         job.cause = None;
+        job.renewed = false;
         job.cancelled = false;
         if !job.can_resume(rules) {
             let what = "may have been done, and nothing more can be sent to find out";

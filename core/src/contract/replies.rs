@@ -12,7 +12,7 @@ record! {
         status: Option<StaticOrderStatus>;
         /// The items of the list that belong to it, as the service wrote them; their fields are not shown.
         items: Vec<Json>;
-        /// Whether it may have more items than these: no more than 20 pages of 100 are read.
+        /// Whether it may have more items than these: no more than 20 pages of 100, or 4 MiB, are read.
         truncated: bool;
     }
 }

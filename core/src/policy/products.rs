@@ -41,13 +41,14 @@ pub fn is_shared_text(product: &str) -> bool {
     struct Shown<'a> {
         #[serde(borrow, rename = "productType")]
         kind: Option<&'a RawValue>,
-        #[serde(rename = "projectList")]
-        projects: Option<Vec<Json>>,
+        #[serde(borrow, rename = "projectList")]
+        projects: Option<&'a RawValue>,
     }
     let seen = crate::wire::view(<StaticProduct as crate::contract::Shaped>::SHAPE, product).json;
     let Ok(shown) = serde_json::from_str::<Shown<'_>>(&seen) else { return false };
     let kind = shown.kind.and_then(|kind| serde_json::from_str::<Cow<'_, str>>(kind.get()).ok());
-    shared(kind.as_deref(), shown.projects.as_deref())
+    let projects = shown.projects.and_then(|projects| serde_json::from_str::<Vec<Json>>(projects.get()).ok());
+    shared(kind.as_deref(), projects.as_deref())
 }
 
 /// A range of addresses.
@@ -96,6 +97,8 @@ mod tests {
             r#"{"productType":"shared"}"#,
             r#"{"projects":[1]}"#,
             r#"{"product_type":1,"project_list":[{}]}"#,
+            r#"{"projectList":[],"projects":[{}]}"#,
+            r#"{"product_type":2,"projects":"a,b"}"#,
         ];
         let exclusive = [
             r#"{"productType":1}"#,

@@ -10,7 +10,7 @@ use super::time;
 use crate::contract::{Decimal, Field, Record, Rule, Shape};
 
 /// The largest whole number that a double holds exactly.
-const MAX_INTEGER: i64 = (1 << 53) - 1;
+const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// A parameter that was refused: the field and the rule it broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
             _ => refuse("must be true or false"),
         },
         Shape::Integer => match raw.get().parse::<i64>() {
-            Ok(number) if number.abs() <= MAX_INTEGER => {
+            Ok(number) if number.unsigned_abs() <= MAX_INTEGER => {
                 bounds(field, path, number.into(), given)?;
                 Ok(number.to_string())
             }
@@ -207,12 +207,14 @@ pub(super) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut found: Members<'de> = Vec::new();
             while let Some((name, raw)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-                if found.iter().any(|(known, _)| *known == name.0) {
-                    return Err(serde::de::Error::custom("repeated member"));
-                }
                 found.push((name.0, raw));
             }
-            Ok(found)
+            let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_ref()).collect();
+            names.sort_unstable();
+            match names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+                true => Err(serde::de::Error::custom("repeated member")),
+                false => Ok(found),
+            }
         }
     }
     // A `Cow` in a tuple or a map would always be owned; through this it borrows where it can.

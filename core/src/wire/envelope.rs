@@ -126,8 +126,12 @@ impl Facts {
             session_id: Option<&'a RawValue>,
             #[serde(borrow)]
             order_id: Option<&'a RawValue>,
-            #[serde(borrow, rename = "orderNo")]
+            #[serde(borrow, rename = "orderId")]
+            order_id_camel: Option<&'a RawValue>,
+            #[serde(borrow)]
             order_no: Option<&'a RawValue>,
+            #[serde(borrow, rename = "orderNo")]
+            order_no_camel: Option<&'a RawValue>,
             #[serde(borrow)]
             id: Option<&'a RawValue>,
             #[serde(borrow)]
@@ -147,8 +151,8 @@ impl Facts {
         let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
         Facts {
             session_id: found.session_id.and_then(word),
-            order_id: found.order_id.and_then(word),
-            order_no: found.order_no.and_then(word),
+            order_id: [found.order_id, found.order_id_camel].into_iter().flatten().find_map(number_of),
+            order_no: [found.order_no_camel, found.order_no].into_iter().flatten().find_map(number_of),
             id: found.id.and_then(|raw| raw.get().parse().ok()),
             status: found.status.and_then(word),
             session_type: found.session_type.and_then(word),
@@ -218,6 +222,8 @@ struct BackendEnvelope<'a> {
 fn backend(bytes: &[u8]) -> Option<Verdict> {
     let envelope: BackendEnvelope<'_> = serde_json::from_slice(bytes).ok()?;
     let code = match envelope.code.get() {
+        // 0 may be written as 0.0.
+        number if is_zero(number) => "0".to_owned(),
         number if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) => cut(number, KEPT_WORD),
         _ => word(envelope.code).filter(|code| !code.is_empty())?,
     };
@@ -227,6 +233,11 @@ fn backend(bytes: &[u8]) -> Option<Verdict> {
     let messages = [envelope.message, envelope.msg].into_iter().flatten().filter_map(word);
     let message = messages.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     Some(Verdict::Failure(Failure { code, message, details: details(envelope.data) }))
+}
+
+fn is_zero(json: &str) -> bool {
+    let mantissa = json.split(['e', 'E']).next().unwrap_or_default();
+    mantissa.contains('0') && mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-'))
 }
 
 /// What an error says beside its code and its message, unless it is too long to be kept.
@@ -316,6 +327,13 @@ fn member(object: &str, name: &str) -> Option<String> {
 
 fn word(raw: &RawValue) -> Option<String> {
     serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
+}
+
+/// The number of an order, which may be a text or a number.
+pub(crate) fn number_of(raw: &RawValue) -> Option<String> {
+    let number = || raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| raw.get().to_owned());
+    let text = serde_json::from_str(raw.get()).ok().or_else(number);
+    text.filter(|text: &String| !text.is_empty() && text.len() <= KEPT_WORD)
 }
 
 /// The beginning of a body as text, with whatever is no text replaced.

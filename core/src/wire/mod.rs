@@ -12,6 +12,6 @@ mod view;
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, page_size};
 pub use envelope::Facts;
-pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify, count_items, items};
+pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify, count_items, items, number_of};
 pub use request::Request;
 pub(crate) use view::view;

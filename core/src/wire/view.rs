@@ -36,9 +36,13 @@ fn may_differ(shape: Shape) -> bool {
 fn seen<'a>(shape: Shape, json: &'a str, path: &str, differing: &mut Vec<String>) -> Cow<'a, str> {
     match shape {
         Shape::Label if is_number(json) => Cow::Owned(quote(json)),
-        Shape::Word(words) if is_number(json) => {
-            let word = words.words.iter().find(|word| word.number.is_some() && word.is(json));
-            Cow::Owned(quote(word.map_or(json, |word| word.word)))
+        Shape::Word(words) if words.words.iter().any(|word| word.number.is_some()) => {
+            // Its number may be a text.
+            match words.words.iter().find(|word| word.is(json) || word.is(json.trim_matches('"'))) {
+                Some(word) => Cow::Owned(quote(word.word)),
+                None if is_number(json) => Cow::Owned(quote(json)),
+                None => Cow::Borrowed(json),
+            }
         }
         Shape::List(item) if may_differ(*item) => match serde_json::from_str::<Vec<&'a RawValue>>(json) {
             Ok(items) => {
@@ -61,8 +65,9 @@ fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Ve
         let name = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
         let mut values =
             spellings(field).filter_map(|spelling| members.iter().find(|(name, _)| name == spelling)).map(|(_, raw)| raw.get());
-        // A spelling that is null says nothing beside one that is not.
-        let Some(first) = values.clone().find(|value| *value != "null").or_else(|| values.next()) else { continue };
+        // A spelling that is null or empty says nothing beside one that is not.
+        let filled = values.clone().find(|value| !is_empty(value)).or_else(|| values.clone().find(|value| *value != "null"));
+        let Some(first) = filled.or_else(|| values.clone().next()) else { continue };
         let value = seen(field.shape, first, &name, differing);
         if values.any(|other| other != "null" && seen(field.shape, other, &name, &mut Vec::new()) != value) {
             differing.push(name);
@@ -76,6 +81,10 @@ fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Ve
 
 fn spellings(field: &Field) -> impl Iterator<Item = &'static str> + Clone {
     std::iter::once(field.name).chain(field.aliases.iter().copied())
+}
+
+fn is_empty(json: &str) -> bool {
+    json == "null" || json == "\"\"" || json.strip_prefix('[').is_some_and(|items| items.trim_start() == "]")
 }
 
 fn is_number(json: &str) -> bool {
@@ -117,6 +126,17 @@ mod tests {
         assert_eq!(json, format!(r#"{{"items":[{first},{{"productType":"shared","unit":"9"}}]}}"#));
         assert!(differing.is_empty());
         assert!(serde_json::from_str::<StaticProductList>(&json).is_ok());
+    }
+
+    #[test]
+    fn a_spelling_that_is_empty_gives_way_and_a_number_may_be_a_text() {
+        let (json, differing) = read::<StaticProductList>(r#"{"items":[{"projectList":[],"projects":[7],"unit":"3"}]}"#);
+        assert_eq!(
+            (json.as_str(), differing),
+            (r#"{"items":[{"projectList":[7],"unit":"month"}]}"#, vec!["items[0].projectList".to_owned()])
+        );
+        let (json, _) = read::<StaticOrderAcceptance>(r#"{"orderNo":"","order_no":"o"}"#);
+        assert_eq!(json, r#"{"orderNo":"o"}"#);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn reply(bytes: &[u8]) {
     assert_eq!(next(&mut client, NOW), Step::Completed { command: ticket.command });
     match client.take(ticket).expect("it has ended") {
         Ok(reply) => {
-            assert!(!truncated && (200..300).contains(&status), "{status} is no success");
+            assert!(!truncated, "half an answer is no success");
             assert!(String::from_utf8_lossy(body).contains(reply.raw.text()), "that is not what the service wrote");
         }
         Err(error) => {

@@ -60,6 +60,8 @@ impl Sandbox {
     fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {
         let mut command = Command::new(built(&format!("examples/{example}"))?);
         command.current_dir(folder).env("HOPLINE_BASE_URL", &self.agent_url).env("HOPLINE_API_KEY", &self.api_key);
+        let [username, password] = &self.login;
+        command.env("HOPLINE_BACKEND_URL", &self.backend_url).env("HOPLINE_USERNAME", username).env("HOPLINE_PASSWORD", password);
         let mut process = command.stdout(Stdio::piped()).spawn()?;
         for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
             let line = line?;

@@ -100,10 +100,10 @@ impl Client {
             return self.stop_cancelled(id);
         }
         let Some(lookup) = &mut job.lookup else { return };
-        lookup.take_in(answered.raw.text());
+        let repeated = lookup.take_in(answered.raw.text());
         let full = lookup.bytes > MAX_BYTES;
         let more = answered.facts.short_page == Some(false);
-        match more && lookup.page < PAGES && !full {
+        match more && lookup.page < PAGES && !full && !repeated {
             true => lookup.page += 1,
             false => {
                 lookup.found.complete &= !more && !full;
@@ -151,9 +151,11 @@ impl Lookup {
         build(endpoint, &format!("{{{}}}", members.join(","))).ok().map(|built| (endpoint, built))
     }
 
-    /// Keeps the items of an answer that may be it; an answer that is no list may be it as a whole.
-    fn take_in(&mut self, data: &str) {
-        let Some(read) = self.reading() else { return };
+    /// Keeps the items of an answer that may be it; an answer that is no list may be it as a whole. Returns whether they are those
+    /// of the page before, since the service takes no notice of the page.
+    fn take_in(&mut self, data: &str) -> bool {
+        let Some(read) = self.reading() else { return false };
+        let before = self.found.candidates.len();
         let whole: Option<&RawValue> = serde_json::from_str(data).ok();
         let listed = items(data).or_else(|| serde_json::from_str(data).ok());
         for item in listed.unwrap_or_else(|| whole.into_iter().collect()) {
@@ -165,7 +167,7 @@ impl Lookup {
             }
             self.bytes = self.bytes.saturating_add(item.get().len());
             if self.bytes > MAX_BYTES {
-                return;
+                return false;
             }
             let member_of =
                 |clue: &str| read.keys.iter().find(|(from, _)| *from == clue).map_or(clue.to_owned(), |(_, name)| (*name).to_owned());
@@ -173,6 +175,12 @@ impl Lookup {
             let matched = matched.map(|(clue, _)| clue.clone()).collect();
             self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::from(item) });
         }
+        let (known, new) = self.found.candidates.split_at(before);
+        let repeated = !new.is_empty() && known.ends_with(new);
+        if repeated {
+            self.found.candidates.truncate(before);
+        }
+        repeated
     }
 }
 

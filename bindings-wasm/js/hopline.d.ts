@@ -24,7 +24,10 @@ export interface ClientOptions {
    * or `.` is of the page's own server.
    */
   baseUrl?: string | undefined;
-  /** Names the account in records when there is no key and no username to know it by. */
+  /**
+   * Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone or
+   * in a page without a key, give the same name to every client of the store.
+   */
   account?: string | undefined;
   /** Allows plain http to a host that is not loopback. */
   allowHttp?: boolean | undefined;
@@ -268,7 +271,7 @@ export interface ErrorFields {
   operation: string;
   /** What happened, as the middle of a sentence. */
   what: string;
-  /** What to do next. */
+  /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
   advice?: string;
   /** The field that was refused. */
   field?: string;
@@ -537,7 +540,10 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   reconcile(record: string, options?: CallOptions): Promise<Answer<Reconciliation>>;
   /** Closes a doubt by hand, after a look at the account. Gives whether there was one. */
   settle(record: string, settlement: "happened" | "not_happened"): Promise<boolean>;
-  /** Forgets a session or an accepted intent, which can then be bought again. Gives whether something was forgotten. */
+  /**
+   * Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. What is in doubt
+   * stays. Gives whether something was forgotten.
+   */
   forget(record: string): Promise<boolean>;
   /**
    * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below

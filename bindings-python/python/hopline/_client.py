@@ -77,7 +77,8 @@ class Blocking(_Common, Caller):
         return self._now("settle", lambda core: core.settle(record, happened))
 
     def forget(self, record: str) -> bool:
-        """Forgets a session, an order or an accepted intent, whose record goes. Whether there was one. What is in doubt stays."""
+        """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
+        in doubt stays."""
         take_up(self._engine, "forget", record)
         return self._now("forget", lambda core: core.forget(record))
 
@@ -142,7 +143,8 @@ class Tasks(_Common, AsyncCaller):
         return await self._now("settle", lambda core: core.settle(record, happened))
 
     async def forget(self, record: str) -> bool:
-        """Forgets a session, an order or an accepted intent, whose record goes. Whether there was one. What is in doubt stays."""
+        """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
+        in doubt stays."""
         take_up(self._engine, "forget", record)
         return await self._now("forget", lambda core: core.forget(record))
 

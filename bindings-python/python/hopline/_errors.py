@@ -31,7 +31,7 @@ class HoplineError(Exception):
     what: str
     """What happened, as the middle of a sentence."""
     advice: str
-    """What to do next, as a word such as `resume`, `reconcile` or `recharge`."""
+    """What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`."""
     field: str | None
     """The field that was refused."""
     code: str | None
@@ -55,7 +55,7 @@ class HoplineError(Exception):
     order_no: str | None
     """The number of the order it was about, where that is known."""
     record: str | None
-    """The record to resume or settle it by."""
+    """The record to resume, reconcile or settle it by."""
     retry_at: datetime | None
     """Not before this time."""
     attempts: int

@@ -16,7 +16,8 @@ class Options(TypedDict, total=False):
     """How a client repeats, waits and reads. What is left out is as the core has it."""
 
     account: str
-    """Names the account in records when there is no key to know it by."""
+    """Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
+    give the same name to every client of the store."""
     allow_http: bool
     """Allows plain http to a host that is not loopback."""
     max_body: int

@@ -30,7 +30,8 @@ pub struct ClientOptions {
     pub token: Option<Secret>,
     /// Of the reseller API: the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
     pub token_codes: Option<Vec<String>>,
-    /// Names the account in records when there is no key to know it by.
+    /// Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
+    /// give the same name to every client of the store.
     pub account: Option<String>,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,

@@ -91,8 +91,8 @@ public class HoplineClient: @unchecked Sendable {
         return try await call("reconcile", params, options.told)
     }
 
-    /// Forgets a session or an accepted intent, which can then be bought again. Returns whether there was one. What is in
-    /// doubt stays.
+    /// Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. Returns whether
+    /// there was one. What is in doubt stays.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
         try await change("forget", record) { $0.forget(record: record) }

@@ -11,7 +11,7 @@ public struct HoplineError: Error, Sendable {
         case refused
         /// The service could not be reached or could not do it; it was not done.
         case unavailable
-        /// It may have been done: nobody knows yet. Start the same intent again, or resume its `record`.
+        /// It may have been done: nobody knows yet. Do as its `advice` says, by its `record`.
         case inDoubt = "in_doubt"
         /// The answer was none of the API's.
         case `protocol`
@@ -47,7 +47,7 @@ public struct HoplineError: Error, Sendable {
     public let message: String
     /// What happened, as the middle of a sentence.
     public let what: String
-    /// What to do next, as a word such as `resume` or `recharge`.
+    /// What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`.
     public let advice: String
     /// The field that was refused.
     public let field: String?
@@ -71,7 +71,7 @@ public struct HoplineError: Error, Sendable {
     public let sessionId: String?
     /// The order it was about, where that is known.
     public let orderNo: String?
-    /// The record to resume or settle it by.
+    /// The record to resume, reconcile or settle it by.
     public let record: String?
     /// Not before this time.
     public let retryAt: Date?

@@ -58,7 +58,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         return engine.ask("settle") { it.settle(record, happened) }
     }
 
-    /** Forgets a session, an order or an accepted intent, whose record goes. Whether there was one. What is in doubt stays. */
+    /** Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is in doubt stays. */
     public suspend fun forget(record: String): Boolean {
         adopt("forget", record)
         return engine.ask("forget") { it.forget(record) }

@@ -6,7 +6,10 @@ import kotlinx.serialization.json.JsonObject
 
 /** How a client repeats, waits and reads. What is left out is as the core has it. */
 public data class Options(
-    /** Names the account in records when there is no key to know it by. */
+    /**
+     * Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
+     * give the same name to every client of the store.
+     */
     val account: String? = null,
     /** Allows plain http to a host that is not loopback. */
     val allowHttp: Boolean? = null,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
-use crate::cargo::{root, run, target};
+use crate::cargo::{is_ci, root, run, target};
 use crate::test::{Outcome, Report};
 
 /// What there is to fuzz: the names in `hopline_fuzz::PROPERTIES`.
@@ -14,25 +14,36 @@ const PROPERTIES: [&str; 11] =
 const SECONDS: u32 = 60;
 const SMOKE: u32 = 3;
 
-/// A short run, where there is what it takes; nothing is installed for it.
+/// A short run. Only CI installs what it takes.
 pub(crate) fn test(report: &mut Report) {
-    report.check("a smoke of the fuzzer", || match has_nightly() && installed().exists() {
-        true => fuzz(SMOKE).map(|()| Outcome::Counted { passed: PROPERTIES.len() as u32, failed: 0, ignored: 0 }),
-        false => Ok(Outcome::NotRun("there is no nightly toolchain or no cargo-fuzz; `cargo xtask fuzz` installs both".to_owned())),
+    report.check("a smoke of the fuzzer", || {
+        if is_ci() {
+            install()?;
+        }
+        match has_nightly() && installed().exists() {
+            true => fuzz(SMOKE).map(|()| Outcome::Counted { passed: PROPERTIES.len() as u32, failed: 0, ignored: 0 }),
+            false => Ok(Outcome::NotRun("there is no nightly toolchain or no cargo-fuzz; `cargo xtask fuzz` installs both".to_owned())),
+        }
     });
 }
 
 /// `cargo xtask fuzz [SECONDS]`: installs what it takes, and fuzzes each property for so long.
 pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
     let seconds = arguments.first().map_or(Ok(SECONDS), |given| given.parse()).map_err(|_| "say for how many seconds, such as 60")?;
+    install()?;
+    fuzz(seconds)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A nightly toolchain and cargo-fuzz, where they are missing.
+fn install() -> Result<(), Fail> {
     if !has_nightly() {
         run(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
     }
     if !installed().exists() {
         run(Command::new("cargo").args(["install", "--locked", "cargo-fuzz", "--root"]).arg(place()))?;
     }
-    fuzz(seconds)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn fuzz(seconds: u32) -> Result<(), Fail> {

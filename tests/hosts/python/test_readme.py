@@ -52,7 +52,8 @@ def test_a_program_of_the_readme_runs_as_printed(program: str, sandbox: Sandbox,
     if "create_recharge" in program:
         assert "is ready at" in ran.stdout and "the top-up is ready" in ran.stdout and "[redacted]" in ran.stdout
     if "ResellerClient" in program:
-        assert "is ready with 1 item" in ran.stdout and "renewal" in ran.stdout
+        assert all(told in ran.stdout for told in ("is ready\na proxy at 127.", "purchase", "renewal"))
+        assert [sandbox.times(f"{what}_static_order") for what in ("create", "renew", "cancel")] == [1, 1, 1]
     assert all(session["status"] == "terminated" for session in sandbox.state()["sessions"])
     typed = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
     checked = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, timeout=120)

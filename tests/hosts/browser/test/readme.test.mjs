@@ -81,8 +81,9 @@ test("the README's longest program runs in a page too, with a store of the brows
   // A page has no environment, and keeps its records in a database.
   const program = code
     .replace('from "hopline"', 'from "/hopline/web.mjs"')
-    .replace("import {", "import { IndexedDBStore,")
-    .replace("new AgentClient({", 'new AgentClient({ ...service, store: new IndexedDBStore("records"),');
+    .replace("FolderStore", "IndexedDBStore")
+    .replace("new AgentClient({", "new AgentClient({ ...service,")
+    .replace("new FolderStore(", "new IndexedDBStore(");
   const service = await sandbox(t);
   const answers = { "/account.mjs": (_, response) => response.writeHead(200, { "content-type": "text/javascript" }).end(program) };
   const { page } = await stage(t, service, { answers });

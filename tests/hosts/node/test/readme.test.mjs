@@ -12,10 +12,10 @@ const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("h
 const programs = [...text.matchAll(/^```js\n\/\/ (\S+\.[cm]js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]);
 const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
+  "balance.cjs": /^100 USD$/m,
   "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
   "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
-  "reseller.mjs": /^ORD-\w+ is active \(ready\)\na proxy at 127\.\d+\.\d+\.\d+:\d+\nann has [\d.]+$/m,
-  "balance.cjs": /^100 USD$/m,
+  "reseller.mjs": /^static-us costs [\d.]+ a month\norder ORD-\w+ is ready\na proxy at 127\.\d+\.\d+\.\d+:\d+\n(?:renewal|purchase) [-\d.]+\n(?:renewal|purchase) [-\d.]+$/m,
 };
 
 const environment = ({ api_key, agent_url, username, password, backend_url }) => ({

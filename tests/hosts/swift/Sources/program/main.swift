@@ -1,6 +1,6 @@
 // Looks at the account, sets its limits, buys a session for no more than it was quoted, changes its exit when a site blocks it,
 // ends it, and tops the account up. Killed at any moment and started again, it goes on with the same purchase and the same
-// order: the folder remembers.
+// top-up: the folder remembers. Only the watch of the balance begins anew, from what the balance is then.
 
 import Foundation
 import Hopline
@@ -45,6 +45,6 @@ do {
     print("the top-up is", paid.phase ?? .unknown, try await agent.listTransactions().raw.text)
 } catch let error as HoplineError {
     print(error)  // one sentence: what happened, whether money may have moved, what to do next
-    if error.effect == .unknown { print("start it again, or resume", error.record ?? "it") }
+    if error.effect == .unknown { print("start it again: it asks about the same purchase") }
 }
 await agent.close()

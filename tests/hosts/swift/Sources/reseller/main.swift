@@ -1,22 +1,55 @@
-// Orders an address for a sub-user and waits until it can be used. Killed at any moment and started again, it goes on with the
-// same order.
+// Makes a sub-user with money, orders a static proxy for it, reads it, renews it and gives it back. Killed at any moment and
+// started again, it makes nothing twice: the folder remembers.
 
 import Foundation
 import Hopline
 
+/// The contract does not show what an item looks like; these are the names of the service at hand.
+struct Item: Decodable {
+    struct Instance: Decodable {
+        let ip: String, http_port: Int, username: Secret, password: Secret
+    }
+    let instances: [Instance]
+}
+
+struct Entry: Decodable {
+    let type: String, amount: Decimal
+}
+
 let reseller = try ResellerClient(store: FolderStore("hopline-records"))  // HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD
 do {
-    guard let user = try await reseller.listSubUsers(search: "shop").items.first?.id else { fatalError("there is no such sub-user") }
+    let made = try await reseller.createUser(username: "shop-17", password: "a long password", intent: "user-17")
+    guard let user = made.id else { fatalError("the service did not say which number it has") }
+    try await reseller.adjustSubUserBalance(userId: user, amount: 50, remark: "for May", intent: "money-17")
+
     let offered = try await reseller.queryProducts(proxyType: [103], standardCountryCode: "US").items
-    guard let product = offered.first(where: { ($0.stock ?? 0) > 0 && !needsProjectId($0) })?.productId else { fatalError("nothing is in stock") }
+    let found = offered.first { ($0.stock ?? 0) > 0 && !needsProjectId($0) }
+    guard let product = found, let poolId = product.productId else { fatalError("nothing is in stock") }
+    print(poolId, "costs", product.price ?? 0, "a", product.unit?.rawValue ?? "?")
     let placed = try await reseller.placeOrder(
-        poolId: product, userId: user, unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: "job-17")
-    // The contract shows no more of an order than its number and its status: the rest is read as a type of your own.
-    print(placed.orderNo, "is", placed.phase, "and shows", try placed.order.items.map { try $0.decode(JSON.self)["ip_count"]?.decimal ?? 0 })
-} catch let error as HoplineError where error.kind == .inDoubt {
-    // Nobody knows whether it was placed, and it is never placed twice: look what may have become of it, then `settle` it.
-    for candidate in try await reseller.reconcile(error.record ?? "").candidates {
-        print(error, "; this one agrees in", candidate.matched, try candidate.item.decode(JSON.self)["order_no"]?.string ?? "?")
+        poolId: poolId, userId: user, unitPrice: 0, totalAmount: 0,  // the service's own price
+        ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: "order-17", ends: ["failed", "cancelled"])
+    print("order", placed.orderNo, "is", placed.phase)
+
+    if placed.phase == .ready {
+        for shown in try placed.order.items.flatMap({ try $0.decode(Item.self).instances }) {
+            let proxy = Proxy(host: shown.ip, port: shown.http_port, protocol: .http, username: shown.username, password: shown.password)
+            print("a proxy at", proxy.host ?? "?", proxy.port ?? 0)  // proxy.url() for your own HTTP client
+        }
+
+        try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: placed.orderNo, intent: "renewal-17")
+        for try await entry in try reseller.walkConsumption(orderNo: placed.orderNo) {
+            let entry = try entry.decode(Entry.self)
+            print(entry.type, entry.amount)
+        }
+        try await reseller.cancelStaticOrder(orderNo: placed.orderNo, intent: "cancel-17")
+    }
+} catch let error as HoplineError {
+    print(error)  // a sentence that says what to do next
+    if error.effect == .unknown, let record = error.record {
+        for candidate in try await reseller.reconcile(record).candidates {  // what it may have become, passwords included
+            print(candidate.read, "agrees in", candidate.matched, "with", candidate.item.text)
+        }
     }
 }
 await reseller.close()

@@ -1,8 +1,9 @@
 // Looks at the account, sets its limits, buys a session for no more than it was quoted, uses it, changes its exit when a site
 // blocks it, ends it, and tops the account up. Killed at any moment and started again, it goes on with the same purchase and the
-// same order: the folder remembers.
+// same top-up: the folder remembers. Only the watch of the balance begins anew, from what the balance is then.
 
 import hopline.AgentClient
+import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.OkHttpTransport
@@ -53,9 +54,9 @@ fun main() = runBlocking {
             println("health ${agent.getSessionHealth(session.sessionId).raw.text}")
             session.terminate()
             own.dispatcher.executorService.shutdown()
-        } catch (failure: HoplineException.InDoubt) {
-            // Money may have moved. Start the same intent again, or resume(failure.record!!); never make a new purchase of it.
-            println(failure.message)
+        } catch (failure: HoplineException) {
+            if (failure.effect != Effect.UNKNOWN) throw failure
+            println(failure.message) // money may have moved: start the same intent again, and never make a new purchase of it
         }
 
         val before = BigDecimal(agent.getBalance().raw.json.jsonObject.getValue("balance").toString())

@@ -1,39 +1,65 @@
-// Makes a sub-user with money, orders static proxies for it and renews them. Killed at any moment and started again, it makes
-// nothing twice: the folder remembers.
+// Makes a sub-user with money, orders a static proxy for it, reads it, renews it and gives it back. Killed at any moment and
+// started again, it makes nothing twice: the folder remembers.
 
+import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.OrderUnit
+import hopline.Phase
+import hopline.Protocol
+import hopline.Proxy
 import hopline.ResellerClient
 import hopline.Secret
 import hopline.needsProjectId
 import java.math.BigDecimal
 import java.nio.file.Path
-import kotlinx.coroutines.flow.firstOrNull
-import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
 
 fun main() = runBlocking {
     // HOPLINE_BACKEND_URL, HOPLINE_USERNAME and HOPLINE_PASSWORD, or ResellerClient(Secret(…), Secret(…), "https://host/api")
     ResellerClient(store = FolderStore(Path.of("hopline-records"))).use { reseller ->
         try {
-            val known = reseller.walkSubUsers(search = "shop-17").firstOrNull()
-            val user = (known ?: reseller.createUser("shop-17", Secret("a long password"), intent = "user-17")).id!!
+            val user = reseller.createUser("shop-17", Secret("a long password"), intent = "user-17").id!!
             reseller.adjustSubUserBalance(user, BigDecimal(50), remark = "for May", intent = "money-17")
-            val offered = reseller.queryProducts(proxyType = listOf(103)).items.filter { it.stock?.signum() == 1 && !needsProjectId(it) }
-            val product = offered.minBy { it.price!! }
+
+            val offered = reseller.queryProducts(proxyType = listOf(103), standardCountryCode = "US").items
+            val product = offered.first { it.stock?.signum() == 1 && !needsProjectId(it) }
             println("${product.productId} costs ${product.price} a ${product.unit}")
             val placed =
                 reseller.placeOrder(
                     product.productId!!, user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, // the service's own price
-                    ipCount = 2, cycleTimes = 1, duration = 1, unit = OrderUnit.Month, intent = "order-17",
+                    ipCount = 1, duration = 1, unit = OrderUnit.Month, cycleTimes = 1,
+                    intent = "order-17", ends = listOf("failed", "cancelled"),
                 )
-            println("${placed.orderNo} is ${placed.phase}")
-            reseller.renewStaticOrder(duration = 1, unit = OrderUnit.Month, cycleTimes = 1, orderNo = placed.orderNo, intent = "renewal-17")
-            println("${reseller.walkConsumption(orderNo = placed.orderNo).toList().size} charges")
-        } catch (doubt: HoplineException.InDoubt) {
-            // Nothing is sent again by itself. Look at what it may have become, then say so: settle(record, happened = …).
-            for (candidate in reseller.reconcile(doubt.record!!).candidates) println("${candidate.read} shows ${candidate.matched}")
+            println("order ${placed.orderNo} is ${placed.phase}")
+
+            if (placed.phase == Phase.READY) {
+                // The contract does not show what an item looks like; these are the names of the service at hand.
+                for (shown in placed.order.items.flatMap { it.json.jsonObject.getValue("instances").jsonArray }) {
+                    fun member(name: String) = shown.jsonObject.getValue(name).jsonPrimitive.content
+                    val (username, password) = Secret(member("username")) to Secret(member("password"))
+                    val proxy = Proxy(member("ip"), member("http_port").toLong(), Protocol.Http, username, password)
+                    println("a proxy at ${proxy.host}:${proxy.port}") // OkHttpClient.Builder().through(proxy)
+                }
+
+                val number = placed.orderNo
+                reseller.renewStaticOrder(duration = 1, unit = OrderUnit.Month, cycleTimes = 1, orderNo = number, intent = "renewal-17")
+                reseller.walkConsumption(orderNo = number).collect { entry ->
+                    println("${entry.json.jsonObject["type"]} ${entry.json.jsonObject["amount"]}")
+                }
+                reseller.cancelStaticOrder(number, intent = "cancel-17")
+            }
+        } catch (failure: HoplineException) {
+            val record = failure.record
+            if (failure.effect == Effect.UNKNOWN && record != null) {
+                for (candidate in reseller.reconcile(record).candidates) { // what it may have become, passwords included
+                    println("${candidate.read} agrees in ${candidate.matched} with ${candidate.item.text}")
+                }
+            }
+            throw failure // its message is a sentence that says what to do next
         }
     }
 }

@@ -271,7 +271,7 @@ export interface ErrorFields {
   operation: string;
   /** What happened, as the middle of a sentence. */
   what: string;
-  /** What to do next. */
+  /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
   advice?: string;
   /** The field that was refused. */
   field?: string;

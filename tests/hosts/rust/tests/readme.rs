@@ -9,7 +9,8 @@ fn the_readme_prints_the_first_example_as_it_is() {
 
 /// The code of the blocks of a language, each line without its indentation.
 fn blocks(text: &str, language: &str) -> Vec<Vec<String>> {
-    let code = text.split(&format!("```{language}\n")).skip(1).filter_map(|rest| rest.split("```").next());
+    let begin = format!("```{language}\n");
+    let code = text.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
     code.map(|code| code.lines().map(|line| line.trim().to_owned()).collect()).collect()
 }
 

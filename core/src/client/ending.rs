@@ -63,17 +63,23 @@ impl Client {
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.doubt_since.get_or_insert(unix);
+        let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
+        self.notify(id, Happening::InDoubt { record: Some(record) });
+        self.save_job(id, None);
+        self.set_aside(id, error);
+    }
+
+    /// Nothing happens from here on until somebody resumes, settles or forgets it: whoever waits is told, with its record.
+    fn set_aside(&mut self, id: JobId, error: Error) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));
         }
         job.go(On::Hold);
-        job.doubt_since.get_or_insert(unix);
-        let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        let error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
-        self.notify(id, Happening::InDoubt { record: Some(record) });
-        self.save_job(id, None);
-        let waiting = self.jobs.get_mut(&id).map(|job| std::mem::take(&mut job.waiting)).unwrap_or_default();
-        for command in waiting {
+        let record = job.record.as_ref().map(|record| record.0.clone());
+        let error = Error::from(Report { record, ..error.into_report() });
+        for command in std::mem::take(&mut job.waiting) {
             self.complete(command, Err(error.clone()), Vec::new());
         }
     }
@@ -144,20 +150,6 @@ impl Client {
         }
     }
 
-    /// Nobody waits for an order any more: its record stays, to be resumed or forgotten.
-    fn let_rest(&mut self, id: JobId, error: Error) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if let Some(at) = job.timer.take() {
-            self.timers.remove(&(at, id));
-        }
-        job.go(On::Hold);
-        let record = job.record.as_ref().map(|record| record.0.clone());
-        let error = Error::from(Report { record, ..error.into_report() });
-        for command in std::mem::take(&mut job.waiting) {
-            self.complete(command, Err(error.clone()), Vec::new());
-        }
-    }
-
     /// A cancelled job that may have had its effect.
     pub(super) fn doubt_cancelled(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
@@ -173,7 +165,7 @@ impl Client {
             let error = job.let_go();
             return match (&job.record, &job.intent) {
                 // Without an intent to ask for it by, its record is all that tells of it.
-                (Some(_), None) => self.let_rest(id, error),
+                (Some(_), None) => self.set_aside(id, error),
                 _ => self.finish(id, Err(error)),
             };
         }

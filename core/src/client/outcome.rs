@@ -8,7 +8,7 @@ use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::reseller::Login;
 use crate::contract::{Api, Json, Operation, Safety, Secret};
 use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
-use crate::wire::{Answer, Body, Facts, Failure, Verdict, classify, count_items, view};
+use crate::wire::{Answer, Body, Facts, Failure, KEPT_WORD, Verdict, classify, count_items, view};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 pub(super) const MAX_LATE: u32 = 8;
@@ -249,8 +249,6 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
 
 /// What is shorter may be part of any text.
 const SHORTEST: usize = 6;
-/// A text as long as this may have been cut.
-const CUT: usize = 1020;
 const REDACTED: &str = "[redacted]";
 
 /// A text of the service without those secrets, or nothing if it is empty.
@@ -258,8 +256,8 @@ fn without(secrets: &[Secret], text: &str) -> Option<String> {
     let mut clean = text.to_owned();
     for secret in secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= SHORTEST) {
         clean = clean.replace(secret, REDACTED);
-        // A text that was cut may end within it.
-        let longest = if text.len() < CUT { SHORTEST } else { secret.len() };
+        // A text that was cut, never through a character, may end within it.
+        let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { secret.len() };
         let beginnings = (SHORTEST..longest).rev().filter_map(|end| secret.get(..end));
         if let Some(rest) = beginnings.filter_map(|beginning| clean.strip_suffix(beginning)).map(str::to_owned).next() {
             clean = rest + REDACTED;

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::facts::{is_number, word};
 use super::{media_type, time};
 use crate::client::Millis;
 use crate::contract::{Api, Json};
@@ -13,7 +14,7 @@ use crate::contract::{Api, Json};
 /// The most of a body that an error keeps.
 const KEPT_TEXT: usize = 2048;
 /// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
-const KEPT_WORD: usize = 1024;
+pub(crate) const KEPT_WORD: usize = 1024;
 
 /// The deepest nesting of a body. serde_json, Python and others stop at about this depth.
 const MAX_DEPTH: u32 = 100;
@@ -76,114 +77,6 @@ impl fmt::Debug for Failure {
     }
 }
 
-/// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
-    /// The session's id.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session_id: Option<String>,
-    /// The order's id.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub order_id: Option<String>,
-    /// The order's number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub order_no: Option<String>,
-    /// The number of a sub-user, or of whatever else the answer is.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub id: Option<i64>,
-    /// The status of the session or the order, as it came.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub status: Option<String>,
-    /// `dynamic` or `static`, as it came.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session_type: Option<String>,
-    /// USD, as it was written.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub estimated_charge_usd: Option<String>,
-    /// `meta.request_id`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub request_id: Option<String>,
-    /// Whether the account can buy, where an answer about the account says so.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub backend_ready: Option<bool>,
-    /// `next_cursor` of a list.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub next_cursor: Option<String>,
-    /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub short_page: Option<bool>,
-    /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub settled: bool,
-}
-
-impl Facts {
-    /// Reads what is there. A member of another type than the contract's is as good as absent.
-    pub(crate) fn of(data: &str, request_id: Option<&str>) -> Facts {
-        #[derive(Deserialize)]
-        struct Members<'a> {
-            #[serde(borrow)]
-            session_id: Option<&'a RawValue>,
-            #[serde(borrow)]
-            order_id: Option<&'a RawValue>,
-            #[serde(borrow, rename = "orderId")]
-            order_id_camel: Option<&'a RawValue>,
-            #[serde(borrow)]
-            order_no: Option<&'a RawValue>,
-            #[serde(borrow, rename = "orderNo")]
-            order_no_camel: Option<&'a RawValue>,
-            #[serde(borrow)]
-            id: Option<&'a RawValue>,
-            #[serde(borrow)]
-            status: Option<&'a RawValue>,
-            #[serde(borrow)]
-            session_type: Option<&'a RawValue>,
-            #[serde(borrow)]
-            estimated_charge_usd: Option<&'a RawValue>,
-            #[serde(borrow)]
-            backend_ready: Option<&'a RawValue>,
-            #[serde(borrow)]
-            next_cursor: Option<&'a RawValue>,
-        }
-        let Ok(found) = serde_json::from_str::<Members<'_>>(data) else {
-            return Facts { request_id: request_id.map(str::to_owned), ..Facts::default() };
-        };
-        let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
-        Facts {
-            session_id: found.session_id.and_then(word),
-            order_id: [found.order_id, found.order_id_camel].into_iter().flatten().find_map(number_of),
-            order_no: [found.order_no_camel, found.order_no].into_iter().flatten().find_map(number_of),
-            id: found.id.and_then(|raw| raw.get().parse().ok()),
-            status: found.status.and_then(word),
-            session_type: found.session_type.and_then(word),
-            estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
-            request_id: request_id.map(str::to_owned),
-            backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
-            next_cursor: found.next_cursor.and_then(word),
-            short_page: None,
-            settled: false,
-        }
-    }
-}
-
-/// How many items a list of the reseller API holds.
-pub(crate) fn count_items(data: &str) -> Option<usize> {
-    items(data).map(|items| items.len())
-}
-
-/// The items of a list of the reseller API: `items`, or `list`, which returns the same.
-pub(crate) fn items(data: &str) -> Option<Vec<&RawValue>> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        items: Option<&'a RawValue>,
-        #[serde(borrow)]
-        list: Option<&'a RawValue>,
-    }
-    let found: List<'_> = serde_json::from_str(data).ok()?;
-    serde_json::from_str(found.items.or(found.list)?.get()).ok()
-}
-
 #[derive(Deserialize)]
 struct Envelope<'a> {
     success: bool,
@@ -224,7 +117,7 @@ fn backend(bytes: &[u8]) -> Option<Verdict> {
     let code = match envelope.code.get() {
         // 0 may be written as 0.0.
         number if is_zero(number) => "0".to_owned(),
-        number if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) => cut(number, KEPT_WORD),
+        number if is_number(number) => cut(number, KEPT_WORD),
         _ => word(envelope.code).filter(|code| !code.is_empty())?,
     };
     if code == "0" {
@@ -325,24 +218,13 @@ fn member(object: &str, name: &str) -> Option<String> {
     word(found.get(name)?)
 }
 
-fn word(raw: &RawValue) -> Option<String> {
-    serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
-}
-
-/// The number of an order, which may be a text or a number.
-pub(crate) fn number_of(raw: &RawValue) -> Option<String> {
-    let number = || raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| raw.get().to_owned());
-    let text = serde_json::from_str(raw.get()).ok().or_else(number);
-    text.filter(|text: &String| !text.is_empty() && text.len() <= KEPT_WORD)
-}
-
 /// The beginning of a body as text, with whatever is no text replaced.
 fn beginning(bytes: &[u8]) -> String {
     cut(&String::from_utf8_lossy(bytes.get(..KEPT_TEXT).unwrap_or(bytes)), KEPT_TEXT)
 }
 
 /// At most `most` bytes of a text, never through a character.
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -443,20 +325,5 @@ mod tests {
         for none in ["{}", r#"{"code":null}"#, r#"{"code":true}"#, r#"{"code":""}"#, r#"{"success":true,"data":{}}"#, "[]", "<html>"] {
             assert!(matches!(read(200, none), Verdict::NoEnvelope { .. }), "{none}");
         }
-    }
-
-    #[test]
-    fn the_items_of_a_list_are_found_under_either_name() {
-        assert_eq!(count_items(r#"{"items":[1,2],"list":[1]}"#), Some(2));
-        assert_eq!(count_items(r#"{"list":[]}"#), Some(0));
-        assert_eq!([count_items("[]"), count_items(r#"{"items":{}}"#)], [None, None]);
-    }
-
-    #[test]
-    fn facts_are_read_from_what_fits_and_nothing_else() {
-        let facts = Facts::of(r#"{"session_id":"s","status":7,"estimated_charge_usd":4.00,"other":[]}"#, Some("r"));
-        assert_eq!((facts.session_id.as_deref(), facts.status, facts.request_id.as_deref()), (Some("s"), None, Some("r")));
-        assert_eq!(facts.estimated_charge_usd.as_deref(), Some("4.00"));
-        assert_eq!(Facts::of("[]", None), Facts::default());
     }
 }

@@ -4,6 +4,7 @@ mod base_url;
 mod build;
 mod check;
 mod envelope;
+mod facts;
 mod media_type;
 mod request;
 pub(crate) mod time;
@@ -11,7 +12,8 @@ mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, page_size};
-pub use envelope::Facts;
-pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify, count_items, items, number_of};
+pub(crate) use envelope::{Answer, Body, Failure, KEPT_WORD, Verdict, classify};
+pub use facts::Facts;
+pub(crate) use facts::{count_items, items, number_of};
 pub use request::Request;
 pub(crate) use view::view;

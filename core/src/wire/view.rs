@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::check::{Members, quote};
+use super::facts::is_number;
 use crate::contract::{Field, Record, Shape};
 
 /// What an answer says in the names and words of the table.
@@ -85,10 +86,6 @@ fn spellings(field: &Field) -> impl Iterator<Item = &'static str> + Clone {
 
 fn is_empty(json: &str) -> bool {
     json == "null" || json == "\"\"" || json.strip_prefix('[').is_some_and(|items| items.trim_start() == "]")
-}
-
-fn is_number(json: &str) -> bool {
-    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import math
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -196,13 +197,18 @@ def _integer(digits: str) -> int | Decimal:
 def dumps(value: Any) -> str:
     """Writes a value as JSON; of parameters or options without those that are `UNSET`."""
     if isinstance(value, dict):
-        value = {name: one for name, one in value.items() if one is not UNSET}
+        value = {name: _finite(one) for name, one in value.items() if one is not UNSET}
     return _NUMBER.sub(r"\1", json.dumps(value, default=_plain, ensure_ascii=False))
 
 
 # Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.
 _MARK = secrets.token_hex(16)
 _NUMBER = re.compile(f'"{_MARK}([^"]*)"')
+
+
+def _finite(value: Any) -> Any:
+    """What no JSON can say becomes a text, which the core refuses by the name of its member."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

@@ -42,6 +42,8 @@ def test_an_unknown_keyword_is_a_type_error(agent: hopline.AgentClient) -> None:
         ({"product_no": None}, "`product_no` must not be null"),
         ({"quantity": "many"}, "`quantity` must be a decimal number"),
         ({"quantity": Decimal("NaN")}, "`quantity` must be a decimal number"),
+        ({"quantity": float("nan")}, "`quantity` must be a decimal number"),
+        ({"quantity": float("inf")}, "`quantity` must be a decimal number"),
         ({"quantity": Decimal("-1")}, "`quantity` must be above 0"),
         ({"quantity": True}, "`quantity` must be"),
         ({"session_type": "dynamik"}, "`session_type` must be one of dynamic, static"),

@@ -14,14 +14,15 @@ const JSON_TYPE = { "content-type": "application/json" };
 /** A service that does with each request what it is told, and a page that may talk to it. Preflights are answered. */
 async function service(t, react, allowed = ALLOWED) {
   const seen = [];
-  const server = createServer(async (request, response) => {
+  const handle = async (request, response) => {
     for (const [name, value] of Object.entries(allowed)) response.setHeader(name, value);
     if (request.method === "OPTIONS") return response.writeHead(204).end();
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     seen.push({ method: request.method, path: request.url, key: request.headers["idempotency-key"], body: Buffer.concat(chunks).toString() });
     return react(request, response, seen.length);
-  });
+  };
+  const server = createServer((request, response) => handle(request, response).catch(() => response.destroy()));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => (server.closeAllConnections(), server.close()));

@@ -12,12 +12,13 @@ const KEY = "canary-key-of-the-backend";
 /** The dashboard before an API that notes what it is asked, and answers as it is told to. */
 async function before(t, answer = (_, response) => response.end("{}")) {
   const asked = [];
-  const api = createServer(async (request, response) => {
+  const note = async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
     asked.push({ method: request.method, url: request.url, headers: request.headers, body });
     answer(request, response);
-  }).listen(0, "127.0.0.1");
+  };
+  const api = createServer((request, response) => note(request, response).catch(() => response.destroy())).listen(0, "127.0.0.1");
   await once(api, "listening");
   t.after(() => (api.closeAllConnections(), api.close()));
   const served = await serve(t, { HOPLINE_BASE_URL: `http://127.0.0.1:${api.address().port}/v1`, HOPLINE_API_KEY: KEY });

@@ -48,6 +48,7 @@ async function works(t, root) {
   const shows = (what) => page.waitForFunction((what) => new RegExp(what).test(document.querySelector("output").textContent), what);
   await shows("^100 USD$");
   for (let n = 0; n < 2; n += 1) {
+    await page.evaluate(() => (document.querySelector("output").textContent = ""));
     await page.click("button");
     await shows("^ses_");
   }

@@ -22,7 +22,7 @@ export function policy(...connect) {
  */
 export async function site(t, { folders = {}, csp = policy(), answers = {} } = {}) {
   const roots = Object.entries({ "/hopline/": PACKAGE, "/": PAGES, ...folders }).sort(([one], [other]) => other.length - one.length);
-  const server = createServer(async (request, response) => {
+  const answer = async (request, response) => {
     const path = decodeURIComponent(request.url.split("?", 1)[0]);
     response.setHeader("content-security-policy", csp);
     const own = Object.keys(answers).find((beginning) => path.startsWith(beginning));
@@ -37,7 +37,9 @@ export async function site(t, { folders = {}, csp = policy(), answers = {} } = {
     } catch {
       response.writeHead(404, { "content-type": "text/plain" }).end("not found");
     }
-  });
+  };
+  // What a page still asks for while its test ends may find nobody behind.
+  const server = createServer((request, response) => answer(request, response).catch(() => response.destroy()));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => (server.closeAllConnections(), server.close()));

@@ -279,7 +279,7 @@ export interface ErrorFields {
   code?: string;
   /** The HTTP status. */
   status?: number;
-  /** The service's own text, or the beginning of a body that is no envelope. Not enumerable. */
+  /** The service's own text, whose beginning is part of the message, or the beginning of a body that is no envelope. Not enumerable. */
   text?: string;
   /** The content type of a body that is no envelope. */
   content_type?: string;

@@ -39,7 +39,7 @@ class HoplineError(Exception):
     status: int | None
     """The HTTP status."""
     text: str | None
-    """The service's own text, or the beginning of a body that is none of the API's."""
+    """The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's."""
     content_type: str | None
     """The content type of such a body."""
     details: Any

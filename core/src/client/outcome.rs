@@ -8,7 +8,7 @@ use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::reseller::Login;
 use crate::contract::{Api, Json, Operation, Safety, Secret};
 use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
-use crate::wire::{Answer, Body, Facts, Failure, KEPT_WORD, Verdict, classify, count_items, view};
+use crate::wire::{Answer, Body, Facts, Failure, KEPT_WORD, Verdict, classify, count_items, cut, view};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 pub(super) const MAX_LATE: u32 = 8;
@@ -231,6 +231,10 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
         Verdict::Failure(failure) => {
             error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
+            if let Some(words) = error.text.as_deref().and_then(quoted) {
+                error.what.push_str(": ");
+                error.what.push_str(&words);
+            }
             error.details = failure.details.as_ref().and_then(|details| clean(key, details.text()));
         }
         Verdict::NoEnvelope { content_type, text } => {
@@ -250,6 +254,8 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
 /// What is shorter may be part of any text.
 const SHORTEST: usize = 6;
 const REDACTED: &str = "[redacted]";
+/// So much of the service's own words is part of the sentence, in bytes.
+const KEPT_SENTENCE: usize = 240;
 
 /// A text of the service without those secrets, or nothing if it is empty.
 fn without(secrets: &[Secret], text: &str) -> Option<String> {
@@ -264,6 +270,19 @@ fn without(secrets: &[Secret], text: &str) -> Option<String> {
         }
     }
     Some(clean).filter(|text| !text.is_empty())
+}
+
+/// The beginning of a text of the service as part of a sentence: on one line, in quotes, with nothing that a terminal obeys.
+fn quoted(text: &str) -> Option<String> {
+    let one_line = text.split(|c: char| c.is_whitespace() || !is_shown(c)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let words = cut(&one_line, KEPT_SENTENCE);
+    let more = if words.len() < one_line.len() { "…" } else { "" };
+    (!words.is_empty()).then(|| format!("\"{}{more}\"", words.replace('"', "'")))
+}
+
+/// Whether a character shows itself alone: neither a control nor one that turns the direction of what follows.
+fn is_shown(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Some JSON of the service without those secrets, however its texts were escaped.

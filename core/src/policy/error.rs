@@ -73,7 +73,7 @@ pub struct Report {
     /// The HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The service's own text, or the beginning of a body that is no envelope. Not part of the printed error.
+    /// The service's own text, whose beginning is part of the sentence; or the beginning of a body that is no envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The content type of a body that is no envelope.

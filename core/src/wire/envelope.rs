@@ -224,7 +224,7 @@ fn beginning(bytes: &[u8]) -> String {
 }
 
 /// At most `most` bytes of a text, never through a character.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

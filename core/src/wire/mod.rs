@@ -12,7 +12,7 @@ mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, page_size};
-pub(crate) use envelope::{Answer, Body, Failure, KEPT_WORD, Verdict, classify};
+pub(crate) use envelope::{Answer, Body, Failure, KEPT_WORD, Verdict, classify, cut};
 pub use facts::Facts;
 pub(crate) use facts::{count_items, items, number_of};
 pub use request::Request;

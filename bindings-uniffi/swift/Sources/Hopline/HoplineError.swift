@@ -55,7 +55,7 @@ public struct HoplineError: Error, Sendable {
     public let code: String?
     /// The HTTP status.
     public let status: Int?
-    /// The service's own text, or the beginning of a body that is none of the API's. It is not printed.
+    /// The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's.
     public let text: String?
     /// The content type of such a body.
     public let contentType: String?

@@ -47,7 +47,7 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** The HTTP status. */
     public val status: Int? get() = told.number("status")?.toInt()
 
-    /** The service's own text, or the beginning of a body that is none of the API's. */
+    /** The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's. */
     public val text: String? get() = told.text("text")
 
     /** The content type of such a body. */

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
+    CommandId, RESPONSE_HEADERS, RecordId, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
@@ -130,10 +130,11 @@ impl Client {
         self.lock().resume_all().into_iter().map(|command| command.0).collect()
     }
 
-    /// Closes a doubt by hand. Returns whether there was one.
-    fn settle(&self, record: String, happened: bool) -> bool {
-        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
-        self.lock().settle(&RecordId(record), settlement)
+    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
+    /// was one.
+    #[pyo3(signature = (record, happened, became=None))]
+    fn settle(&self, record: String, happened: bool, became: Option<String>) -> PyResult<bool> {
+        self.lock().settle_text(record, happened, became).map_err(refused)
     }
 
     /// Forgets a session or an accepted intent. Returns whether something was forgotten.

@@ -7,9 +7,7 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, Settlement, TakenText, misfit_text, page_params_text, page_turn_text, quote_text,
-};
+use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, TakenText, misfit_text, page_params_text, page_turn_text, quote_text};
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome};
 
@@ -149,10 +147,10 @@ impl Client {
         self.lock().resume_all().into_iter().map(|command| command.0).collect()
     }
 
-    /// Closes a doubt by hand. Returns whether there was one.
-    pub fn settle(&self, record: &str, happened: bool) -> bool {
-        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
-        self.lock().settle(&RecordId(record.to_owned()), settlement)
+    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
+    /// was one.
+    pub fn settle(&self, record: &str, happened: bool, became: Option<String>) -> Result<bool, ClientError> {
+        self.lock().settle_text(record.to_owned(), happened, became).map_err(ClientError::refused)
     }
 
     /// Forgets a session or an accepted intent. Returns whether something was forgotten.

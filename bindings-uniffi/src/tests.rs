@@ -146,7 +146,8 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
 
     let third = Client::new(OPTIONS, vec![9; 16]).expect("the options are sound");
     third.restore(vec![record.clone()], false);
-    assert!(third.settle(&record.id, false) && !third.settle(&record.id, false));
+    assert!(third.settle(&record.id, false, Some("s-1".to_owned())).is_err());
+    assert_eq!([(), ()].map(|()| third.settle(&record.id, false, None).ok()), [Some(true), Some(false)]);
     assert!(matches!(next(&third), Step::Save { data: None, .. }), "its record goes");
     let misuse = third.resume(&record.id);
     assert_eq!(error(&third, misuse)["kind"], "misuse");

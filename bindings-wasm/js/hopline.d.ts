@@ -538,8 +538,11 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    * somebody knows.
    */
   reconcile(record: string, options?: CallOptions): Promise<Answer<Reconciliation>>;
-  /** Closes a doubt by hand, after a look at the account. Gives whether there was one. */
-  settle(record: string, settlement: "happened" | "not_happened"): Promise<boolean>;
+  /**
+   * Closes a doubt by hand, after a look at the account. `became` is the order's number, or the session's id, if it is known what a
+   * purchase became: where it was to be waited for, the same intent or record then goes on waiting. Gives whether there was a doubt.
+   */
+  settle(record: string, settlement: "happened" | "not_happened", options?: { became?: string | undefined }): Promise<boolean>;
   /**
    * Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. What is in doubt
    * stays. Gives whether something was forgotten.

@@ -4,7 +4,7 @@
 //! options, facts, errors, events, records and lists are JSON text, and JavaScript parses them. Headers and records are
 //! flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
 
-use hopline::client::{CommandId, RecordId, Settlement, TakenText, event_text};
+use hopline::client::{CommandId, RecordId, TakenText, event_text};
 use hopline::wire::Request;
 use hopline::{Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
@@ -232,10 +232,10 @@ impl Client {
         self.client.resume_all().into_iter().map(|command| command.0).collect()
     }
 
-    /// Closes a doubt by hand. Returns whether there was one.
-    pub fn settle(&mut self, record: String, happened: bool) -> bool {
-        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
-        self.client.settle(&RecordId(record), settlement)
+    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
+    /// was one.
+    pub fn settle(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, Refused> {
+        self.client.settle_text(record, happened, became).map_err(Refused)
     }
 
     /// Forgets a session or an accepted intent. Returns whether something was forgotten.

@@ -160,7 +160,8 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
 
     let mut third = client(9);
     third.restore(vec![record.clone(), data], false);
-    assert!(third.settle(record.clone(), false) && !third.settle(record.clone(), false));
+    assert!(third.settle(record.clone(), false, Some("s-1".to_owned())).is_err());
+    assert_eq!([(), ()].map(|()| third.settle(record.clone(), false, None).ok()), [Some(true), Some(false)]);
     assert_eq!((next(&mut third), third.data()), (StepKind::Save, None), "its record goes");
     let misuse = third.resume(record);
     assert_eq!(error(&mut third, misuse)["kind"], "misuse");

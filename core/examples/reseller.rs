@@ -28,7 +28,7 @@ impl Reseller {
         drive(&mut self.0, ticket, &mut self.1)
     }
 
-    /// Shows what the service has that may be an operation in doubt. Whoever knows which it is tells the client with `settle`.
+    /// Shows what the service has that may be an operation in doubt. Whoever knows which it is tells the client with `settle_as`.
     fn look_up(&mut self, record: &RecordId) -> Result<(), hopline::Error> {
         let asked = self.0.reconcile(record, CallOptions::default());
         let found = self.wait(asked)?;
@@ -123,7 +123,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         reseller.look_up(&saved.record)?;
     }
     if !in_doubt.is_empty() {
-        return Err("look at them, then say with `settle` which of them happened".into());
+        return Err("look at them, then say with `settle_as` which of them it was, or with `settle` that it was none".into());
     }
     let ended = reseller.work();
     // Now, too, somebody has to look before anything is sent again.

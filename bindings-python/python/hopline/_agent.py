@@ -148,16 +148,7 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
 def _observed(engine: Engine, session_id: str, seen: Seen) -> dict[str, Any] | None:
     """What was seen comes to this. If it begins a rotation, or joins one, there is a `command` to wait for."""
     told = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
-
-    def ask(core: Any) -> Any:
-        try:
-            return core.observe(session_id, told, *now())
-        except ValueError as error:
-            return HoplineError._parse(str(error))
-
-    found = engine.call("observe", ask)
-    if isinstance(found, HoplineError):
-        raise found
+    found = engine.ask("observe", lambda core: core.observe(session_id, told, *now()))
     return None if found is None else loads(found)
 
 

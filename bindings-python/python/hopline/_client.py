@@ -71,10 +71,14 @@ class Blocking(_Common, Caller):
         with ThreadPoolExecutor(min(len(commands), _MOST_THREADS), "hopline-resume") as pool:
             return list(pool.map(lambda command: self._resumed(lambda core: command), commands))
 
-    def settle(self, record: str, *, happened: bool) -> bool:
-        """Closes a doubt by hand, once you know what happened. Whether there was one."""
+    def settle(self, record: str, *, happened: bool, became: str | None = None) -> bool:
+        """Closes a doubt by hand, once you know what happened. Whether there was one.
+
+        :param became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the
+            same intent or record then goes on waiting.
+        """
         take_up(self._engine, "settle", record)
-        return self._now("settle", lambda core: core.settle(record, happened))
+        return self._now("settle", lambda core: core.settle(record, happened, became))
 
     def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
@@ -110,7 +114,7 @@ class Blocking(_Common, Caller):
         return read_any(taken)
 
     def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
-        done = self._engine.call(operation, ask)
+        done = self._engine.ask(operation, ask)
         run(self._engine, self._send, operation, None)
         return done
 
@@ -137,10 +141,14 @@ class Tasks(_Common, AsyncCaller):
 
         return list(await asyncio.gather(*(self._resumed(known(command)) for command in commands)))
 
-    async def settle(self, record: str, *, happened: bool) -> bool:
-        """Closes a doubt by hand, once you know what happened. Whether there was one."""
+    async def settle(self, record: str, *, happened: bool, became: str | None = None) -> bool:
+        """Closes a doubt by hand, once you know what happened. Whether there was one.
+
+        :param became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the
+            same intent or record then goes on waiting.
+        """
         take_up(self._engine, "settle", record)
-        return await self._now("settle", lambda core: core.settle(record, happened))
+        return await self._now("settle", lambda core: core.settle(record, happened, became))
 
     async def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
@@ -190,6 +198,6 @@ class Tasks(_Common, AsyncCaller):
         return read_any(taken)
 
     async def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
-        done = self._engine.call(operation, ask)
+        done = self._engine.ask(operation, ask)
         await run_async(self._engine, self._send, self._disk, operation, None)
         return done

@@ -219,6 +219,20 @@ class Engine:
         with self._lock:
             return ask(self._core)
 
+    def ask(self, operation: str, ask: Callable[[_hopline.Client], T]) -> T:
+        """The same for what the core may refuse, whose error is raised."""
+
+        def asked(core: _hopline.Client) -> T | HoplineError:
+            try:
+                return ask(core)
+            except ValueError as error:
+                return HoplineError._parse(str(error))
+
+        found = self.call(operation, asked)
+        if isinstance(found, HoplineError):
+            raise found
+        return found
+
     def check(self, operation: str) -> None:
         """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
         if self._pid != os.getpid():

@@ -1,4 +1,4 @@
-import { refuse } from "./error.js";
+import { asked, refuse } from "./error.js";
 import { object, signalOf } from "./values.js";
 
 /** What the clients of both APIs can do. hopline.d.ts documents it. */
@@ -30,12 +30,14 @@ export class Client {
     return Promise.allSettled(commands.map((command) => this.#engine.follow("resume_all", () => command, signal)));
   }
 
-  async settle(record, settlement) {
+  async settle(record, settlement, options = {}) {
+    object("settle", "options", options);
+    const became = options.became == null ? undefined : String(options.became);
     await this.#engine.askAll("settle", () => {});
     if (settlement !== "happened" && settlement !== "not_happened") {
       throw refuse("invalid", "settle", "`settlement` must be one of happened, not_happened");
     }
-    const done = await this.#engine.ask("settle", (core) => core.settle(String(record), settlement === "happened"));
+    const done = await this.#engine.ask("settle", (core) => asked(() => core.settle(String(record), settlement === "happened", became)));
     await this.#engine.letGo();
     return done;
   }

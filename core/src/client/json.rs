@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::options::CallOptions;
 use super::record::BadRecord;
 use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
-use super::{Client, Seen, Verdict};
+use super::{Client, Seen, Settlement, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind, quote};
 use crate::wire::{Facts, view};
@@ -114,6 +114,17 @@ impl Client {
             Refused { record, reason, message: bad.to_string() }
         });
         text(&Told { refused: refused.collect(), held: restored.held })
+    }
+
+    /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that
+    /// is known. Returns whether there was one.
+    pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, String> {
+        let record = RecordId(record);
+        match became {
+            Some(became) if happened => self.settle_as(&record, &became).map_err(|error| error_text(&error)),
+            Some(_) => Err(error_text(&Error::invalid("settle", "became", "belongs to what happened"))),
+            None => Ok(self.settle(&record, if happened { Settlement::Happened } else { Settlement::NotHappened })),
+        }
     }
 
     /// What the store holds, a JSON list.

@@ -6,7 +6,7 @@ use super::listed::{found, status_of};
 use super::options::CallOptions;
 use super::record::SavedCall;
 use super::store::JobId;
-use super::types::{Answered, CommandId, Happening, Misfit, Outputs, Phase, Ticket};
+use super::types::{Answered, CommandId, Happening, Millis, Misfit, Outputs, Phase, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Json, Operation, StaticOrder};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
@@ -84,6 +84,26 @@ fn page_of(order_no: &str, page: u32) -> Option<Built> {
     build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
 }
 
+/// Why a text can't be the number of an order.
+pub(super) fn bad_order_no(order_no: &str) -> Option<&'static str> {
+    match order_no {
+        "" => Some("must not be empty"),
+        _ if page_of(order_no, 1).is_none() => Some("is too long"),
+        _ => None,
+    }
+}
+
+impl Job {
+    /// What was to be placed is an order: all that is left is to watch it.
+    pub(super) fn become_order(&mut self, order_no: String, status: Option<String>, elapsed: Millis) {
+        (self.spent, self.doubt_since, self.ledger.unanswered) = (false, None, false);
+        let call = self.saved(elapsed).map(|call| SavedCall { order_no: Some(order_no.clone()), ..call });
+        self.endpoint = ListStaticOrders::ENDPOINT;
+        self.built = page_of(&order_no, 1);
+        self.order = Some(OrderWatch::new(order_no, status, call));
+    }
+}
+
 impl Client {
     /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
     /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
@@ -101,8 +121,7 @@ impl Client {
 
     pub(super) fn watch_order(&mut self, order_no: &str, options: CallOptions) -> CommandId {
         let endpoint = ListStaticOrders::ENDPOINT;
-        let refusal = options.refusal().or(order_no.is_empty().then_some(("order_no", "must not be empty")));
-        let refusal = refusal.or(page_of(order_no, 1).is_none().then_some(("order_no", "is too long")));
+        let refusal = options.refusal().or(bad_order_no(order_no).map(|rule| ("order_no", rule)));
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid(endpoint.name, field, rule), options.intent);
         }
@@ -144,11 +163,7 @@ impl Client {
             let error = Report { raw, ..job.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw).into_report() };
             return self.finish(id, Err(Error::from(error)));
         };
-        let call = job.saved(elapsed).map(|call| SavedCall { order_no: Some(order_no.clone()), ..call });
-        let status = answered.facts.status.clone();
-        job.endpoint = ListStaticOrders::ENDPOINT;
-        job.built = page_of(&order_no, 1);
-        job.order = Some(OrderWatch::new(order_no.clone(), status, call));
+        job.become_order(order_no.clone(), answered.facts.status, elapsed);
         job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
         if self.rules.holds(Rule::OrderIsSaved) {

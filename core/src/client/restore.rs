@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
+use super::order::bad_order_no;
 use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
-use super::store::Owner;
+use super::store::{JobId, Owner};
 use super::types::{CommandId, Millis, Record, RecordId};
+use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
-use crate::contract::agent::CreateSession;
-use crate::contract::{Operation, endpoint};
+use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::reseller::CreateStaticOrder;
+use crate::contract::{Api, Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
-use crate::wire::{Built, Facts};
+use crate::wire::{Built, Facts, build};
 
 const NOT_HELD: &str = "no such record is held";
 
@@ -236,12 +239,76 @@ impl Client {
 
     /// Closes a doubt by hand: the record goes, the session and the intent are free. Returns whether there was one.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let Some(Owner::Job(id)) = self.store.owner(record).cloned() else { return false };
-        // An order that was accepted is not in doubt.
-        if self.jobs.get(&id).is_none_or(|job| job.state != State::Held || job.order.is_some()) {
-            return false;
+        let Some(id) = self.doubted(record) else { return false };
+        self.close_doubt(record, id, settlement, None);
+        true
+    }
+
+    /// Closes the doubt of a purchase by hand: it happened, and this is the session or the order that it became. Where it was
+    /// to be waited for, its record goes on as that of the session or order: starting the intent again, or resuming the
+    /// record, waits for it. Returns whether there was a doubt.
+    pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
+        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return Ok(false) };
+        let (is_session, is_order) =
+            (job.endpoint.name == CreateSession::ENDPOINT.name, job.endpoint.name == CreateStaticOrder::ENDPOINT.name);
+        let unfit = match () {
+            () if is_session => {
+                build(GetSession::ENDPOINT, &serde_json::json!({ "session_id": became }).to_string()).err().map(|refusal| refusal.rule)
+            }
+            () if is_order => bad_order_no(became).map(str::to_owned),
+            () => Some("belongs to the purchase of a session or of a static order".to_owned()),
+        };
+        if let Some(rule) = unfit {
+            return Err(Error::invalid("settle", "became", &rule));
         }
-        let Some(job) = self.jobs.remove(&id) else { return false };
+        match job.watch.follow == Follow::UntilReady {
+            true if is_order => {
+                job.become_order(became.to_owned(), None, self.clock.elapsed());
+                self.save_job(id, None);
+            }
+            true => self.become_session(record, id, became),
+            false => self.close_doubt(record, id, Settlement::Happened, Some(became)),
+        }
+        Ok(true)
+    }
+
+    /// The job in doubt that a record is of. An order that was accepted is not in doubt.
+    fn doubted(&self, record: &RecordId) -> Option<JobId> {
+        let Some(Owner::Job(id)) = self.store.owner(record) else { return None };
+        self.jobs.get(id).filter(|job| job.state == State::Held && job.order.is_none()).map(|job| job.id)
+    }
+
+    /// The record of a purchase in doubt becomes that of its session.
+    fn become_session(&mut self, record: &RecordId, id: JobId, session: &str) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        let intent = job.intent.map(|name| (name, job.fingerprint));
+        if let Some((name, _)) = &intent {
+            self.intents.remove(name);
+        }
+        let follows = self.follows(session);
+        let saved = SavedSession {
+            id: session.to_owned(),
+            session_type: job.built.as_ref().and_then(requested_type),
+            status: None,
+            credentials: job.watch.credentials,
+            auto_rotate: job.watch.auto_rotate,
+            ends: job.watch.ends,
+        };
+        self.hold_session(record.clone(), saved, intent.clone(), self.clock.unix());
+        match intent {
+            _ if !follows => self.save_session(session),
+            Some((name, _)) => {
+                if let Some(Intent::Accepted(accepted)) = self.intents.get(&name) {
+                    let accepted = accepted.clone();
+                    self.save_accepted(&name, &accepted);
+                }
+            }
+            None => self.delete(record),
+        }
+    }
+
+    fn close_doubt(&mut self, record: &RecordId, id: JobId, settlement: Settlement, became: Option<&str>) {
+        let Some(job) = self.jobs.remove(&id) else { return };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
@@ -250,7 +317,11 @@ impl Client {
         }
         match (job.intent, settlement) {
             (Some(name), Settlement::Happened) => {
-                let facts = Facts { session_id: job.session, settled: true, ..Facts::default() };
+                let (session_id, order_no) = match became.map(str::to_owned) {
+                    Some(became) if job.endpoint.api == Api::Agent => (Some(became), None),
+                    order_no => (job.session, order_no),
+                };
+                let facts = Facts { session_id, order_no, settled: true, ..Facts::default() };
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
                     operation: job.endpoint.name,
@@ -270,7 +341,6 @@ impl Client {
                 self.delete(record);
             }
         }
-        true
     }
 
     /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in

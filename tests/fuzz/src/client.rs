@@ -63,7 +63,10 @@ impl Service for Agent {
             7 => {
                 let given_up = client.saved().into_iter().find(|saved| saved.holds == Holds::InDoubtForGood);
                 if let Some(one) = given_up {
-                    client.settle(&one.record, Settlement::Happened);
+                    match tape.number(2) {
+                        0 => _ = client.settle(&one.record, Settlement::Happened),
+                        _ => _ = client.settle_as(&one.record, &format!("s{}", tape.number(3))),
+                    }
                 }
             }
             8 => world.now.unix += i64::from(tape.number(60_000)) * 100 - 3_000_000,

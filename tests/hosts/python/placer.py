@@ -32,9 +32,11 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
                 before = set(file.read().split())
             found = [one.item["order_no"] for one in reseller.reconcile(saved.record).candidates]
             mine = [number for number in found if number not in before]
-            reseller.settle(saved.record, happened=bool(mine))
-            if mine:
-                return print(mine[0], "settled")
+            if not mine:
+                reseller.settle(saved.record, happened=False)
+                continue
+            reseller.settle(saved.record, happened=True, became=mine[0])
+            return print(reseller.resume(saved.record).order_no, "settled")
         if fatal is not None:
             with open(f"{folder}.known", "w") as file:
                 file.write(" ".join(known))

@@ -97,10 +97,17 @@ def test_an_order_whose_answer_was_lost_is_looked_up_and_settled(sandbox: Sandbo
         [candidate] = found.candidates
         assert candidate.read == "list_static_orders" and "userId" in candidate.matched
         assert [candidate.item["order_no"]] == purchases(sandbox)
-        assert reseller.settle(record, happened=True) and not reseller.settle(record, happened=True)
-        assert reseller.wait_order(order_no=candidate.item["order_no"]).phase == "ready"
-        with pytest.raises(hopline.HoplineError, match="settled by hand"):
-            reseller.place_order(**order_for(user_id), intent="order-1")
+        number = candidate.item["order_no"]
+        for happened, became, rule in ((True, "", "must not be empty"), (False, number, "belongs to what happened")):
+            with pytest.raises(hopline.Invalid, match=f"settle: `became` {rule}") as refused:
+                reseller.settle(record, happened=happened, became=became)
+            assert refused.value.field == "became"
+        assert reseller.settle(record, happened=True, became=number) and not reseller.settle(record, happened=True)
+        assert [(saved.holds, saved.order_no) for saved in reseller.saved()] == [("order", number)]
+    # The program itself, started once more, goes on with what was found.
+    with hopline.ResellerClient(**sandbox.reseller, store=hopline.FolderStore(tmp_path)) as reseller:
+        placed = reseller.place_order(**order_for(user_id), intent="order-1")
+        assert (placed.order_no, placed.phase) == (number, "ready")
     assert sandbox.times("create_static_order") == 1
 
 

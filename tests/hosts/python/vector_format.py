@@ -27,7 +27,7 @@ VERBS: dict[str, tuple[set[str], set[str]]] = {
     "resume": ({"as"}, set()),
     "reconcile": ({"as"}, set()),
     "resume_all": (set(), set()),
-    "settle": ({"as"}, {"done"}),
+    "settle": ({"as"}, {"became", "done"}),
     "forget": (set(), {"done"}),
     "saved": (set(), set()),
     "observe": ({"seen"}, {"verdict", "reason", "why", "as"}),

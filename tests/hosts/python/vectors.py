@@ -254,7 +254,8 @@ class World:
 
     def settle(self, step: Json) -> None:
         check(step["as"] in ("happened", "not_happened"), f"a doubt can't be settled as {step['as']}")
-        same(step.get("done", True), self.client.settle(self.records.value(step["settle"]), step["as"] == "happened"), "settled")
+        done = self.client.settle(self.records.value(step["settle"]), step["as"] == "happened", step.get("became"))
+        same(step.get("done", True), done, "settled")
 
     def forget(self, step: Json) -> None:
         same(step.get("done", True), self.client.forget(self.records.value(step["forget"])), "forgotten")

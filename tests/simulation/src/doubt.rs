@@ -63,9 +63,13 @@ impl Path<'_> {
         if let Some(order) = self.told.followed.iter().find(|order| !known.contains(*order)) {
             return Err(format!("the number of an order was known and is known no more: {order}"));
         }
+        let found = if story.orders() { self.placed().find(|order| shown.contains(order)) } else { None };
         for record in &doubts {
-            let truth = if done > 0 { Settlement::Happened } else { Settlement::NotHappened };
-            if !self.client.settle(record, truth) {
+            let settled = match &found {
+                Some(order) => self.client.settle_as(record, order).unwrap_or_default(),
+                None => self.client.settle(record, if done > 0 { Settlement::Happened } else { Settlement::NotHappened }),
+            };
+            if !settled {
                 return Err(format!("the doubt of {record} can't be settled"));
             }
         }
@@ -73,6 +77,9 @@ impl Path<'_> {
             return Ok(());
         }
         self.drive_again()?;
+        if found.is_some_and(|order| !self.told.orders.contains(&order)) {
+            return Err("the order that a person found is not what its intent goes on with".to_owned());
+        }
         match story.effects(&mut self.world) - self.told.before {
             1 => Ok(()),
             done => Err(format!("it was done {done} times for one intent, with every doubt settled")),

@@ -73,9 +73,15 @@ public class HoplineClient: @unchecked Sendable {
     }
 
     /// Closes a doubt by hand, once you know what happened. Returns whether there was one.
+    ///
+    /// - Parameters:
+    ///   - record: The record of what is in doubt, as the error and `saved` name it.
+    ///   - happened: Whether it was done.
+    ///   - became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the same
+    ///     intent or record then goes on waiting.
     @discardableResult
-    public func settle(_ record: String, happened: Bool) async throws(HoplineError) -> Bool {
-        try await change("settle", record) { $0.settle(record: record, happened: happened) }
+    public func settle(_ record: String, happened: Bool, became: String? = nil) async throws(HoplineError) -> Bool {
+        try await change("settle", record) { try $0.settle(record: record, happened: happened, became: became) }
     }
 
     /// Looks for what became of an operation in doubt, and shows what the service has that may be it. Nothing is sent but reads, and
@@ -145,9 +151,14 @@ public class HoplineClient: @unchecked Sendable {
         }
     }
 
-    private func change(_ operation: String, _ record: String, _ ask: (Client) -> Bool) async throws(HoplineError) -> Bool {
+    private func change(_ operation: String, _ record: String, _ ask: (Client) throws -> Bool) async throws(HoplineError) -> Bool {
         try await adopt(operation) { $0.record == record }
-        let done = driver.ask(ask)
+        let done: Bool
+        do {
+            done = try driver.ask(ask)
+        } catch {
+            throw refusal(error)
+        }
         await driver.settled(record)
         records.sweep()
         return done

@@ -111,7 +111,7 @@ test("an order in doubt outlives its page, is looked up in another one and settl
     const reconciled = await reseller.reconcile(record);
     const [{ item }] = reconciled.candidates;
     const { username, password } = item.instances[0];
-    const settled = await reseller.settle(record, "happened");
+    const settled = await reseller.settle(record, "happened", { became: item.orderNo });
     console.log(reconciled, item, item.instances[0], { ...item.instances[0] }, JSON.stringify(reconciled), JSON.stringify(structuredClone(item)));
     const token = reseller.token;
     await reseller.close();

@@ -28,10 +28,16 @@ for (const kind of ["drop_before", "drop_after"]) {
     assert.equal(placed.length, kind === "drop_after" ? 1 : 0);
     assert.deepEqual(candidates.map(({ read, item }) => [read, item.orderNo]), placed.map((order_no) => ["list_static_orders", order_no]));
     if (placed.length > 0) assert.ok(candidates[0].matched.includes("userId") && candidates[0].matched.includes("ipCount"));
-    assert.equal(await next.settle(doubt.record, placed.length > 0 ? "happened" : "not_happened"), true);
+    await assert.rejects(next.settle(doubt.record, "not_happened", { became: "1" }), { kind: "invalid", field: "became", effect: "none" });
+    await assert.rejects(next.settle(doubt.record, "happened", { became: "" }), { kind: "invalid", message: /settle: `became` must not be empty/ });
+    const settled = placed.length > 0 ? next.settle(doubt.record, "happened", { became: placed[0] }) : next.settle(doubt.record, "not_happened");
+    assert.equal(await settled, true);
     assert.equal(await next.settle(doubt.record, "happened"), false);
     await assert.rejects(next.reconcile(doubt.record), { kind: "misuse" });
-    if (placed.length === 0) assert.equal((await next.placeOrder(wanted, { intent: "job-17" })).phase, "ready");
+    // Started again, the intent goes on with what was found, or is placed anew.
+    const { phase, order_no } = await next.placeOrder(wanted, { intent: "job-17" });
+    assert.equal(phase, "ready");
+    if (placed.length > 0) assert.equal(order_no, placed[0]);
     assert.equal((await orders(service, wanted.userId)).length, 1);
   });
 }

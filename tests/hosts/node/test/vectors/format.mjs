@@ -30,7 +30,7 @@ const VERBS = {
   resume: { as: undefined },
   reconcile: { as: undefined },
   resume_all: {},
-  settle: { as: undefined, done: undefined },
+  settle: { as: undefined, became: undefined, done: undefined },
   forget: { done: undefined },
   saved: {},
   observe: { seen: undefined, verdict: undefined, reason: undefined, why: undefined, as: undefined },

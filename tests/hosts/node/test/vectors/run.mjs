@@ -142,7 +142,7 @@ const DO = {
     names.forEach((name, n) => world.nameCommand(name, commands[n]));
   },
   settle(world, name, step) {
-    same("settled", step.done ?? true, world.client.settle(world.records.value(name), step.as === "happened"));
+    same("settled", step.done ?? true, world.client.settle(world.records.value(name), step.as === "happened", step.became));
   },
   forget(world, name, step) {
     same("forgotten", step.done ?? true, world.client.forget(world.records.value(name)));

@@ -130,7 +130,10 @@ impl World {
             }
             Verb::Settle(settle) => {
                 let record = RecordId(self.records.value(&settle.settle)?.to_owned());
-                let done = self.client.settle(&record, settle.r#as);
+                let done = match &settle.became {
+                    Some(became) => self.client.settle_as(&record, became).map_err(|error| error.to_string())?,
+                    None => self.client.settle(&record, settle.r#as),
+                };
                 expect_flag("settled", settle.done, done)
             }
             Verb::Forget(forget) => {

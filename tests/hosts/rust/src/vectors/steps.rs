@@ -200,6 +200,7 @@ pub(super) struct Reconcile {
 pub(super) struct Settle {
     pub(super) settle: String,
     pub(super) r#as: Settlement,
+    pub(super) became: Option<String>,
     /// Whether there was a doubt to settle; true where it is left out.
     pub(super) done: Option<bool>,
 }

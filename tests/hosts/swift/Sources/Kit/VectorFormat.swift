@@ -26,7 +26,7 @@ public enum VectorFormat {
         "resume": (["as"], []),
         "resume_all": ([], []),
         "reconcile": (["as"], []),
-        "settle": (["as"], ["done"]),
+        "settle": (["as"], ["became", "done"]),
         "forget": ([], ["done"]),
         "saved": ([], []),
         "observe": (["seen"], ["verdict", "reason", "why", "as"]),

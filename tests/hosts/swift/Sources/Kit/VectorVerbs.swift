@@ -218,7 +218,7 @@ extension Vectors {
 
     private func settle(_ step: Step) throws {
         guard let how = step["as"]?.string, how == "happened" || how == "not_happened" else { throw Unmet("a doubt is settled as one of two") }
-        let done = try client.settle(record: records.value(step.name), happened: how == "happened")
+        let done = try client.settle(record: records.value(step.name), happened: how == "happened", became: step["became"]?.string)
         try VectorFormat.same(step["done"] ?? true, .bool(done), "settled")
     }
 

@@ -21,8 +21,8 @@ func order(_ folder: String, for user: Int, _ points: Points, isFatal: Bool) asy
         let known = try String(contentsOfFile: before, encoding: .utf8).split(separator: "\n").map(String.init)
         let found = try await reseller.reconcile(saved.record).candidates.map { try $0.item.decode(Listed.self).order_no }
         let mine = found.first { !known.contains($0) }
-        try await reseller.settle(saved.record, happened: mine != nil)
-        if let mine { return say("\(try await reseller.waitOrder(orderNo: mine).orderNo) settled") }
+        try await reseller.settle(saved.record, happened: mine != nil, became: mine)
+        if mine != nil, case .order(let order) = try await reseller.resume(saved.record) { return say("\(order.orderNo) settled") }
     }
     let placed = try await reseller.placeOrder(
         poolId: "static-us", userId: user, unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: "order")

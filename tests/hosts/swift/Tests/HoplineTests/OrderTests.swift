@@ -76,11 +76,14 @@ struct OrderTests {
         #expect(candidate.read == "list_static_orders" && candidate.matched.contains("userId"))
         let number = try candidate.item.decode(Listed.self).order_no
         #expect(try await sandbox.purchases() == [number])
-        #expect(try await second.settle(record, happened: true))
+        let empty = try await failure { try await second.settle(record, happened: true, became: "") }
+        #expect(empty.kind == .invalid && empty.message.contains("settle: `became` must not be empty"), "\(empty.debugDescription)")
+        let contrary = try await failure { try await second.settle(record, happened: false, became: number) }
+        #expect(contrary.field == "became", "\(contrary.debugDescription)")
+        #expect(try await second.settle(record, happened: true, became: number))
         #expect(try await !second.settle(record, happened: true))
-        #expect(try await second.waitOrder(orderNo: number).phase == .ready)
-        let settled = try await failure { try await second.place(user, intent: "order-1") }
-        #expect(settled.message.contains("settled by hand"), "\(settled.debugDescription)")
+        let placed = try await second.place(user, intent: "order-1")
+        #expect(placed.orderNo == number && placed.phase == .ready)
         #expect(try await sandbox.times("create_static_order") == 1)
     }
 

@@ -52,10 +52,16 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         }
     }
 
-    /** Closes a doubt by hand, once you know what happened. Whether there was one. */
-    public suspend fun settle(record: String, happened: Boolean): Boolean {
+    /**
+     * Closes a doubt by hand, once you know what happened. Whether there was one.
+     *
+     * @param became The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the same
+     * intent or record then goes on waiting.
+     */
+    public suspend fun settle(record: String, happened: Boolean, became: String? = null): Boolean {
+        val number = became?.let { sound("settle", "became", it) }
         adopt("settle", record)
-        return engine.ask("settle") { it.settle(record, happened) }
+        return engine.ask("settle") { asked { it.settle(record, happened, number) } }
     }
 
     /** Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is in doubt stays. */

@@ -91,8 +91,13 @@ class OrderTest {
                 val candidate = found.candidates.single()
                 assertEquals(Triple("create_static_order", true, "list_static_orders"), Triple(found.operation, found.complete, candidate.read))
                 assertTrue("userId" in candidate.matched, "$found")
-                assertEquals(Phase.READY, reseller.waitOrder(candidate.item.json.members().word("order_no")).phase)
-                assertTrue(reseller.settle(record, happened = true) && !reseller.settle(record, happened = true))
+                val number = candidate.item.json.members().word("order_no")
+                val empty = fails<HoplineException.Invalid> { reseller.settle(record, happened = true, became = "") }
+                assertTrue("settle: `became` must not be empty" in empty.message!!, empty.message)
+                assertTrue(fails<HoplineException.Invalid> { reseller.settle(record, happened = false, became = number) }.field == "became")
+                assertTrue(reseller.settle(record, happened = true, became = number) && !reseller.settle(record, happened = true))
+                val placed = reseller.place(reseller.listSubUsers().items.single().id!!, intent = "order-1")
+                assertEquals(number to Phase.READY, placed.orderNo to placed.phase)
             }
             assertEquals(1 to 1, sandbox.times("create_static_order") to sandbox.purchases().size)
         }

@@ -37,7 +37,7 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "resume" to (setOf("as") to emptySet()),
         "reconcile" to (setOf("as") to emptySet()),
         "resume_all" to (emptySet<String>() to emptySet()),
-        "settle" to (setOf("as") to setOf("done")),
+        "settle" to (setOf("as") to setOf("became", "done")),
         "forget" to (emptySet<String>() to setOf("done")),
         "saved" to (emptySet<String>() to emptySet()),
         "observe" to (setOf("seen") to setOf("verdict", "reason", "why", "as")),

@@ -55,7 +55,7 @@ internal fun World.resumeAll(step: JsonObject) {
 internal fun World.settle(step: JsonObject) {
     val how = step.word("as")
     check(how == "happened" || how == "not_happened") { "a doubt can't be settled as $how" }
-    done(step, client.settle(records.value(step.word("settle")), how == "happened"))
+    done(step, client.settle(records.value(step.word("settle")), how == "happened", step.maybe("became")))
 }
 
 internal fun World.done(step: JsonObject, found: Boolean) =

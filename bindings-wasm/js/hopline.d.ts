@@ -539,10 +539,11 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    */
   reconcile(record: string, options?: CallOptions): Promise<Answer<Reconciliation>>;
   /**
-   * Closes a doubt by hand, after a look at the account. `became` is the order's number, or the session's id, if it is known what a
-   * purchase became: where it was to be waited for, the same intent or record then goes on waiting. Gives whether there was a doubt.
+   * Closes a doubt by hand, after a look at the account. `became` is what it became, if that is known: the id of a session or
+   * recharge, the number of an order or sub-user. What was to be waited for goes on with that, by its intent or record; anything
+   * else is what the intent answers with. Gives whether there was a doubt.
    */
-  settle(record: string, settlement: "happened" | "not_happened", options?: { became?: string | undefined }): Promise<boolean>;
+  settle(record: string, settlement: "happened" | "not_happened", options?: { became?: string | number | undefined }): Promise<boolean>;
   /**
    * Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. What is in doubt
    * stays. Gives whether something was forgotten.

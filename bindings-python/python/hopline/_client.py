@@ -71,14 +71,14 @@ class Blocking(_Common, Caller):
         with ThreadPoolExecutor(min(len(commands), _MOST_THREADS), "hopline-resume") as pool:
             return list(pool.map(lambda command: self._resumed(lambda core: command), commands))
 
-    def settle(self, record: str, *, happened: bool, became: str | None = None) -> bool:
+    def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
         """Closes a doubt by hand, once you know what happened. Whether there was one.
 
-        :param became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the
-            same intent or record then goes on waiting.
+        :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
+            be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
         """
         take_up(self._engine, "settle", record)
-        return self._now("settle", lambda core: core.settle(record, happened, became))
+        return self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
@@ -141,14 +141,14 @@ class Tasks(_Common, AsyncCaller):
 
         return list(await asyncio.gather(*(self._resumed(known(command)) for command in commands)))
 
-    async def settle(self, record: str, *, happened: bool, became: str | None = None) -> bool:
+    async def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
         """Closes a doubt by hand, once you know what happened. Whether there was one.
 
-        :param became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the
-            same intent or record then goes on waiting.
+        :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
+            be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
         """
         take_up(self._engine, "settle", record)
-        return await self._now("settle", lambda core: core.settle(record, happened, became))
+        return await self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     async def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is

@@ -13,8 +13,7 @@ use super::types::{CommandId, Millis, Record, RecordId};
 use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::reseller::CreateStaticOrder;
-use crate::contract::{Api, Operation, endpoint};
+use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts, build};
 
@@ -240,34 +239,26 @@ impl Client {
     /// Closes a doubt by hand: the record goes, the session and the intent are free. Returns whether there was one.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
         let Some(id) = self.doubted(record) else { return false };
-        self.close_doubt(record, id, settlement, None);
+        let session_id = self.jobs.get(&id).and_then(|job| job.session.clone());
+        let happened = settlement == Settlement::Happened;
+        self.close_doubt(record, id, happened.then(|| Facts { session_id, settled: true, ..Facts::default() }));
         true
     }
 
-    /// Closes the doubt of a purchase by hand: it happened, and this is the session or the order that it became. Where it was
-    /// to be waited for, its record goes on as that of the session or order: starting the intent again, or resuming the
-    /// record, waits for it. Returns whether there was a doubt.
+    /// Closes a doubt by hand: it happened, and this is what it became: the id of a session or of a recharge, the number of an
+    /// order or of a sub-user. A session or static order that was to be waited for goes on with the record: starting the
+    /// intent again, or resuming the record, waits for it. Of anything else the intent answers with what it became. Returns
+    /// whether there was a doubt.
     pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
         let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return Ok(false) };
-        let (is_session, is_order) =
-            (job.endpoint.name == CreateSession::ENDPOINT.name, job.endpoint.name == CreateStaticOrder::ENDPOINT.name);
-        let unfit = match () {
-            () if is_session => {
-                build(GetSession::ENDPOINT, &serde_json::json!({ "session_id": became }).to_string()).err().map(|refusal| refusal.rule)
-            }
-            () if is_order => bad_order_no(became).map(str::to_owned),
-            () => Some("belongs to the purchase of a session or of a static order".to_owned()),
-        };
-        if let Some(rule) = unfit {
-            return Err(Error::invalid("settle", "became", &rule));
-        }
-        match job.watch.follow == Follow::UntilReady {
-            true if is_order => {
-                job.become_order(became.to_owned(), None, self.clock.elapsed());
+        let facts = what_became(job.endpoint.name, became).map_err(|rule| Error::invalid("settle", "became", &rule))?;
+        match (&facts.session_id, &facts.order_no) {
+            (Some(session), _) if job.watch.follow == Follow::UntilReady => self.become_session(record, id, session),
+            (_, Some(order_no)) if job.watch.follow == Follow::UntilReady => {
+                job.become_order(order_no.clone(), None, self.clock.elapsed());
                 self.save_job(id, None);
             }
-            true => self.become_session(record, id, became),
-            false => self.close_doubt(record, id, Settlement::Happened, Some(became)),
+            _ => self.close_doubt(record, id, Some(facts)),
         }
         Ok(true)
     }
@@ -307,21 +298,17 @@ impl Client {
         }
     }
 
-    fn close_doubt(&mut self, record: &RecordId, id: JobId, settlement: Settlement, became: Option<&str>) {
+    /// Closes a doubt: it happened, and so much is known of it; or it did not.
+    fn close_doubt(&mut self, record: &RecordId, id: JobId, happened: Option<Facts>) {
         let Some(job) = self.jobs.remove(&id) else { return };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
-        if settlement == Settlement::NotHappened {
+        if happened.is_none() {
             self.release(job.price.reserved);
         }
-        match (job.intent, settlement) {
-            (Some(name), Settlement::Happened) => {
-                let (session_id, order_no) = match became.map(str::to_owned) {
-                    Some(became) if job.endpoint.api == Api::Agent => (Some(became), None),
-                    order_no => (job.session, order_no),
-                };
-                let facts = Facts { session_id, order_no, settled: true, ..Facts::default() };
+        match (job.intent, happened) {
+            (Some(name), Some(facts)) => {
                 let accepted = Accepted {
                     fingerprint: job.fingerprint,
                     operation: job.endpoint.name,
@@ -364,5 +351,25 @@ impl Client {
         }
         self.delete(record);
         true
+    }
+}
+
+/// What is known of an operation that became this, or why it can't be.
+fn what_became(operation: &str, became: &str) -> Result<Facts, String> {
+    let name = || Some(became.to_owned());
+    let number = || bad_order_no(became).map_or_else(|| Ok(name()), |rule| Err(rule.to_owned()));
+    match operation {
+        "create_session" => {
+            let params = serde_json::json!({ "session_id": became }).to_string();
+            build(GetSession::ENDPOINT, &params).map_err(|refusal| refusal.rule)?;
+            Ok(Facts { session_id: name(), ..Facts::default() })
+        }
+        "create_static_order" | "create_dynamic_order" => Ok(Facts { order_no: number()?, ..Facts::default() }),
+        "create_recharge" => Ok(Facts { order_id: number()?, ..Facts::default() }),
+        "create_user" => match became.parse() {
+            Ok(id) => Ok(Facts { id: Some(id), ..Facts::default() }),
+            Err(_) => Err("must be the number of a sub-user".to_owned()),
+        },
+        _ => Err("belongs to a new session, order, recharge or sub-user".to_owned()),
     }
 }

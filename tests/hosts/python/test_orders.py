@@ -111,6 +111,22 @@ def test_an_order_whose_answer_was_lost_is_looked_up_and_settled(sandbox: Sandbo
     assert sandbox.times("create_static_order") == 1
 
 
+def test_a_sub_user_that_was_found_is_what_its_intent_answers_with(sandbox: Sandbox) -> None:
+    with hopline.ResellerClient(**sandbox.reseller) as reseller:
+        sandbox.fault("create_user", kind="drop_after")
+        with pytest.raises(hopline.InDoubt) as caught:
+            reseller.create_user(username="bob", password="canary-bob", intent="bob")
+        assert caught.value.record is not None
+        [candidate] = reseller.reconcile(caught.value.record).candidates
+        with pytest.raises(hopline.Invalid, match="must be the number of a sub-user"):
+            reseller.settle(caught.value.record, happened=True, became="bob")
+        assert reseller.settle(caught.value.record, happened=True, became=candidate.item["id"])
+        bob = reseller.create_user(username="bob", password="canary-bob", intent="bob")
+        assert (bob.id, bob.username) == (candidate.item["id"], None) and sandbox.times("create_user") == 1
+        funded = reseller.adjust_sub_user_balance(user_id=bob.id, amount=5, remark="for bob")
+        assert funded.attempts == 1
+
+
 def test_an_order_that_never_arrived_has_no_candidate_and_may_be_placed_anew(sandbox: Sandbox) -> None:
     with hopline.ResellerClient(**sandbox.reseller) as reseller:
         user_id = funded(reseller)

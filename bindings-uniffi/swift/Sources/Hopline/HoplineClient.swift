@@ -77,8 +77,8 @@ public class HoplineClient: @unchecked Sendable {
     /// - Parameters:
     ///   - record: The record of what is in doubt, as the error and `saved` name it.
     ///   - happened: Whether it was done.
-    ///   - became: The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the same
-    ///     intent or record then goes on waiting.
+    ///   - became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
+    ///     waited for goes on with that, by its intent or record; anything else is what the intent answers with.
     @discardableResult
     public func settle(_ record: String, happened: Bool, became: String? = nil) async throws(HoplineError) -> Bool {
         try await change("settle", record) { try $0.settle(record: record, happened: happened, became: became) }

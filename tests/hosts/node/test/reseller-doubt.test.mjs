@@ -49,10 +49,15 @@ test("a sub-user, an adjustment and a purchase of the agent API can be looked up
   const found = await reseller.reconcile(adjusted.record);
   assert.ok(found.candidates.some(({ read, matched }) => read === "list_agent_transactions" && matched.includes("remark")), found.raw);
   await service.fault({ kind: "drop_after" }, "create_user");
-  const made = await reseller.createUser({ username: "bob", password: "secret-1" }).catch((error) => error);
+  const bob = () => reseller.createUser({ username: "bob", password: "secret-1" }, { intent: "bob" });
+  const made = await bob().catch((error) => error);
   const { candidates } = await reseller.reconcile(made.record);
   assert.deepEqual(candidates.map(({ matched, item }) => [matched, item.username]), [[["username"], "bob"]]);
   assert.ok(!JSON.stringify(candidates).includes("bob"));
+  // Whoever makes the sub-user goes on with the one that was found.
+  await assert.rejects(reseller.settle(made.record, "happened", { became: "bob" }), { kind: "invalid", field: "became" });
+  assert.equal(await reseller.settle(made.record, "happened", { became: candidates[0].item.id }), true);
+  assert.deepEqual({ ...(await bob()) }, { id: candidates[0].item.id });
   const agent = service.agent();
   await service.fault({ kind: "drop_after" }, "create_session");
   const bought = await agent.createSession(WANTED, { attempts: 1 }).catch((error) => error);

@@ -55,8 +55,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     /**
      * Closes a doubt by hand, once you know what happened. Whether there was one.
      *
-     * @param became The order's number, or the session's id, if it is known what a purchase became. Where it was to be waited for, the same
-     * intent or record then goes on waiting.
+     * @param became What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
+     * waited for goes on with that, by its intent or record; anything else is what the intent answers with.
      */
     public suspend fun settle(record: String, happened: Boolean, became: String? = null): Boolean {
         val number = became?.let { sound("settle", "became", it) }

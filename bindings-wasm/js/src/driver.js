@@ -19,7 +19,8 @@ export class Driver {
   #waiting = new Map();
   /** By step: what aborts a request that is out. */
   #out = new Map();
-  #saves = 0;
+  /** The saves that are under way. */
+  #saves = new Set();
   #timer;
   #idle;
   /** Why the store failed last: the core keeps no errors of its host. */
@@ -54,6 +55,11 @@ export class Driver {
     const answer = question(this.#core, this.now());
     this.#pump();
     return answer;
+  }
+
+  /** Waits until nothing is being saved any more. */
+  async kept() {
+    while (this.#saves.size > 0) await Promise.all(this.#saves);
   }
 
   /** The store could not be opened: nothing can be kept, and whoever wants that will hear why. */
@@ -97,7 +103,7 @@ export class Driver {
     const core = this.#core;
     switch (core.poll(...this.now())) {
       case StepKind.Save:
-        this.#save(core.id, core.record, core.data);
+        this.#keep(core.id, core.record, core.data);
         return true;
       case StepKind.Send:
         this.#send(core.id, core);
@@ -131,8 +137,15 @@ export class Driver {
     if (this.#waiting.size === 0) this.#timer.unref?.();
   }
 
+  #keep(id, record, data) {
+    const saved = this.#save(id, record, data).then(() => {
+      this.#saves.delete(saved);
+      this.#pump();
+    });
+    this.#saves.add(saved);
+  }
+
   async #save(id, record, data) {
-    this.#saves += 1;
     let failed = false;
     try {
       await (data === undefined ? this.#store.remove(record) : this.#store.keep(record, data));
@@ -140,10 +153,8 @@ export class Driver {
       failed = true;
       this.#storeError = error;
     }
-    this.#saves -= 1;
     if (failed) this.#core.fail(id, "store", "never", ...this.now());
     else this.#core.saved(id, ...this.now());
-    this.#pump();
   }
 
   async #send(id, step) {
@@ -166,6 +177,6 @@ export class Driver {
   }
 
   #rest() {
-    if (this.#idle && this.#waiting.size + this.#out.size + this.#saves === 0) this.#idle();
+    if (this.#idle && this.#waiting.size + this.#out.size + this.#saves.size === 0) this.#idle();
   }
 }

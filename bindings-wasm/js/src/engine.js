@@ -153,6 +153,7 @@ export class Engine {
 
   /** Gives up the claims of intents that are neither under way nor remembered. */
   async letGo() {
+    await this.#driver?.kept();
     if (!this.#opened || this.#closing) return;
     const saved = () => JSON.parse(this.#driver.ask((core) => core.savedList())).flatMap(({ intent }) => intent ?? []);
     await this.#intents.letGo(() => (this.#closing ? undefined : saved()));

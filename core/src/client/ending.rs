@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Nothing happens from here on until somebody resumes, settles or forgets it: whoever waits is told, with its record.
-    fn set_aside(&mut self, id: JobId, error: Error) {
+    pub(super) fn set_aside(&mut self, id: JobId, error: Error) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));

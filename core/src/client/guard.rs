@@ -57,7 +57,8 @@ impl Guard {
 
     fn take_back(&mut self, reserved: Reserved) {
         if reserved.day == self.spent.day {
-            self.spent.usd = Decimal((self.spent.usd.0 - reserved.usd.0).max(rust_decimal::Decimal::ZERO));
+            let left = self.spent.usd.0.checked_sub(reserved.usd.0).unwrap_or(self.spent.usd.0);
+            self.spent.usd = Decimal(left.max(rust_decimal::Decimal::ZERO));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::types::{Answered, CommandId, Millis, RecordId};
 use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
-use crate::policy::{Effect, Error, Report, RetryPolicy};
+use crate::policy::{Advice, Effect, Error, Kind, Report, RetryPolicy};
 use crate::wire::Facts;
 
 /// An accepted intent is remembered for this long.
@@ -90,6 +90,12 @@ impl Client {
                 ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own").into_report()
             });
             return Some(self.reject(error, intent));
+        }
+        if let Intent::Active(id) = self.intents.get(name)?
+            && self.jobs.get(id).is_some_and(|job| job.state == State::Deleting && job.waiting.is_empty())
+        {
+            let what = "was settled as not happened, and its record is not gone yet";
+            return Some(self.reject(Error::new(Kind::Busy, Effect::None, endpoint.name, what, Advice::RetryLater), intent));
         }
         let command = self.command(endpoint);
         match self.intents.get(name)? {

@@ -96,6 +96,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Held, On::Ask, State::Asking),
     (State::Held, On::Again, State::Waiting),
     (State::Held, On::Follow, State::Watching),
+    (State::Held, On::Refuse, State::Deleting),
     (State::Held, On::End, State::Done),
     (State::Pricing, On::Again, State::Waiting),
     (State::Pricing, On::Refuse, State::Deleting),

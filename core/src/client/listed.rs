@@ -18,7 +18,7 @@ pub(super) fn found(data: &str, order_no: &str) -> Vec<Json> {
     }
     let belongs = |raw: &&RawValue| {
         let item = serde_json::from_str::<Item<'_>>(raw.get()).ok();
-        item.and_then(|item| number_of(item.camel.or(item.order_no)?)).as_deref() == Some(order_no)
+        item.and_then(|item| [item.camel, item.order_no].into_iter().flatten().find_map(number_of)).as_deref() == Some(order_no)
     };
     items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::from).collect()
 }

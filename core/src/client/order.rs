@@ -37,6 +37,11 @@ impl OrderWatch {
     fn new(order_no: String, status: Option<String>, call: Option<SavedCall>) -> Self {
         OrderWatch { order_no, status, shown: None, page: 1, items: Vec::new(), placed: call.is_some(), call }
     }
+
+    /// Whether all that is known of it is what a person said.
+    pub(super) fn is_only_named(&self) -> bool {
+        self.status.is_none() && self.call.as_ref().is_some_and(|call| call.unanswered)
+    }
 }
 
 /// Marks the ticket of [`Client::place_order`] and [`Client::wait_order`].
@@ -96,7 +101,7 @@ pub(super) fn bad_order_no(order_no: &str) -> Option<&'static str> {
 impl Job {
     /// What was to be placed is an order: all that is left is to watch it.
     pub(super) fn become_order(&mut self, order_no: String, status: Option<String>, elapsed: Millis) {
-        (self.spent, self.doubt_since, self.ledger.unanswered) = (false, None, false);
+        (self.spent, self.doubt_since) = (false, None);
         let call = self.saved(elapsed).map(|call| SavedCall { order_no: Some(order_no.clone()), ..call });
         self.endpoint = ListStaticOrders::ENDPOINT;
         self.built = page_of(&order_no, 1);
@@ -229,7 +234,11 @@ impl Client {
                 true => Error::from(Report { effect: Effect::Done, what, advice, ..error.into_report() }),
                 false => error,
             };
-            return self.finish(id, Err(error));
+            return match (&job.record, &job.intent) {
+                // Without an intent to ask for it by, its record is all that tells of it.
+                (Some(_), None) => self.set_aside(id, error),
+                _ => self.finish(id, Err(error)),
+            };
         }
         let deadline = since.saturating_add(job.watch.deadline_ms);
         let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);

@@ -7,7 +7,7 @@ use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::reseller::Login;
 use crate::contract::{Api, Json, Operation, Safety, Secret};
-use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge};
+use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge, one_line};
 use crate::wire::{Answer, Body, Facts, Failure, KEPT_WORD, Verdict, classify, count_items, cut, view};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
@@ -84,10 +84,8 @@ impl Client {
             return;
         }
         let token_refused = answer.is_some_and(|answer| self.refuses_token(answer));
-        let mut hidden = self.hidden();
+        let hidden = self.hidden_of(id);
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        hidden.extend(job.built.iter().flat_map(|built| built.secrets.iter().cloned()));
-        hidden.extend(job.headers.iter().map(|(_, value)| Secret::new(value.as_str())));
         let open_before = job.ledger.is_open();
         let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
             (Some((Verdict::Failure(failure), status)), _) => Heard::Failure { code: &failure.code, status },
@@ -206,7 +204,17 @@ impl Client {
         }
     }
 
-    /// What an error must not repeat, even if the service does.
+    /// What an error of a job must not repeat, even if the service does.
+    pub(super) fn hidden_of(&self, id: JobId) -> Vec<Secret> {
+        let mut hidden = self.hidden();
+        if let Some(job) = self.jobs.get(&id) {
+            hidden.extend(job.built.iter().flat_map(|built| built.secrets.iter().cloned()));
+            hidden.extend(job.headers.iter().map(|(_, value)| Secret::new(value.as_str())));
+        }
+        hidden
+    }
+
+    /// What no error must repeat, even if the service does.
     pub(super) fn hidden(&self) -> Vec<Secret> {
         let (username, password) = self.login.credentials.as_ref().map(|(username, password)| (username, password)).unzip();
         [self.key.as_ref(), password, username].into_iter().flatten().chain(self.login.tokens()).cloned().collect()
@@ -231,7 +239,7 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
         Verdict::Failure(failure) => {
             error.code = without(key, &failure.code);
             error.text = without(key, &failure.message);
-            if let Some(words) = error.text.as_deref().and_then(quoted) {
+            if let Some(words) = error.text.as_deref().and_then(|text| quoted(key, text)) {
                 error.what.push_str(": ");
                 error.what.push_str(&words);
             }
@@ -257,32 +265,52 @@ const REDACTED: &str = "[redacted]";
 /// So much of the service's own words is part of the sentence, in bytes.
 const KEPT_SENTENCE: usize = 240;
 
-/// A text of the service without those secrets, or nothing if it is empty.
+/// A text of the service without those secrets, in whatever case and as JSON escapes them, or nothing if it is empty.
 fn without(secrets: &[Secret], text: &str) -> Option<String> {
+    let escaped = |secret: &str| serde_json::to_string(secret).ok().and_then(|json| json.get(1..json.len() - 1).map(str::to_owned));
+    let mut forms: Vec<String> = secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
+    forms.extend(forms.iter().filter_map(|secret| escaped(secret)).collect::<Vec<_>>());
+    // Of two that begin alike the longer one goes first, so that nothing of it is left.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    forms.dedup();
     let mut clean = text.to_owned();
-    for secret in secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= SHORTEST) {
-        clean = clean.replace(secret, REDACTED);
+    for form in forms {
+        clean = replaced(&clean, &form);
         // A text that was cut, never through a character, may end within it.
-        let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { secret.len() };
-        let beginnings = (SHORTEST..longest).rev().filter_map(|end| secret.get(..end));
-        if let Some(rest) = beginnings.filter_map(|beginning| clean.strip_suffix(beginning)).map(str::to_owned).next() {
-            clean = rest + REDACTED;
+        let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { form.len() };
+        let beginnings = (SHORTEST..longest).rev().filter_map(|end| form.get(..end));
+        if let Some(rest) = beginnings.filter_map(|beginning| before_end(&clean, beginning)).next() {
+            clean = format!("{rest}{REDACTED}");
         }
     }
     Some(clean).filter(|text| !text.is_empty())
 }
 
-/// The beginning of a text of the service as part of a sentence: on one line, in quotes, with nothing that a terminal obeys.
-fn quoted(text: &str) -> Option<String> {
-    let one_line = text.split(|c: char| c.is_whitespace() || !is_shown(c)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let words = cut(&one_line, KEPT_SENTENCE);
-    let more = if words.len() < one_line.len() { "…" } else { "" };
-    (!words.is_empty()).then(|| format!("\"{}{more}\"", words.replace('"', "'")))
+/// A text with `[redacted]` wherever that is in it, in whatever case of ASCII.
+fn replaced(text: &str, secret: &str) -> String {
+    let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
+    let (mut clean, mut from) = (String::new(), 0);
+    // Changing the case of ASCII moves nothing.
+    for (at, found) in folded.match_indices(&secret) {
+        clean.extend([text.get(from..at).unwrap_or_default(), REDACTED]);
+        from = at + found.len();
+    }
+    clean + text.get(from..).unwrap_or_default()
 }
 
-/// Whether a character shows itself alone: neither a control nor one that turns the direction of what follows.
-fn is_shown(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+/// What stands before that end of a text, in whatever case of ASCII.
+fn before_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
+    let (before, last) = text.split_at_checked(text.len().checked_sub(end.len())?)?;
+    last.eq_ignore_ascii_case(end).then_some(before)
+}
+
+/// The beginning of a text of the service as part of a sentence: on one line, in quotes, with nothing that a terminal obeys.
+fn quoted(secrets: &[Secret], text: &str) -> Option<String> {
+    // What was broken into lines may be a secret again on one.
+    let one_line = without(secrets, &one_line(text).replace('"', "'"))?;
+    let words = cut(&one_line, KEPT_SENTENCE);
+    let more = if words.len() < one_line.len() { "…" } else { "" };
+    Some(format!("\"{words}{more}\""))
 }
 
 /// Some JSON of the service without those secrets, however its texts were escaped.

@@ -101,7 +101,7 @@ impl Client {
         };
         job.price.failures = 0;
         let Some(purchase) = job.purchase() else { return };
-        match price_of(data.text(), &purchase.product_no) {
+        match price_of(data.text(), &purchase.product_no).filter(|price| *price >= Decimal::from(0)) {
             Some(price) => self.priced(id, &purchase, price),
             None => match Facts::of(data.text(), None).next_cursor.filter(|next| job.price.cursor.as_ref() != Some(next)) {
                 Some(next) if job.price.pages < PAGES => {
@@ -138,6 +138,7 @@ impl Client {
 
     fn prices_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
         let (now, unix, random) = (self.clock.monotonic(), self.clock.unix(), self.entropy.jitter());
+        let hidden = self.hidden_of(id);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         // The list is begun again: a cursor may not outlive a failure.
         (job.price.cursor, job.price.pages) = (None, 0);
@@ -159,7 +160,7 @@ impl Client {
         let what = format!("was not sent, because the price could not be read: {}", what(self.api, answer, lost));
         let mut error = job.error(kind, effect, what, Advice::RetryLater);
         if let Some(answer) = answer {
-            fill(&mut error, answer, &self.hidden(), unix);
+            fill(&mut error, answer, &hidden, unix);
         }
         if open { self.doubt(id, error) } else { self.refuse(id, error) }
     }

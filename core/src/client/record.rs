@@ -196,6 +196,10 @@ impl Data {
         if sessions.into_iter().flatten().any(|id| matches!(id.as_str(), "" | "." | "..")) {
             return Err(BadRecord::Damaged("its session has no id"));
         }
+        let reserved = [data.spent, data.call.as_ref().and_then(|call| call.reserved)];
+        if reserved.into_iter().flatten().any(|reserved| reserved.usd.0 < rust_decimal::Decimal::ZERO) {
+            return Err(BadRecord::Damaged("what was spent is below 0"));
+        }
         if data.intent.is_some() != data.fingerprint.is_some() || (data.done.is_some() && data.intent.is_none()) {
             return Err(BadRecord::Damaged("its intent has no request"));
         }

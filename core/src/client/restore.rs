@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::entropy::digest;
-use super::job::{Age, Follow, Job, State};
+use super::job::{Age, Follow, Job, On, State};
 use super::options::CallOptions;
-use super::order::bad_order_no;
+use super::order::{OrderWatch, bad_order_no};
 use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
 use super::store::{JobId, Owner};
@@ -14,7 +14,7 @@ use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Operation, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
+use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts, build};
 
 const NOT_HELD: &str = "no such record is held";
@@ -236,12 +236,23 @@ impl Client {
         records.iter().map(|record| self.resume(record)).collect()
     }
 
-    /// Closes a doubt by hand: the record goes, the session and the intent are free. Returns whether there was one.
+    /// Closes a doubt by hand. If it did not happen, the intent is free as soon as the record is gone; if the store can't delete
+    /// it, it stays in doubt. Returns whether there was a doubt.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let Some(id) = self.doubted(record) else { return false };
-        let session_id = self.jobs.get(&id).and_then(|job| job.session.clone());
-        let happened = settlement == Settlement::Happened;
-        self.close_doubt(record, id, happened.then(|| Facts { session_id, settled: true, ..Facts::default() }));
+        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return false };
+        match settlement {
+            Settlement::Happened => {
+                let session_id = job.session.clone();
+                self.close_doubt(record, id, Facts { session_id, settled: true, ..Facts::default() });
+            }
+            Settlement::NotHappened => {
+                let error = job.error(Kind::Refused, Effect::None, "was settled by hand as not happened", Advice::Nothing);
+                let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
+                job.last = Some((judgement, error));
+                job.go(On::Refuse);
+                self.save(record, None, Some(id));
+            }
+        }
         true
     }
 
@@ -251,22 +262,31 @@ impl Client {
     /// whether there was a doubt.
     pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
         let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return Ok(false) };
-        let facts = what_became(job.endpoint.name, became).map_err(|rule| Error::invalid("settle", "became", &rule))?;
+        let facts = what_became(job.operation(), became).map_err(|rule| Error::invalid("settle", "became", &rule))?;
+        let (waits, given) = (job.watch.follow == Follow::UntilReady, job.ledger.given);
+        // Only a key of the caller's can have bought what another purchase bought, too.
+        if facts.session_id.as_ref().is_some_and(|session| self.follows(session)) && !given {
+            return Err(Error::invalid("settle", "became", "is the session of another purchase"));
+        }
         match (&facts.session_id, &facts.order_no) {
-            (Some(session), _) if job.watch.follow == Follow::UntilReady => self.become_session(record, id, session),
-            (_, Some(order_no)) if job.watch.follow == Follow::UntilReady => {
-                job.become_order(order_no.clone(), None, self.clock.elapsed());
+            (Some(session), _) if waits => self.become_session(record, id, session),
+            (_, Some(order_no)) if waits => {
+                if let Some(job) = self.jobs.get_mut(&id) {
+                    job.become_order(order_no.clone(), None, self.clock.elapsed());
+                }
                 self.save_job(id, None);
             }
-            _ => self.close_doubt(record, id, Some(facts)),
+            _ => self.close_doubt(record, id, facts),
         }
         Ok(true)
     }
 
-    /// The job in doubt that a record is of. An order that was accepted is not in doubt.
+    /// The job in doubt that a record is of. An order that was accepted is not in doubt; one that a person named can be named
+    /// anew for as long as nobody has seen it.
     fn doubted(&self, record: &RecordId) -> Option<JobId> {
         let Some(Owner::Job(id)) = self.store.owner(record) else { return None };
-        self.jobs.get(id).filter(|job| job.state == State::Held && job.order.is_none()).map(|job| job.id)
+        let job = self.jobs.get(id).filter(|job| job.state == State::Held)?;
+        job.order.as_ref().is_none_or(OrderWatch::is_only_named).then_some(job.id)
     }
 
     /// The record of a purchase in doubt becomes that of its session.
@@ -298,36 +318,18 @@ impl Client {
         }
     }
 
-    /// Closes a doubt: it happened, and so much is known of it; or it did not.
-    fn close_doubt(&mut self, record: &RecordId, id: JobId, happened: Option<Facts>) {
+    /// Closes a doubt: it happened, and so much is known of it.
+    fn close_doubt(&mut self, record: &RecordId, id: JobId, facts: Facts) {
         let Some(job) = self.jobs.remove(&id) else { return };
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
-        if happened.is_none() {
-            self.release(job.price.reserved);
-        }
-        match (job.intent, happened) {
-            (Some(name), Some(facts)) => {
-                let accepted = Accepted {
-                    fingerprint: job.fingerprint,
-                    operation: job.endpoint.name,
-                    facts,
-                    raw: None,
-                    record: Some(record.clone()),
-                    opened: false,
-                    at: self.clock.unix(),
-                };
-                self.save_accepted(&name, &accepted);
-                self.accept(name, accepted);
-            }
-            (name, _) => {
-                if let Some(name) = name {
-                    self.intents.remove(&name);
-                }
-                self.delete(record);
-            }
-        }
+        let operation = job.operation();
+        let Some(name) = job.intent else { return self.delete(record) };
+        let (fingerprint, record, at) = (job.fingerprint, Some(record.clone()), self.clock.unix());
+        let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened: false, at };
+        self.save_accepted(&name, &accepted);
+        self.accept(name, accepted);
     }
 
     /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in
@@ -356,13 +358,17 @@ impl Client {
 
 /// What is known of an operation that became this, or why it can't be.
 fn what_became(operation: &str, became: &str) -> Result<Facts, String> {
+    if became.trim() != became {
+        return Err("must not begin or end with a space".to_owned());
+    }
     let name = || Some(became.to_owned());
     let number = || bad_order_no(became).map_or_else(|| Ok(name()), |rule| Err(rule.to_owned()));
     match operation {
         "create_session" => {
             let params = serde_json::json!({ "session_id": became }).to_string();
             build(GetSession::ENDPOINT, &params).map_err(|refusal| refusal.rule)?;
-            Ok(Facts { session_id: name(), ..Facts::default() })
+            // A session is more than its id, so there is no answer to read.
+            Ok(Facts { session_id: name(), settled: true, ..Facts::default() })
         }
         "create_static_order" | "create_dynamic_order" => Ok(Facts { order_no: number()?, ..Facts::default() }),
         "create_recharge" => Ok(Facts { order_id: number()?, ..Facts::default() }),

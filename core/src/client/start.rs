@@ -3,7 +3,7 @@
 use super::entropy::digest;
 use super::job::{Follow, Job, On, State};
 use super::options::CallOptions;
-use super::session::{OpenSession, forbidden};
+use super::session::{FIRST_INTERVAL, OpenSession, forbidden};
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, Ticket};
 use super::watch::requested_type;
@@ -275,6 +275,9 @@ impl Client {
         job.cause = None;
         job.renewed = false;
         job.cancelled = false;
+        if job.order.is_some() {
+            (job.watch.since, job.watch.interval) = (None, FIRST_INTERVAL);
+        }
         if !job.can_resume(rules) {
             let what = "may have been done, and nothing more can be sent to find out";
             let error = Error::from(Report {

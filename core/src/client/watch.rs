@@ -213,7 +213,7 @@ impl Client {
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
     fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
-        let (now, unix, hidden, api) = (self.clock.monotonic(), self.clock.unix(), self.hidden(), self.api);
+        let (now, unix, hidden, api) = (self.clock.monotonic(), self.clock.unix(), self.hidden_of(id), self.api);
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled && job.tally.late < MAX_LATE {
             job.tally.late += 1;

@@ -208,9 +208,9 @@ impl fmt::Display for Error {
         if let Some(intent) = &self.intent {
             write!(f, " `{intent}`")?;
         }
-        write!(f, ": {}", self.what)?;
+        write!(f, ": {}", one_line(&self.what))?;
         match (&self.code, self.status) {
-            (Some(code), Some(status)) => write!(f, " ({code}, HTTP {status})")?,
+            (Some(code), Some(status)) => write!(f, " ({}, HTTP {status})", one_line(code))?,
             (None, Some(status)) => write!(f, " (HTTP {status})")?,
             _ => {}
         }
@@ -245,6 +245,16 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.cause.as_ref().map(|cause| cause as _)
     }
+}
+
+/// A text on one line, with nothing that a terminal obeys.
+pub(crate) fn one_line(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let words = text.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// What a code means, where the contract names it.

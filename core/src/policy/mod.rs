@@ -13,8 +13,8 @@ mod retry;
 mod rules;
 
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
-pub(crate) use error::meaning;
 pub use error::{Effect, Error, Kind, Report};
+pub(crate) use error::{meaning, one_line};
 pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};

@@ -110,7 +110,10 @@ pub(crate) fn items(data: &str) -> Option<Vec<&RawValue>> {
         list: Option<&'a RawValue>,
     }
     let found: List<'_> = serde_json::from_str(data).ok()?;
-    serde_json::from_str(found.items.or(found.list)?.get()).ok()
+    let mut lists = [found.items, found.list].into_iter().flatten().filter_map(|list| serde_json::from_str::<Vec<_>>(list.get()).ok());
+    let first = lists.next()?;
+    // A spelling that is empty gives way, as everywhere.
+    Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
 pub(super) fn word(raw: &RawValue) -> Option<String> {

@@ -73,6 +73,8 @@ impl Path<'_> {
                 return Err(format!("the doubt of {record} can't be settled"));
             }
         }
+        // The intent of what did not happen is free once its record is gone.
+        self.drain(None)?;
         if !story.has_intent() {
             return Ok(());
         }

@@ -84,6 +84,8 @@ test("a session is rotated, renewed and forgotten from its row, and its login sh
 
   await row.getByText("Rotate", { exact: true }).click();
   await at.page.locator("#activity").getByText("rotated").waitFor();
+  // While it is still at that, another click does nothing.
+  await at.sessions("active");
   assert.equal((await at.service.state()).sessions[0].rotations, 1);
   await row.getByText("Terminate…").click();
   await at.page.click('dialog >> text="Terminate"');

@@ -24,14 +24,17 @@ async function before(t, answer = (_, response) => response.end("{}")) {
   const served = await serve(t, { HOPLINE_BASE_URL: `http://127.0.0.1:${api.address().port}/v1`, HOPLINE_API_KEY: KEY });
   const { host, origin, port } = new URL(served.url);
   /** As it goes over the wire: nothing tidies the path up. */
-  const send = (method, path, { headers = {}, body } = {}) =>
+  const send = (method, path, { headers = {}, body, onChunk } = {}) =>
     new Promise((resolve, reject) => {
       const sent = request(
         { host: "127.0.0.1", port, method, path, headers: { host, ...(method === "GET" ? {} : { origin }), ...headers } },
         async (response) => {
           let text = "";
           try {
-            for await (const chunk of response) text += chunk;
+            for await (const chunk of response) {
+              text += chunk;
+              onChunk?.();
+            }
           } catch {
             text += "[broken off]";
           }
@@ -153,12 +156,13 @@ test("an answer that is lost is never given an envelope, which would say that it
   const { status, text, headers } = await lost.send("POST", "/api/sessions", { body: "{}" });
   assert.deepEqual([status, headers["content-type"]], [502, "text/plain"]);
   assert.throws(() => JSON.parse(text));
+  let cut;
   const half = await before(t, (_, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
     response.write('{"success":true,');
-    setTimeout(() => response.destroy(), 50);
+    cut = () => response.destroy();
   });
-  assert.match((await half.send("GET", "/api/products")).text, /\[broken off\]$/);
+  assert.match((await half.send("GET", "/api/products", { onChunk: () => cut() })).text, /\[broken off\]$/);
 });
 
 test("the page and the package are served under a strict policy, without the key", async (t) => {

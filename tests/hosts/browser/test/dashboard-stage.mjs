@@ -63,7 +63,7 @@ export async function dashboard(t, { size = "desktop", sandbox: options = [], pr
     charges: async () => (await service.state()).charges,
     /** Waits until the service has charged so often. */
     async charged(count) {
-      for (let tries = 0; tries < 200; tries += 1) {
+      for (let tries = 0; tries < 1000; tries += 1) {
         if ((await here.charges()).length >= count) return;
         await new Promise((resolve) => setTimeout(resolve, 25));
       }

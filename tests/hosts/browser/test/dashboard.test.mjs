@@ -22,10 +22,11 @@ for (const size of Object.keys(SIZES)) {
   });
 
   test(`${size}: a purchase becomes an active session, and the balance and the chart follow`, async (t) => {
-    const at = await dashboard(t, { size, sandbox: ["--provisioning-ms", "700"] });
+    const at = await dashboard(t, { size, sandbox: ["--provisioning-ms", "600000"] });
     await at.choose("dynamic-jp", "2");
     await at.order.click();
     await at.sessions("creating");
+    await at.service.control("clock", { advance_ms: 600_000 });
     await at.sessions("active");
     await at.page.waitForSelector(".session code:not(:empty)");
     assert.match(await at.page.textContent(".session"), /Dynamic, Tokyo.*2 GB.*127\.0\.0\.1:\d+.*socks5/);
@@ -95,11 +96,13 @@ test("a double click buys once, and so does a third click while it is under way"
   assert.equal((await at.charges()).length, 1);
 
   if ((await at.order.textContent()) === "Make another order") await at.order.click();
-  await at.service.fault({ kind: "delay", ms: 800 }, "create_session");
+  await at.service.fault({ kind: "delay", ms: 60_000 }, "create_session");
   await at.order.click();
   assert.equal(await at.order.textContent(), "Buying…");
   await at.order.click();
   await at.order.click();
+  await at.charged(2);
+  await at.service.control("clock", { advance_ms: 60_000 });
   await at.sessions("active", 2);
   assert.equal((await at.charges()).length, 2);
   assert.deepEqual(at.told, []);
@@ -132,6 +135,7 @@ test(
     await at.order.click();
     const doubt = at.page.locator(".doubt");
     await doubt.waitFor();
+    await at.page.locator("#ticket .outcome").getByText("money may have moved").waitFor();
     const said = await at.page.textContent("#ticket .outcome");
     assert.match(said, /money may have moved/);
     assert.match(said, /“In doubt”/);

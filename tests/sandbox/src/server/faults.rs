@@ -158,7 +158,8 @@ fn truncated(response: Response<Vec<u8>>) -> Response<Body> {
     let half = Bytes::from(whole[..whole.len() / 2].to_vec());
     let (mut sender, body) = Channel::<Bytes, Severed>::new(1);
     tokio::spawn(async move {
-        if sender.send_data(half).await.is_ok() {
+        // There is room for one frame, so the second is taken by the channel when hyper has the first.
+        if sender.send_data(half).await.is_ok() && sender.send_data(Bytes::new()).await.is_ok() {
             // hyper drops what it has not flushed when a body fails, so the first half needs a moment.
             tokio::time::sleep(Duration::from_millis(50)).await;
             sender.abort(Severed);

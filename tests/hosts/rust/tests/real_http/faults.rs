@@ -7,8 +7,9 @@ use hopline_sandbox::ConnectionFault as Fault;
 
 use crate::probe::{BOTH, Live, Probe, eager, once, purchase};
 
-/// One attempt's time, well below the delay.
-const TIMEOUT_MS: u32 = 300;
+/// One attempt's time where the answer is late, well below the delay.
+const TIMEOUT_MS: u32 = 1000;
+const LATE_MS: u32 = 60_000;
 
 /// What is left of an answer: the HTTP status, or why there was none.
 type Left = Result<u16, (FailureKind, Sent)>;
@@ -19,7 +20,7 @@ fn faults(status: u16) -> Vec<(Fault, Left)> {
     vec![
         (Fault::DropBefore {}, Err(closed)),
         (Fault::DropAfter {}, Err(closed)),
-        (Fault::Delay { ms: 2 * TIMEOUT_MS }, Err(late)),
+        (Fault::Delay { ms: LATE_MS }, Err(late)),
         (Fault::Truncate {}, Ok(status)),
         (Fault::Html { status: 502, after: false }, Ok(502)),
         (Fault::Html { status: 502, after: true }, Ok(502)),
@@ -29,8 +30,9 @@ fn faults(status: u16) -> Vec<(Fault, Left)> {
     ]
 }
 
-fn options() -> CallOptions {
-    CallOptions { timeout_ms: Some(TIMEOUT_MS), ..CallOptions::default() }
+fn options(fault: &Fault) -> CallOptions {
+    let late = matches!(fault, Fault::Delay { .. });
+    CallOptions { timeout_ms: late.then_some(TIMEOUT_MS), ..CallOptions::default() }
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn a_read_that_fails_is_classified_and_keeps_its_status() {
         for (fault, left) in faults(200) {
             let mut probe = Probe::new(http, ClientOptions { retry: once(), ..live.options() });
             live.fault("get_balance", 1, fault.clone());
-            let ticket = probe.client.start(GetBalance {}, options());
+            let ticket = probe.client.start(GetBalance {}, options(&fault));
             let error = probe.drive(ticket).expect_err("a fault");
             let kind = if left.is_ok() { Kind::Protocol } else { Kind::Unavailable };
             assert_eq!((error.kind, error.effect, error.status), (kind, Effect::None, left.ok()), "{http:?} {fault:?}: {error}");
@@ -53,12 +55,10 @@ fn a_read_that_fails_is_classified_and_keeps_its_status() {
 fn a_read_goes_through_once_the_fault_is_over() {
     for http in BOTH {
         let live = Live::new();
-        for fault in
-            [Fault::DropBefore {}, Fault::DropAfter {}, Fault::Delay { ms: 2 * TIMEOUT_MS }, Fault::Html { status: 503, after: false }]
-        {
+        for fault in [Fault::DropBefore {}, Fault::DropAfter {}, Fault::Delay { ms: LATE_MS }, Fault::Html { status: 503, after: false }] {
             let mut probe = Probe::new(http, ClientOptions { retry: eager(), ..live.options() });
             live.fault("get_balance", 2, fault.clone());
-            let ticket = probe.client.start(GetBalance {}, options());
+            let ticket = probe.client.start(GetBalance {}, options(&fault));
             let read = probe.drive(ticket);
             assert!(read.is_ok() && probe.host.answers.len() == 3, "{http:?} {fault:?}: {read:?}");
         }
@@ -72,7 +72,7 @@ fn a_purchase_with_no_second_send_is_in_doubt_with_its_status_and_its_key() {
         for (fault, left) in faults(202) {
             let mut probe = Probe::new(http, ClientOptions { retry: once(), ..live.options() });
             live.fault("create_session", 1, fault.clone());
-            let ticket = probe.client.start(purchase(), options());
+            let ticket = probe.client.start(purchase(), options(&fault));
             let error = probe.drive(ticket).expect_err("a fault");
             assert_eq!(
                 (error.kind, error.effect, error.status),
@@ -92,7 +92,7 @@ fn a_purchase_survives_every_fault_and_is_charged_once() {
             let live = Live::new();
             let mut probe = Probe::new(http, ClientOptions { retry: eager(), ..live.options() });
             live.fault("create_session", 1, fault.clone());
-            let ticket = probe.client.start(purchase(), options());
+            let ticket = probe.client.start(purchase(), options(&fault));
             let bought = probe.drive(ticket);
             let bought = bought.unwrap_or_else(|error| panic!("{http:?} {fault:?}: {error}"));
             assert_eq!(live.charges(), 1, "{http:?} {fault:?}");
@@ -108,7 +108,7 @@ fn a_request_that_is_delivered_twice_is_charged_once() {
         let live = Live::new();
         let mut probe = Probe::new(http, live.options());
         live.fault("create_session", 1, Fault::Duplicate {});
-        let ticket = probe.client.start(purchase(), options());
+        let ticket = probe.client.start(purchase(), CallOptions::default());
         assert!(probe.drive(ticket).is_ok() && probe.host.answers.len() == 1, "{http:?}");
         assert_eq!((live.charges(), live.sessions().len()), (1, 1), "{http:?}");
     }

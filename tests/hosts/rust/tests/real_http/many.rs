@@ -15,6 +15,7 @@ use crate::probe::{Live, now, purchase};
 use crate::{reqwest_example, ureq_example};
 
 const SESSIONS: usize = 5;
+const LATE_MS: u32 = 60_000;
 
 /// How many exchanges are under way, and were at most.
 #[derive(Default)]
@@ -39,11 +40,20 @@ impl Flight {
 
 /// A client with that many purchases begun. Their answers are late, so that they are in flight together.
 fn begin(live: &Live) -> (Client, Vec<Ticket<OpenSession>>) {
-    live.fault("create_session", SESSIONS as u32, ConnectionFault::Delay { ms: 500 });
+    live.fault("create_session", SESSIONS as u32, ConnectionFault::Delay { ms: LATE_MS });
     let mut client = Client::new(live.options(), ureq_example::entropy().expect("entropy")).expect("a client");
     let options = |n| CallOptions { credentials: true, ..CallOptions::intent(format!("job-{n}")) };
     let tickets = (0..SESSIONS).map(|n| client.open_session(purchase(), options(n))).collect();
     (client, tickets)
+}
+
+/// Lets the answers go once the service has every purchase.
+fn release(live: &Live) {
+    let began = Instant::now();
+    while live.charges() < SESSIONS && began.elapsed() < Duration::from_secs(30) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    live.running.advance(LATE_MS.into());
 }
 
 fn check(live: &Live, client: &mut Client, tickets: &[Ticket<OpenSession>], flight: &Flight) {
@@ -79,6 +89,7 @@ fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
     let (agent, started, flight) = (ureq_example::agent(), Instant::now(), Flight::default());
     let (client, answered) = (Mutex::new(client), Condvar::new());
     thread::scope(|scope| {
+        scope.spawn(|| release(&live));
         let mut left = SESSIONS;
         let mut pump = client.lock().expect("a lock");
         while left > 0 {
@@ -112,7 +123,7 @@ fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
     let live = Live::new();
     let (mut client, tickets) = begin(&live);
     let (http, started, flight) = (reqwest_example::http().expect("a client"), Instant::now(), Arc::new(Flight::default()));
-    live.runtime.block_on(async {
+    let pump = async {
         // Tasks only send; the client stays here, and answers come back to it.
         let (answers, mut heard) = mpsc::unbounded_channel();
         let mut left = SESSIONS;
@@ -138,6 +149,10 @@ fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
                 }
             }
         }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| release(&live));
+        live.runtime.block_on(pump);
     });
     check(&live, &mut client, &tickets, &flight);
 }

@@ -144,10 +144,8 @@ class Engine:
             if self._keeper is owner:
                 self._keeper = None
                 self._keep_time(self._until)
-            if owner.intent is not None:
-                used = any(other.intent == owner.intent for other in self._owners.values())
-                if not used:
-                    self.records.free_intent(self._core, owner.intent)
+            if owner.intent is not None or self.records.loose:
+                self.records.free_intents(self._core, {other.intent for other in self._owners.values()})
             if self._closed and not self._owners:
                 self.records.shelf.close()
 
@@ -159,6 +157,7 @@ class Engine:
             owner.out = None
             if trouble is None:
                 self._core.saved(work.step, *now())
+                self.records.loose |= work.data is None
             else:
                 for one in {id(one): one for one in (owner, *self._owners.values())}.values():
                     one.notes.append(f"the store said: {said(trouble)}")

@@ -33,6 +33,9 @@ class Records:
         self._options = options
         self._capped = capped
         self._same_account = same_account
+        self._intents: set[str] = set()
+        self.loose = False
+        """Whether an intent of this client may have nothing held under it any more."""
         try:
             self.shelf: Shelf = store.open()
         except OSError as error:
@@ -73,7 +76,7 @@ class Records:
                 found, _, totals = self._free()
                 names = totals if self._capped else []
                 for saved in found:
-                    if wanted(saved) and (saved.intent is None or self.shelf.claim_intent(saved.intent)):
+                    if wanted(saved) and (saved.intent is None or self._claim_intent(saved.intent)):
                         names.append(saved.record)
                 # Read anew, now that nobody else can change them.
                 taken = [(name, data) for name in names if (data := self.shelf.claim(name)) is not None]
@@ -86,7 +89,7 @@ class Records:
     def claim_intent(self, core: _hopline.Client, operation: str, intent: str) -> None:
         """Makes an intent this client's, with the record of an earlier one that is no more."""
         try:
-            claimed = self.shelf.claim_intent(intent)
+            claimed = self._claim_intent(intent)
         except OSError as error:
             raise _unusable(error) from None
         if not claimed:
@@ -95,10 +98,21 @@ class Records:
             raise Busy(message, operation=operation, intent=intent, what=what, advice="wait_for_other")
         self.adopt(core, lambda saved: saved.intent == intent)
 
-    def free_intent(self, core: _hopline.Client, intent: str) -> None:
-        """Gives an intent back that nothing is held under any more."""
-        if all(saved.intent != intent for saved in Saved._parse(core.saved_list())):
+    def free_intents(self, core: _hopline.Client, used: set[str | None]) -> None:
+        """Gives the intents back that no command uses and that nothing is held under any more."""
+        self.loose = False
+        if idle := self._intents - used:
+            idle.difference_update(saved.intent for saved in Saved._parse(core.saved_list()))
+        for intent in idle:
+            self._intents.discard(intent)
             self.shelf.release_intent(intent)
+
+    def _claim_intent(self, intent: str) -> bool:
+        if not self.shelf.claim_intent(intent):
+            return False
+        self._intents.add(intent)
+        self.loose = True
+        return True
 
 
 def said(trouble: OSError) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -67,16 +68,23 @@ def test_a_purchase_in_doubt_can_be_looked_up_before_it_is_resumed(sandbox: Sand
     assert sandbox.charges() == 1
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that signal")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no signals to threads")
 def test_an_interrupt_in_the_middle_of_a_purchase_leaves_it_in_doubt(sandbox: Sandbox, tmp_path: Path) -> None:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    def signal_once_charged() -> None:
+        while not sandbox.charges():
+            time.sleep(0.01)
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGALRM)
+
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
-            sandbox.fault("create_session", kind="delay", ms=1000)
-            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            sandbox.fault("create_session", kind="delay", ms=5000)
+            threading.Thread(target=signal_once_charged, daemon=True).start()
             with pytest.raises(KeyboardInterrupt):
                 agent.create_session(**BUY, intent="job-1")
             assert [(saved.holds, saved.intent) for saved in agent.saved()] == [("in_doubt", "job-1")]

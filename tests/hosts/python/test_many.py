@@ -84,16 +84,17 @@ def test_a_task_that_is_cancelled_leaves_its_purchase_in_doubt_and_others_go_on(
     async def life() -> None:
         async with async_http("aiohttp") as http:
             agent = hopline.AsyncAgentClient(**sandbox.account, http=http, store=hopline.FolderStore(tmp_path))
-            sandbox.fault("create_session", kind="delay", ms=1500)
+            sandbox.fault("create_session", kind="delay", ms=60_000)
             given_up = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
-            await asyncio.sleep(0.3)
+            while not sandbox.charges():
+                await asyncio.sleep(0.01)
             other = asyncio.create_task(agent.create_session(**BUY, intent="job-2"))
             given_up.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await given_up
             assert (await other).session_id
             assert {saved.intent: saved.holds for saved in agent.saved()}["job-1"] == "in_doubt"
-            await asyncio.sleep(1.5)
+            sandbox.control("clock", {"advance_ms": 60_000})
             assert (await agent.create_session(**BUY, intent="job-1")).session_id
             await agent.close()
 

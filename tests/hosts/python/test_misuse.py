@@ -95,11 +95,12 @@ def test_a_closed_client_says_so(sandbox: Sandbox) -> None:
 def test_closing_a_client_gives_up_what_is_under_way_and_keeps_its_record(sandbox: Sandbox, tmp_path: Path) -> None:
     async def life() -> BaseException | None:
         agent = hopline.AsyncAgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path))
-        sandbox.fault("create_session", kind="delay", ms=2000)
+        sandbox.fault("create_session", kind="delay", ms=5000)
         buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
-        await asyncio.sleep(0.3)
+        while not sandbox.charges():
+            await asyncio.sleep(0.01)
         await agent.close()
-        await asyncio.wait([buying], timeout=1)
+        await asyncio.wait([buying], timeout=10)
         return buying.exception()
 
     failure = asyncio.run(life())

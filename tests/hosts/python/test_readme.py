@@ -56,5 +56,5 @@ def test_a_program_of_the_readme_runs_as_printed(program: str, sandbox: Sandbox,
         assert [sandbox.times(f"{what}_static_order") for what in ("create", "renew", "cancel")] == [1, 1, 1]
     assert all(session["status"] == "terminated" for session in sandbox.state()["sessions"])
     typed = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
-    checked = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    checked = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert checked.returncode == 0, checked.stdout

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +72,24 @@ sys.stdin.read()
         process.communicate()
         assert [saved.record for saved in agent.saved()] == [record]
         assert agent.settle(record, happened=False) and agent.saved() == []
+
+
+@pytest.mark.parametrize("how", ["settle", "forget"])
+def test_an_intent_that_was_taken_up_by_its_record_is_free_for_others_once_nothing_is_held_under_it(how: str, tmp_path: Path) -> None:
+    def lost(request: hopline.Request) -> Any:
+        raise hopline.Failed("closed", "maybe")
+
+    def bought(request: hopline.Request) -> Any:
+        return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+
+    store, http = hopline.FolderStore(tmp_path), bought if how == "forget" else lost
+    with hopline.AgentClient(**SOUND, http=http, attempts=1, store=store) as first, suppress(hopline.InDoubt):
+        first.create_session(**BUY, intent="job")
+    with hopline.AgentClient(**SOUND, http=lost, store=store) as second, hopline.AgentClient(**SOUND, http=bought, store=store) as third:
+        [saved] = second.saved()
+        assert saved.intent == "job"
+        assert second.forget(saved.record) if how == "forget" else second.settle(saved.record, happened=False)
+        assert second.saved() == []
+        assert third.create_session(**BUY, intent="job").session_id == "s-1", "though the second client lives"
+        with pytest.raises(hopline.Busy):
+            second.create_session(**BUY, intent="job")

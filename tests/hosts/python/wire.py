@@ -1,5 +1,6 @@
 """A server that misbehaves as told, on a real socket."""
 
+import select
 import socket
 import struct
 import threading
@@ -80,7 +81,7 @@ def reset(connection: socket.socket, _n: int) -> None:
 
 
 def reset_unread(connection: socket.socket, n: int) -> None:
-    time.sleep(0.1)  # so that the connect is over, whose failure would be another matter
+    select.select([connection], [], [], 10)  # once the request is there, the connect is over, whose failure would be another matter
     reset(connection, n)
 
 

@@ -123,7 +123,8 @@ struct CancelTests {
         let agent = try sandbox.client(store: folder.store)
         let error = try await cancelled(agent) {
             try await until("it is bought") { try await sandbox.charges() == 1 }
-            try await Task.sleep(for: .milliseconds(300))
+            try await until("it is known") { try await agent.saved().map(\.holds) == [.session] }
+            if phase == "credentials" { try await until("they are asked for") { try await sandbox.times("get_session") > 0 } }
         }
         #expect(error.kind == .cancelled && error.effect == .done || error.sessionId != nil, "\(error.debugDescription)")
         #expect(try await agent.saved().map(\.holds) == [.session])

@@ -113,10 +113,10 @@ struct LifeTests {
         arguments: ["drop_before", "drop_after", "duplicate", "truncate", "html", "delay"])
     func faults(_ kind: String) async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
-        let agent = try sandbox.client(options: ClientOptions(timeout: .milliseconds(700)))
+        let agent = try sandbox.client(options: ClientOptions(timeout: .seconds(4)))
         // A half answer to a DELETE the core leaves to its caller.
         for operation in ["create_session", "get_session"] + (kind == "truncate" ? [] : ["terminate_session"]) {
-            let fault: JSON = ["kind": .string(kind), "status": kind == "html" ? 502 : nil, "ms": kind == "delay" ? 1500 : nil]
+            let fault: JSON = ["kind": .string(kind), "status": kind == "html" ? 502 : nil, "ms": kind == "delay" ? 60_000 : nil]
             let told = JSON.object((fault.object ?? [:]).filter { $0.value != .null })
             try await sandbox.fault(operation, told)
         }

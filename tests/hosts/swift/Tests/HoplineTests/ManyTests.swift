@@ -12,7 +12,7 @@ struct ManyTests {
         for (operation, times) in ["create_session": 10, "get_session": 20, "terminate_session": 10] {
             try await sandbox.fault(operation, times: times, ["kind": "drop_after"])
         }
-        let agent = try sandbox.client(store: folder.store)
+        let agent = try sandbox.client(store: folder.store, options: ClientOptions(window: .seconds(300), timeout: .seconds(120)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for job in 0..<200 {
                 group.addTask {

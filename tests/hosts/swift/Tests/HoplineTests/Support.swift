@@ -105,7 +105,7 @@ func shown(_ value: Any) -> String {
 
 /// Waits, for a while, until something holds.
 func until(_ what: String, _ holds: () async throws -> Bool) async throws {
-    for _ in 0..<500 {
+    for _ in 0..<3000 {
         if try await holds() { return }
         try await Task.sleep(for: .milliseconds(20))
     }

@@ -76,7 +76,9 @@ class CancelTest {
         Sandbox("--seed", "32", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client(store = FolderStore(folder)).use { agent ->
                 sandbox.fault("create_session", """{"kind":"delay","ms":60000}""")
-                assertNull(withTimeoutOrNull(700.milliseconds) { agent.buy() })
+                val buying = async(Dispatchers.Default) { agent.buy() }
+                withTimeout(20.seconds) { while (sandbox.counts().second == 0) delay(20) }
+                buying.cancelAndJoin()
                 assertEquals(listOf("in_doubt"), agent.saved().map { it.holds })
                 assertEquals(Phase.READY, agent.buy().phase)
                 assertEquals(1 to 1, sandbox.counts())
@@ -92,7 +94,7 @@ class CancelTest {
                     runBlocking {
                         coroutineScope {
                             repeat(5) { launch { agent.openSession(SessionType.Dynamic, "dynamic-world", intent = "job-$it") } }
-                            delay(500)
+                            withTimeout(20.seconds) { while (agent.saved().mapNotNull { it.sessionId }.toSet().size < 5) delay(20) }
                             error("the job is off")
                         }
                     }

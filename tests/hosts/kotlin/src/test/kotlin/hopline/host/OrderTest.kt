@@ -13,15 +13,18 @@ import hopline.StaticOrderStatus
 import hopline.Transport
 import hopline.needsProjectId
 import java.math.BigDecimal
+import java.nio.file.Files
 import java.nio.file.Path
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.async
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.yield
 import kotlinx.serialization.json.jsonObject
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -175,6 +178,11 @@ class OrderTest {
             val user = sandbox.reseller().use { it.funded() }
             val program = Placer.start(sandbox, folder, user)
             val number = generateSequence { program.inputReader().readLine() }.first { it.startsWith("ordered ") }.removePrefix("ordered ")
+            // Its number is told before its record is on the disk. A file that vanishes meanwhile is looked at again.
+            fun kept() = Files.list(folder).use { all ->
+                all.filter { "$it".endsWith(".json") }.anyMatch { number in Files.readString(it) }
+            }
+            withTimeout(20.seconds) { while (!runCatching { kept() }.getOrDefault(false)) delay(10) }
             program.destroyForcibly().waitFor()
             sandbox.control("order", """{"order_no":"$number","outcome":"active"}""")
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->

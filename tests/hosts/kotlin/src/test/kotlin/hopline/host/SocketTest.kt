@@ -12,7 +12,6 @@ import hopline.Transport
 import java.net.ServerSocket
 import java.net.Socket
 import java.net.http.HttpClient
-import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import okhttp3.OkHttpClient
@@ -107,7 +106,8 @@ class SocketTest {
     fun `nothing was sent where nobody listens, and that is known`(transport: Transport): Unit = runBlocking {
         val free = ServerSocket(0).use { it.localPort }
         for (url in listOf("http://127.0.0.1:$free/v1", "https://nobody.invalid/v1")) {
-            client(url, transport).use { agent ->
+            // A lost packet to a server of names costs seconds.
+            client(url, transport, Options(attempts = 1, timeout = 30.seconds)).use { agent ->
                 val failure = buy(agent)
                 assertTrue(failure is HoplineException.Unavailable && failure.effect == Effect.NONE, "$failure")
             }
@@ -134,11 +134,11 @@ class SocketTest {
     @MethodSource("transports")
     fun `a server that never answers is given up in time`(transport: Transport): Unit = runBlocking {
         RawServer { _, socket -> socket.getInputStream().read() > 0 }.use { server ->
-            client(server.url, transport, Options(attempts = 1, timeout = 300.milliseconds)).use { agent ->
+            client(server.url, transport, Options(attempts = 1, timeout = 2.seconds)).use { agent ->
                 val begin = System.nanoTime()
                 val failure = buy(agent)
                 assertTrue(failure.effect == Effect.UNKNOWN, "$failure")
-                assertTrue(System.nanoTime() - begin < 5_000_000_000)
+                assertTrue(System.nanoTime() - begin < 30_000_000_000)
             }
         }
     }

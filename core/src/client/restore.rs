@@ -241,6 +241,8 @@ impl Client {
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
         let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return false };
         match settlement {
+            // It was named already, and that says more.
+            Settlement::Happened if job.order.is_some() => return false,
             Settlement::Happened => {
                 let session_id = job.session.clone();
                 self.close_doubt(record, id, Facts { session_id, settled: true, ..Facts::default() });

@@ -163,11 +163,7 @@ impl Client {
         let Some(job) = self.jobs.get(&id) else { return };
         if job.order.is_some() {
             let error = job.let_go();
-            return match (&job.record, &job.intent) {
-                // Without an intent to ask for it by, its record is all that tells of it.
-                (Some(_), None) => self.set_aside(id, error),
-                _ => self.finish(id, Err(error)),
-            };
+            return if job.outlives_wait() { self.set_aside(id, error) } else { self.finish(id, Err(error)) };
         }
         let open = job.ledger.is_open() && !job.is_safe();
         if open {

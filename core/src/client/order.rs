@@ -38,9 +38,9 @@ impl OrderWatch {
         OrderWatch { order_no, status, shown: None, page: 1, items: Vec::new(), placed: call.is_some(), call }
     }
 
-    /// Whether all that is known of it is what a person said.
+    /// Whether a person named it, and the service has not shown it yet.
     pub(super) fn is_only_named(&self) -> bool {
-        self.status.is_none() && self.call.as_ref().is_some_and(|call| call.unanswered)
+        self.call.as_ref().is_some_and(|call| call.unanswered)
     }
 }
 
@@ -200,6 +200,9 @@ impl Client {
             return self.set_timer(id, now);
         }
         let items = std::mem::take(&mut order.items);
+        if let Some(call) = order.call.as_mut().filter(|_| !items.is_empty()) {
+            call.unanswered = false;
+        }
         let status = status_of(&items);
         let seen = status.as_deref().or(order.status.as_deref());
         let known = StaticOrder { order_no: order.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
@@ -234,11 +237,7 @@ impl Client {
                 true => Error::from(Report { effect: Effect::Done, what, advice, ..error.into_report() }),
                 false => error,
             };
-            return match (&job.record, &job.intent) {
-                // Without an intent to ask for it by, its record is all that tells of it.
-                (Some(_), None) => self.set_aside(id, error),
-                _ => self.finish(id, Err(error)),
-            };
+            return if job.outlives_wait() { self.set_aside(id, error) } else { self.finish(id, Err(error)) };
         }
         let deadline = since.saturating_add(job.watch.deadline_ms);
         let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
@@ -271,6 +270,11 @@ impl Client {
     fn end_order_watch(&mut self, id: JobId, http_status: Option<u16>) {
         let Some(job) = self.jobs.get(&id) else { return };
         let Some(order) = job.order.clone() else { return };
+        if order.is_only_named() && job.record.is_some() {
+            let what = "was settled as an order that the service does not show; settle it as another, or as not happened";
+            let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount);
+            return self.set_aside(id, error);
+        }
         let phase = Some(phase_of(order.status.as_deref(), &job.watch.ends));
         let (order_no, status) = (order.order_no.clone(), order.status.as_deref().map(Into::into));
         let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
@@ -291,6 +295,12 @@ impl Job {
         if self.state != State::Waiting {
             self.go(On::Again);
         }
+    }
+
+    /// Whether its record stays when nobody waits for its order any more: it has no intent to ask for it by, or the number may
+    /// be wrong.
+    pub(super) fn outlives_wait(&self) -> bool {
+        self.record.is_some() && (self.intent.is_none() || self.order.as_ref().is_some_and(OrderWatch::is_only_named))
     }
 
     /// The operation that it stands for: a placed order is one for as long as it is watched.

@@ -123,10 +123,13 @@ class Class(unittest.TestCase):
 
         third = client(9)
         third.restore([(record, data)], False)
+        with self.assertRaisesRegex(ValueError, "belongs to what happened"):
+            third.settle(record, False, "s-1")
         self.assertTrue(third.settle(record, False))
         self.assertFalse(third.settle(record, False))
-        word, _, deleted, data = following(third)
+        word, step, deleted, data = following(third)
         self.assertEqual((word, deleted, data), ("save", record, None), "its record goes")
+        third.saved(step, *NOW)
         self.assertEqual(failure(third, third.resume(record))["kind"], "misuse")
 
     def test_a_list_is_walked_page_by_page(self):

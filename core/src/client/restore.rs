@@ -248,7 +248,7 @@ impl Client {
                 self.close_doubt(record, id, Facts { session_id, settled: true, ..Facts::default() });
             }
             Settlement::NotHappened => {
-                let error = job.error(Kind::Refused, Effect::None, "was settled by hand as not happened", Advice::Nothing);
+                let error = job.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
                 let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
                 job.last = Some((judgement, error));
                 job.go(On::Refuse);

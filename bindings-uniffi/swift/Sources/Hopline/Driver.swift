@@ -30,7 +30,7 @@ final class Driver: @unchecked Sendable {
     private var out: [UInt32: Exchange] = [:]
     /// By record: how many saves are under way, and who waits for them.
     private var saves: [String: Int] = [:]
-    private var unsaved: [String: [CheckedContinuation<Void, Never>]] = [:]
+    private var unsaved: [String: [CheckedContinuation<Bool, Never>]] = [:]
     /// By command: what the transport said last. The core keeps no errors of its host.
     private var trouble: [UInt32: String] = [:]
     private var storeTrouble: String?
@@ -65,14 +65,19 @@ final class Driver: @unchecked Sendable {
         return try question(core)
     }
 
-    /// Waits until nothing is being saved of a record.
+    /// Waits until nothing is being saved of a record. What is to be saved while another save of it is out comes after that.
     func settled(_ record: String) async {
+        while await wasBusy(record) {}
+    }
+
+    /// Waits for the save of a record that is out. Whether there was one.
+    private func wasBusy(_ record: String) async -> Bool {
         await withCheckedContinuation { continuation in
             let isBusy = lock.withLock {
                 if saves[record] != nil { unsaved[record, default: []].append(continuation) }
                 return saves[record] != nil
             }
-            if !isBusy { continuation.resume() }
+            if !isBusy { continuation.resume(returning: false) }
         }
     }
 
@@ -191,7 +196,7 @@ final class Driver: @unchecked Sendable {
             return saves[record] == nil ? unsaved.removeValue(forKey: record) ?? [] : []
         }
         pump()
-        waiters.forEach { $0.resume() }
+        waiters.forEach { $0.resume(returning: true) }
         rest()
     }
 

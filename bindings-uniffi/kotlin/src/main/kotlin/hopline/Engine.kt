@@ -90,7 +90,11 @@ internal class Engine(private val core: Client, transport: Transport, private va
     /** Asks the core for something that is answered at once, and waits until what it changed is in the store. */
     suspend fun <T> ask(operation: String, question: (Client) -> T): T {
         val answer = now(operation, question)
-        lock.withLock { saves.toList() }.joinAll()
+        // What is saved of a record while another save of it is out comes after that.
+        do {
+            val left = lock.withLock { saves.toList() }
+            left.joinAll()
+        } while (left.isNotEmpty())
         letGo()
         return answer
     }

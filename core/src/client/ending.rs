@@ -49,13 +49,19 @@ impl Client {
             self.finish(id, Err(error));
             return self.delete(&record);
         }
+        self.end_without_record(id, &record, error);
+    }
+
+    /// Ends a job with that as soon as its record is gone; if it can't be deleted, the job is in doubt.
+    pub(super) fn end_without_record(&mut self, id: JobId, record: &RecordId, error: Error) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(at) = job.timer.take() {
             self.timers.remove(&(at, id));
         }
         let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
         job.last = Some((judgement, error));
         job.go(On::Refuse);
-        self.save(&record, None, Some(id));
+        self.save(record, None, Some(id));
     }
 
     /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed. A job that was never saved, as

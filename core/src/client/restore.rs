@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::entropy::digest;
-use super::job::{Age, Follow, Job, On, State};
+use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
 use super::order::{OrderWatch, bad_order_no};
 use super::record::{BadRecord, Data, SavedCall, SavedSession};
@@ -14,7 +14,7 @@ use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Operation, endpoint};
-use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Ledger, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts, build};
 
 const NOT_HELD: &str = "no such record is held";
@@ -249,10 +249,7 @@ impl Client {
             }
             Settlement::NotHappened => {
                 let error = job.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
-                let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
-                job.last = Some((judgement, error));
-                job.go(On::Refuse);
-                self.save(record, None, Some(id));
+                self.end_without_record(id, record, error);
             }
         }
         true

@@ -8,7 +8,7 @@ from typing import Any
 
 import hopline
 import pytest
-from test_secrets import shown
+from test_secrets import is_ours, shown
 
 # A traceback shows the lines of this file, so no line that calls holds a secret itself.
 LOGIN = {"username": "canary-reseller", "password": "canary-password"}
@@ -141,5 +141,5 @@ def test_a_client_that_is_refused_does_not_repeat_who_logs_in(wrong: dict[str, A
         with pytest.raises((hopline.Invalid, TypeError)) as caught:
             hopline.ResellerClient(**given, **wrong)
         told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        ours = [frame for frame in told.stack if "/hopline/" in frame.filename]
+        ours = [frame for frame in told.stack if is_ours(frame)]
         assert ours and "canary" not in "".join(str(frame.locals) for frame in ours) + shown(caught.value)

@@ -12,10 +12,12 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."))
 }
 
-/// Cargo, as it was called, at the root.
+/// Cargo, as it was called, at the root. What it builds is what the lock file says; a stale one is an error, not a change of the tree.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root());
+    let (verb, rest) = arguments.split_at(1.min(arguments.len()));
+    let has_lock = !matches!(verb, ["fmt" | "install"]);
+    command.args(verb).args(has_lock.then_some("--locked")).args(rest).current_dir(root());
     command
 }
 

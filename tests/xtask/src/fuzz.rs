@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::Fail;
-use crate::cargo::{is_ci, root, run, target};
+use crate::cargo::{cargo, is_ci, root, run, target};
 use crate::test::{Outcome, Report};
 
 /// What there is to fuzz: the names in `hopline_fuzz::PROPERTIES`.
@@ -48,6 +48,9 @@ fn install() -> Result<(), Fail> {
 
 fn fuzz(seconds: u32) -> Result<(), Fail> {
     let made = target()?.join("fuzz");
+    // cargo-fuzz can't be told that the lock file must be up to date.
+    let manifest = root().join("tests/fuzz/targets/Cargo.toml");
+    run(cargo(&["metadata", "--format-version=1", "--manifest-path"]).arg(manifest).stdout(Stdio::null()))?;
     for property in PROPERTIES {
         let corpus = made.join("corpus").join(property);
         std::fs::create_dir_all(&corpus)?;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::Fail;
 use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
+use crate::{Fail, paths};
 
 /// Everything that is checked of the package.
 pub(crate) fn test(report: &mut Report) {
@@ -15,6 +15,7 @@ pub(crate) fn test(report: &mut Report) {
         None => install().map(|()| Outcome::ONE),
     });
     if matches!(missing(), Ok(None)) {
+        report.check("the jar names no folder of this machine", || paths::none_in(&unpacked()?));
         report.check("kotlin: vectors, real HTTP, cancellation, crashes, input", kotlin_tests);
     }
 }
@@ -44,7 +45,22 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
     let mut maven = maven(&["deploy"], &root().join("bindings-uniffi/kotlin"));
     maven.arg(property("hopline.target", place()?.join("module")));
     run(maven.arg(format!("-DaltDeploymentRepository=hopline::{}", url(&repository))))?;
+    jar()
+}
+
+fn jar() -> Result<PathBuf, Fail> {
     Ok(place()?.join(concat!("module/hopline-", env!("CARGO_PKG_VERSION"), ".jar")))
+}
+
+/// The jar's files.
+fn unpacked() -> Result<PathBuf, Fail> {
+    let unpacked = place()?.join("unpacked");
+    if unpacked.exists() {
+        std::fs::remove_dir_all(&unpacked)?;
+    }
+    std::fs::create_dir_all(&unpacked)?;
+    run(Command::new("jar").args(["--extract", "--file"]).arg(jar()?).current_dir(&unpacked))?;
+    Ok(unpacked)
 }
 
 /// What the package weighs, in bytes.
@@ -64,7 +80,7 @@ fn generate() -> Result<(), Fail> {
     // Not stripped, since what crosses is described in its symbols; what is shipped is stripped afterwards.
     // One crate type at a time, or link-time optimisation is lost.
     let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "cdylib"]);
-    run(build.env("RUSTFLAGS", without_paths()))?;
+    run(paths::leave_out(&mut build)?)?;
     let whole = target()?.join("release").join(library());
     // One tool for both, so that it is built once, and the version of uniffi's own half is that of Cargo.lock.
     let bindgen =
@@ -209,13 +225,6 @@ fn property(name: &str, path: PathBuf) -> OsString {
 fn url(path: &Path) -> String {
     let path = path.to_string_lossy().replace('\\', "/");
     format!("file://{}{path}", if path.starts_with('/') { "" } else { "/" })
-}
-
-/// What keeps the folders of this machine out of a library's messages.
-fn without_paths() -> String {
-    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo"))).unwrap_or_default();
-    let cargo = if home.is_empty() { String::new() } else { format!(" --remap-path-prefix={home}=cargo") };
-    format!("--remap-path-prefix={}=hopline{cargo}", root().display())
 }
 
 /// What is printed lies in the tree, where git ignores it and an editor finds it.

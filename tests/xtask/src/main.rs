@@ -6,6 +6,7 @@ mod examples;
 mod fuzz;
 mod kotlin;
 mod node;
+mod paths;
 mod python;
 mod schemathesis;
 mod swift;

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
-use crate::{Fail, wasm};
+use crate::{Fail, paths, wasm};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -16,6 +16,7 @@ pub(crate) fn test(report: &mut Report) {
         None => install().map(|_| Outcome::ONE),
     });
     if matches!(missing(), Ok(None)) {
+        report.check("the npm package names no folder of this machine", || paths::none_in(&place()?.join("pack/package")));
         report.check("publint", || run(tool("publint")?.arg(place()?.join("pack/package"))));
         report.check("are the types wrong?", || run(tool("attw")?.arg(tarball()?)));
         report.check("tsc --strict in ESM and CJS", || {
@@ -45,7 +46,7 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
     if let Outcome::NotRun(why) = wasm::check()? {
         return Err(why.into());
     }
-    run(&mut cargo(&["build", "--package", "hopline-wasm", "--release", "--target", TARGET]))?;
+    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--release", "--target", TARGET]))?)?;
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
     let library = target()?.join(TARGET).join("release/hopline_wasm.wasm");

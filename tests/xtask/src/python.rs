@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::Fail;
 use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
+use crate::{Fail, paths};
 
 /// Everything that is checked of the package.
 pub(crate) fn test(report: &mut Report) {
@@ -14,6 +14,7 @@ pub(crate) fn test(report: &mut Report) {
         None => install().map(|()| Outcome::ONE),
     });
     if matches!(missing(), Ok(None)) {
+        report.check("the wheel names no folder of this machine", || paths::none_in(&unpacked()?));
         report.check("mypy --strict on the package and on a program", || {
             run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(["-p", "hopline"]))?;
             run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).arg(host().join("sample.py")))
@@ -46,23 +47,27 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
         std::fs::remove_dir_all(&wheels)?;
     }
     let mut maturin = python()?;
-    maturin.args(["-m", "maturin", "build", "--release", "--quiet", "--strip", "--manifest-path"]);
+    maturin.args(["-m", "maturin", "build", "--release", "--locked", "--quiet", "--strip", "--manifest-path"]);
     maturin.arg(root().join("bindings-python/Cargo.toml")).arg("--out").arg(&wheels).env("CARGO_TARGET_DIR", target()?);
-    run(maturin.env("RUSTFLAGS", without_paths()))?;
+    run(paths::leave_out(&mut maturin)?)?;
     let mut made = std::fs::read_dir(&wheels)?;
     Ok(made.next().ok_or("maturin made no wheel")??.path())
+}
+
+/// The wheel's files.
+fn unpacked() -> Result<PathBuf, Fail> {
+    let unpacked = place()?.join("unpacked");
+    if unpacked.exists() {
+        std::fs::remove_dir_all(&unpacked)?;
+    }
+    let wheel = std::fs::read_dir(place()?.join("wheels"))?.next().ok_or("there is no wheel")??.path();
+    run(python()?.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
+    Ok(unpacked)
 }
 
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
     Ok(vec![("wheel", std::fs::metadata(package()?)?.len())])
-}
-
-/// What keeps the folders of this machine out of a library's messages.
-fn without_paths() -> String {
-    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo"))).unwrap_or_default();
-    let cargo = if home.is_empty() { String::new() } else { format!(" --remap-path-prefix={home}=cargo") };
-    format!("--remap-path-prefix={}=hopline{cargo}", root().display())
 }
 
 /// Makes the wheel and installs it beside what the tests need.

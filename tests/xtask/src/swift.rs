@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::Fail;
 use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
+use crate::{Fail, paths};
 
 /// The oldest compiler that will do, and the Debian release that has one.
 const OLDEST: u32 = 6;
@@ -21,6 +21,7 @@ pub(crate) fn test(report: &mut Report) {
         Err(error) => report.check("the Swift package", || Err(error)),
         Ok(swift) => {
             report.check("the Swift package", || package().map(|_| Outcome::ONE));
+            report.check("the Swift package names no folder of this machine", || paths::none_in(&place()?.join("Hopline")));
             report.check("swift: vectors, real HTTP, cancellation, crashes, input", || swift_tests(&swift));
         }
     }
@@ -99,7 +100,7 @@ pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
 fn static_library(system: Option<&str>) -> Result<PathBuf, Fail> {
     let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "staticlib"]);
     build.args(system.map(|system| format!("--target={system}")));
-    run(&mut build)?;
+    run(paths::leave_out(&mut build)?)?;
     let made = target()?.join(system.unwrap_or_default()).join("release/libhopline_uniffi.a");
     if system.is_some() {
         return Ok(made);

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::cargo::cargo;
+use crate::cargo::{cargo, root};
 use crate::{Fail, browser, examples, fuzz, kotlin, node, python, schemathesis, swift, wasm};
 
 /// The checks of one host.
@@ -68,13 +68,27 @@ pub(crate) fn run(hosts: &[String]) -> Result<ExitCode, Fail> {
     if let Some(host) = hosts.iter().find(|host| !known.contains(&host.as_str())) {
         return Err(format!("there is no host `{host}`; the hosts are: {}", known.join(", ")).into());
     }
-    let mut report = Report::default();
+    let (mut report, before) = (Report::default(), tree());
     for (name, checks) in HOSTS {
         if hosts.is_empty() || hosts.iter().any(|host| host == name) {
             checks(&mut report);
         }
     }
+    report.check("the tree is as it was", || match (before, tree()) {
+        (Some(before), Some(after)) if before == after => Ok(Outcome::ONE),
+        (Some(_), Some(after)) => Err(format!("a check has changed the tree, which git now tells so:\n{after}").into()),
+        _ => Ok(Outcome::NotRun("this is no git checkout, so nothing tells whether a check has changed it".to_owned())),
+    });
     Ok(report.end())
+}
+
+/// What git tells of the tree: files that are changed or new, and with what. Nothing where git can't tell.
+fn tree() -> Option<String> {
+    let told = |arguments: &[&str]| {
+        let told = Command::new("git").args(arguments).current_dir(root()).stderr(Stdio::null()).output().ok()?;
+        told.status.success().then(|| String::from_utf8_lossy(&told.stdout).into_owned())
+    };
+    Some(told(&["status", "--porcelain"])? + &told(&["diff", "HEAD"])?)
 }
 
 fn rust(report: &mut Report) {

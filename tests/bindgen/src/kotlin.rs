@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{REPLIES, Record, Shape, Words, endpoints};
 
-use crate::model::{APIS, Kind, Type, camel, client, lines, types};
+use crate::model::{APIS, Kind, Type, camel, client, lines, named_in_camel, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
@@ -196,23 +196,9 @@ fn quoted(text: &str) -> String {
     format!("{text:?}").replace('$', "\\$")
 }
 
-/// A line of a description, in which what has a name in Kotlin has that name.
-fn named_here(line: &str) -> String {
-    const FUNCTIONS: [&str; 4] = ["is_shared", "needs_project_id", "parse_ip_range", "place_order"];
-    let is_field = |name| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
-    let is_known = |name| {
-        FUNCTIONS.contains(&name)
-            || endpoints().any(|endpoint| endpoint.name == name || endpoint.request.field(name).is_some())
-            || is_field(name)
-    };
-    let parts = line.split('`').enumerate();
-    let parts = parts.map(|(n, part)| if n % 2 == 1 && part.contains('_') && is_known(part) { camel(part) } else { part.to_owned() });
-    parts.collect::<Vec<_>>().join("`")
-}
-
 fn print_doc(out: &mut String, indent: &str, said: &[String]) {
     // Neither may a comment end before its end, nor another begin in it.
-    let safe = |line: &String| named_here(line).replace("*/", "*&#47;").replace("/*", "&#47;*");
+    let safe = |line: &String| named_in_camel(line).replace("*/", "*&#47;").replace("/*", "&#47;*");
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |at| at + 1);
     match &said[..end] {
         [] => {}
@@ -252,10 +238,6 @@ mod tests {
         let mut out = String::new();
         print_doc(&mut out, "", &["ends */ and begins /* here".to_owned()]);
         assert_eq!(out, "/** ends *&#47; and begins &#47;* here */\n");
-        assert_eq!(
-            named_here("as `needs_project_id` of `query_products`, `dynamic_proxy`"),
-            "as `needsProjectId` of `queryProducts`, `dynamic_proxy`"
-        );
         assert_eq!(
             (member("object", false), member("raw", true), operations::parameter("timeout")),
             ("`object`".into(), "raw_".into(), "timeout_".into())

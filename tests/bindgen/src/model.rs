@@ -136,6 +136,20 @@ pub fn camel(snake: &str) -> String {
     out
 }
 
+/// A line of a description as the hosts with `camelCase` print it: what they have a name for has that name.
+pub fn named_in_camel(line: &str) -> String {
+    const FUNCTIONS: [&str; 4] = ["is_shared", "needs_project_id", "parse_ip_range", "place_order"];
+    let is_field = |name| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
+    let is_known = |name| {
+        FUNCTIONS.contains(&name)
+            || endpoints().any(|endpoint| endpoint.name == name || endpoint.request.field(name).is_some())
+            || is_field(name)
+    };
+    let parts = line.split('`').enumerate();
+    let parts = parts.map(|(n, part)| if n % 2 == 1 && part.contains('_') && is_known(part) { camel(part) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 /// A name of the wire as `snake_case`.
 pub fn snake(name: &str) -> String {
     let mut out = String::new();
@@ -203,6 +217,10 @@ mod tests {
         assert_eq!(camel("list_public_products"), "listPublicProducts");
         assert_eq!(camel("balance"), "balance");
         assert_eq!([camel("orderNo"), snake("orderNo"), snake("order_no")], ["orderNo", "order_no", "order_no"]);
+        assert_eq!(
+            named_in_camel("as `needs_project_id` of `query_products`, `dynamic_proxy`"),
+            "as `needsProjectId` of `queryProducts`, `dynamic_proxy`"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, Record, Rule, Shape, Words};
 
-use crate::model::{APIS, Type, camel, client, lines, types};
+use crate::model::{APIS, Type, camel, client, lines, named_in_camel, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -177,13 +177,13 @@ fn lower(upper: &str) -> String {
 }
 
 fn one_line(doc: &str) -> String {
-    lines(doc).collect::<Vec<_>>().join(" ").trim().to_owned()
+    named_in_camel(lines(doc).collect::<Vec<_>>().join(" ").trim())
 }
 
 fn doc<'a>(out: &mut String, indent: &str, said: impl Iterator<Item = &'a str>) {
     let said: Vec<&str> = said.collect();
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-    said[..end].iter().for_each(|line| put!(out, "{}", format!("{indent}/// {line}").trim_end()));
+    said[..end].iter().for_each(|line| put!(out, "{}", format!("{indent}/// {}", named_in_camel(line)).trim_end()));
 }
 
 #[cfg(test)]
@@ -217,6 +217,19 @@ mod tests {
             assert!(printed.contains(&format!("        case {name} = {wire:?}\n")), "{wire}");
         }
         assert!(printed.contains("    public static let month = OrderUnit(rawValue: \"month\")\n"));
+    }
+
+    #[test]
+    fn documentation_uses_the_names_of_swift() {
+        let printed = [print_types()].into_iter().chain(APIS.map(operations::print)).collect::<String>();
+        // What is no name in Swift: members that only the service has, paths and words.
+        let named: Vec<&str> = printed
+            .lines()
+            .filter(|line| line.trim_start().starts_with("///"))
+            .flat_map(|line| line.split('`').skip(1).step_by(2))
+            .filter(|name| name.contains('_') && !name.contains([' ', '/']))
+            .collect();
+        assert_eq!(named, [""; 0]);
     }
 
     #[test]

@@ -212,7 +212,7 @@ mod tests {
     use hopline::contract::{Rule, endpoints};
 
     use super::*;
-    use crate::model::{APIS, lines};
+    use crate::model::{APIS, lines, named_in_camel};
 
     fn printed() -> String {
         APIS.map(super::print).concat()
@@ -224,7 +224,7 @@ mod tests {
         for endpoint in endpoints() {
             let method = format!("    public func {}(\n", name(&camel(endpoint.name)));
             assert_eq!(printed.matches(&method).count(), 1, "{}", endpoint.name);
-            assert!(lines(endpoint.doc).all(|line| printed.contains(line)), "{} has another text", endpoint.name);
+            assert!(lines(endpoint.doc).all(|line| printed.contains(&named_in_camel(line))), "{} has another text", endpoint.name);
         }
         for method in ["openSession", "waitSession", "rotate", "renew", "terminate", "placeOrder", "waitOrder"] {
             assert_eq!(printed.matches(&format!("    public func {method}(\n")).count(), 1, "{method}");

@@ -131,6 +131,22 @@ impl Client {
         self.lock().take_text(command).map(Taken::from)
     }
 
+    /// The same, and the result stays until it is taken or abandoned.
+    pub fn result(&self, command: u32) -> Option<Taken> {
+        self.lock().result_text(command).map(Taken::from)
+    }
+
+    /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in
+    /// `saved_list`. Returns whether there was a result.
+    pub fn abandon(&self, command: u32) -> bool {
+        self.lock().abandon(CommandId(command))
+    }
+
+    /// Whether a record is kept under this intent, so that the host must keep the name as well.
+    pub fn holds_intent(&self, intent: &str) -> bool {
+        self.lock().holds_intent(intent)
+    }
+
     /// Takes records back from the store: JSON, `{"held":[record],"refused":[{"record","reason","message"}]}`.
     /// `same_account` says that records under another key are of this account all the same.
     pub fn restore(&self, records: Vec<Record>, same_account: bool) -> String {

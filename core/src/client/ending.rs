@@ -9,7 +9,7 @@ use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule,
 use crate::wire::Facts;
 
 /// The longest answer that an accepted intent is remembered with, in bytes; of a longer one only the facts are kept.
-const KEPT_RAW: usize = 4096;
+pub(super) const KEPT_RAW: usize = 4096;
 
 impl Client {
     /// Ends a call as its last judgement says.

@@ -72,20 +72,13 @@ impl Client {
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
         let operation = self.commands.get(&CommandId(command)).map_or("", |command| command.operation);
         let taken = self.take_answer(CommandId(command))?;
-        Some(taken.map_err(|error| error_text(&error)).map(|answered| TakenText {
-            facts: text(&FactsTold { facts: answered.facts, http_status: answered.http_status, attempts: answered.attempts }),
-            view: endpoint(operation).and_then(|endpoint| match view(endpoint.response, answered.raw.text()).json {
-                Cow::Owned(text) => Some(text),
-                Cow::Borrowed(_) => None,
-            }),
-            raw: answered.raw.text().to_owned(),
-            phase: answered.phase.map(|phase| match phase {
-                Phase::Pending => "pending",
-                Phase::Ready => "ready",
-                Phase::Ended => "ended",
-                Phase::Unknown => "unknown",
-            }),
-        }))
+        Some(told(operation, &taken))
+    }
+
+    /// The same, and the result stays until it is taken or abandoned.
+    pub fn result_text(&self, command: u32) -> Option<Result<TakenText, String>> {
+        let known = self.commands.get(&CommandId(command))?;
+        Some(told(known.operation, known.result.as_ref()?))
     }
 
     /// Takes records back: `{"held":[record],"refused":[{"record","reason","message"}]}`.
@@ -152,6 +145,25 @@ impl Client {
             Verdict::Unsure(why) => text(&Told::Unsure { why }),
         }))
     }
+}
+
+/// The result of an operation as text.
+fn told(operation: &str, result: &Result<Answered, Error>) -> Result<TakenText, String> {
+    let answered = result.as_ref().map_err(error_text)?;
+    Ok(TakenText {
+        facts: text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts }),
+        view: endpoint(operation).and_then(|endpoint| match view(endpoint.response, answered.raw.text()).json {
+            Cow::Owned(text) => Some(text),
+            Cow::Borrowed(_) => None,
+        }),
+        raw: answered.raw.text().to_owned(),
+        phase: answered.phase.map(|phase| match phase {
+            Phase::Pending => "pending",
+            Phase::Ready => "ready",
+            Phase::Ended => "ended",
+            Phase::Unknown => "unknown",
+        }),
+    })
 }
 
 /// The error, as JSON, for an answer that does not fit the type that a host has for it; `place` says where.

@@ -33,6 +33,7 @@ mod session;
 mod start;
 mod store;
 mod types;
+mod untaken;
 mod until;
 mod watch;
 
@@ -63,6 +64,7 @@ use self::numbers::Numbers;
 use self::record::Account;
 use self::session::Tracked;
 use self::store::{JobId, Owner, Store};
+use self::untaken::Untaken;
 use crate::contract::{Api, Decimal, Secret};
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
 use crate::wire::BaseUrl;
@@ -100,6 +102,8 @@ pub struct Client {
     intents: BTreeMap<String, Intent>,
     /// When intents were accepted, Unix milliseconds, and their names: the oldest are forgotten first.
     accepted_at: BTreeSet<(Millis, String)>,
+    /// What became of operations whose callers were gone, by their records.
+    untaken: BTreeMap<RecordId, Untaken>,
     store: Store,
     pending: BTreeMap<StepId, Pending>,
     asking: Option<StepId>,
@@ -193,6 +197,7 @@ impl Client {
             sessions: BTreeMap::new(),
             intents: BTreeMap::new(),
             accepted_at: BTreeSet::new(),
+            untaken: BTreeMap::new(),
             store: Store::default(),
             pending: BTreeMap::new(),
             asking: None,

@@ -10,6 +10,7 @@ use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
 use super::store::{JobId, Owner};
 use super::types::{CommandId, Millis, Record, RecordId};
+use super::untaken::Untaken;
 use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::{CreateSession, GetSession};
@@ -198,6 +199,9 @@ impl Client {
     /// What can't be sent again comes back in doubt. An accepted intent has nothing to go on with: it gives what it was
     /// accepted with.
     pub fn resume(&mut self, record: &RecordId) -> CommandId {
+        if let Some(command) = self.resume_untaken(record) {
+            return command;
+        }
         let what = match self.store.owner(record).cloned() {
             Some(Owner::Job(id)) => match self.jobs.get(&id).map(|job| job.endpoint) {
                 Some(endpoint) => {
@@ -239,7 +243,9 @@ impl Client {
     /// Closes a doubt by hand. If it did not happen, the intent is free as soon as the record is gone; if the store can't delete
     /// it, it stays in doubt. Returns whether there was a doubt.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return false };
+        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else {
+            return self.forget_untaken(record, |untaken| matches!(untaken, Untaken::Unknown { .. }));
+        };
         match settlement {
             // It was named already, and that says more.
             Settlement::Happened if job.order.is_some() => return false,
@@ -348,7 +354,7 @@ impl Client {
                     self.intents.remove(&name);
                 }
             }
-            _ => return false,
+            _ => return self.forget_untaken(record, |untaken| matches!(untaken, Untaken::Done(_))),
         }
         self.delete(record);
         true

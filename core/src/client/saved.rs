@@ -97,6 +97,7 @@ impl Client {
             }),
             Intent::Active(_) => None,
         });
-        jobs.chain(sessions).chain(intents).collect()
+        let untaken = self.untaken.iter().map(|(record, untaken)| untaken.shown(record));
+        jobs.chain(sessions).chain(intents).chain(untaken).collect()
     }
 }

@@ -1,0 +1,218 @@
+//! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
+
+use super::ending::KEPT_RAW;
+use super::store::Owner;
+use super::types::{Answered, CommandId, RecordId};
+use super::{Accepted, CallOptions, Client, Holds, Saved};
+use crate::contract::{Safety, endpoint};
+use crate::policy::{Effect, Error};
+
+/// What became of an operation whose caller was gone.
+#[derive(Debug)]
+pub(super) enum Untaken {
+    /// It was done.
+    Done(Box<Accepted>),
+    /// It is not known whether it was done, and it can't be sent again.
+    Unknown { operation: &'static str, error: Box<Error> },
+}
+
+impl Untaken {
+    /// What is worth keeping of a result. A read is not, nor what had no effect.
+    fn of(operation: &'static str, result: Result<Answered, Error>) -> Option<Untaken> {
+        if endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe) {
+            return None;
+        }
+        let done = |facts, raw| Accepted { fingerprint: String::new(), operation, facts, raw, record: None, opened: false, at: 0 };
+        match result {
+            Ok(Answered { facts, raw, .. }) => {
+                let raw = (raw.text().len() <= KEPT_RAW).then_some(raw);
+                Some(Untaken::Done(Box::new(done(facts, raw))))
+            }
+            Err(error) if error.effect == Effect::None => None,
+            Err(error) => Some(Untaken::Unknown { operation, error: Box::new(error) }),
+        }
+    }
+
+    /// As [`Client::saved`] shows it.
+    pub(super) fn shown(&self, record: &RecordId) -> Saved {
+        let (operation, session_id, order_no, status, holds) = match self {
+            Untaken::Done(done) => {
+                let facts = done.facts.clone();
+                (done.operation, facts.session_id, facts.order_no, facts.status, Holds::Accepted)
+            }
+            Untaken::Unknown { operation, error } => {
+                (*operation, error.session_id.clone(), error.order_no.clone(), None, Holds::InDoubtForGood)
+            }
+        };
+        let record = record.clone();
+        Saved { record, operation: operation.to_owned(), intent: None, session_id, order_no, status, holds, in_doubt_since: None }
+    }
+}
+
+impl Client {
+    /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
+    /// [abandoned](Self::abandon).
+    pub fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
+        self.commands.get(&command)?.result.as_ref()
+    }
+
+    /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or
+    /// may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered
+    /// with, and [`forget`](Self::forget) drops it. Returns whether there was a result.
+    pub fn abandon(&mut self, command: CommandId) -> bool {
+        if self.result(command).is_none() {
+            return false;
+        }
+        let Some(mut taken) = self.commands.remove(&command) else { return false };
+        // The operation's own record is the last; any other is that of a session that it ended.
+        if let Some((kept, record)) =
+            taken.result.and_then(|result| Untaken::of(taken.operation, result)).and_then(|kept| Some((kept, taken.delete.pop()?)))
+        {
+            self.store.own(&record, Owner::Result);
+            self.untaken.insert(record, kept);
+        }
+        taken.delete.iter().for_each(|record| self.delete(record));
+        true
+    }
+
+    /// Gives what became of an operation to somebody who asks for it by its record, which goes once they have taken it.
+    pub(super) fn resume_untaken(&mut self, record: &RecordId) -> Option<CommandId> {
+        let kept = self.untaken.remove(record)?;
+        let command = match kept {
+            Untaken::Done(done) => {
+                let command = self.command_for(done.operation);
+                self.recall(command, *done, &CallOptions::default());
+                command
+            }
+            Untaken::Unknown { operation, error } => {
+                let command = self.command_for(operation);
+                self.complete(command, Err(*error), Vec::new());
+                command
+            }
+        };
+        if let Some(entry) = self.commands.get_mut(&command) {
+            entry.delete.push(record.clone());
+        }
+        Some(command)
+    }
+
+    /// Drops what is kept of an operation whose caller was gone, where `dropped` says so of it. Returns whether there was one.
+    pub(super) fn forget_untaken(&mut self, record: &RecordId, dropped: fn(&Untaken) -> bool) -> bool {
+        let there = self.untaken.get(record).is_some_and(dropped);
+        if there {
+            self.untaken.remove(record);
+            self.delete(record);
+        }
+        there
+    }
+
+    /// Whether a record is kept under this intent, so that the host must keep the name as well.
+    pub fn holds_intent(&self, name: &str) -> bool {
+        match self.intents.get(name) {
+            Some(super::Intent::Active(id)) => self.jobs.get(id).is_some_and(|job| job.record.is_some()),
+            Some(super::Intent::Accepted(accepted)) => {
+                let session = || self.sessions.get(accepted.facts.session_id.as_deref()?)?.record.as_ref();
+                accepted.record.is_some() || accepted.opened && session().is_some()
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ClientOptions, Now, Outcome, Step};
+    use super::*;
+
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
+
+    fn client() -> Client {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        Client::new(options, [7; 16]).expect("the options are sound")
+    }
+
+    /// Answers every Send like this until nothing is left to do, and counts the Saves that delete.
+    fn drain(client: &mut Client, status: u16, body: &str) -> usize {
+        let mut deleted = 0;
+        loop {
+            match client.poll(NOW) {
+                Step::Save { id, data, .. } => {
+                    deleted += usize::from(data.is_none());
+                    client.resolve(id, Outcome::Saved, NOW).expect("is answered once");
+                }
+                Step::Send { id, .. } => {
+                    let answer = Outcome::Response { status, headers: &[], body: body.as_bytes(), truncated: false };
+                    client.resolve(id, answer, NOW).expect("is answered once");
+                }
+                Step::Wait { .. } => return deleted,
+                _ => {}
+            }
+        }
+    }
+
+    fn bought(body: &str, status: u16) -> (Client, CommandId) {
+        let mut client = client();
+        let command = client.start_json("create_session", BUY, CallOptions::default());
+        assert_eq!((drain(&mut client, status, body), client.saved().len()), (0, 0));
+        (client, command)
+    }
+
+    const DONE: &str = r#"{"success":true,"data":{"session_id":"s-1","status":"creating"}}"#;
+    const BROKEN: &str = r#"{"success":false,"error":{"code":"INTERNAL_ERROR","message":"no"}}"#;
+
+    #[test]
+    fn an_answer_that_is_abandoned_is_shown_given_to_who_resumes_it_and_then_deleted() {
+        let (mut client, command) = bought(DONE, 202);
+        assert!(client.abandon(command) && !client.abandon(command) && client.take_answer(command).is_none());
+        let shown = client.saved();
+        assert_eq!((shown[0].holds, shown[0].session_id.as_deref()), (Holds::Accepted, Some("s-1")));
+        let command = client.resume(&shown[0].record);
+        assert!(client.saved().is_empty());
+        assert!(client.abandon(command), "its caller may go as well");
+        assert_eq!(client.saved(), shown);
+        let command = client.resume(&shown[0].record);
+        let answered = client.take_answer(command).expect("has completed").expect("was done");
+        assert!(answered.raw.text().contains("creating"));
+        assert_eq!((drain(&mut client, 500, ""), client.saved().len()), (1, 0));
+    }
+
+    #[test]
+    fn a_failure_that_nobody_took_and_that_may_have_been_done_stays_until_it_is_settled() {
+        let (mut client, command) = bought(BROKEN, 500);
+        let effect = client.result(command).and_then(|result| result.as_ref().err()).map(|error| error.effect);
+        assert_eq!(effect, Some(Effect::Unknown));
+        assert!(client.abandon(command));
+        let shown = client.saved();
+        assert_eq!(shown[0].holds, Holds::InDoubtForGood);
+        assert!(!client.forget(&shown[0].record), "what is in doubt is not forgotten");
+        assert!(client.settle(&shown[0].record, super::super::Settlement::NotHappened));
+        assert_eq!((drain(&mut client, 500, ""), client.saved().len()), (1, 0));
+    }
+
+    #[test]
+    fn an_answer_that_was_abandoned_can_be_forgotten_and_a_read_leaves_nothing() {
+        let (mut client, command) = bought(DONE, 202);
+        assert!(client.abandon(command));
+        let record = client.saved()[0].record.clone();
+        assert!(client.forget(&record) && !client.forget(&record));
+        assert_eq!(drain(&mut client, 500, ""), 1);
+        let read = client.start_json("get_balance", "{}", CallOptions::default());
+        assert!(!client.abandon(read), "it has not completed");
+        drain(&mut client, 200, r#"{"success":true,"data":{"balance":1}}"#);
+        assert!(client.abandon(read) && client.saved().is_empty());
+    }
+
+    #[test]
+    fn an_intent_is_held_for_as_long_as_a_record_is_kept_under_it() {
+        let mut client = client();
+        assert!(!client.holds_intent("job"));
+        let command = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        drain(&mut client, 202, DONE);
+        assert!(client.holds_intent("job"));
+        client.take_answer(command);
+        assert!(client.holds_intent("job"), "it is remembered");
+        let record = client.saved()[0].record.clone();
+        assert!(client.forget(&record) && !client.holds_intent("job"));
+    }
+}

@@ -6,7 +6,10 @@ export type Json = any;
 /** A word of a list that the service may lengthen. */
 export type Open<Word extends string> = Word | (string & {});
 
-/** What the service answered: its `data`, known and unknown members alike, and some that are not enumerable. */
+/**
+ * What the service answered: its `data`, known and unknown members alike. `raw`, `request_id`, `phase` and every username,
+ * password, token and email address are not enumerable: you read them by their name, and copies and JSON do not have them.
+ */
 export type Answer<Data> = Data & {
   /** The text of `data`, digit for digit as the service wrote it. It may hold secrets. */
   readonly raw: string;
@@ -136,11 +139,11 @@ export class OpenSession implements AsyncDisposable {
   readonly session_id: string;
   /** Where it is. */
   readonly phase: Phase;
-  /** The last read of it. */
+  /** The last read of it, or what its last rotation through this object answered. */
   readonly session: Answer<Session>;
   /** Waits on until it is usable or over. */
   wait(options?: SessionOptions): Promise<OpenSession>;
-  /** Gives it another exit address. */
+  /** Gives it another exit address. Where `session` shows its login, so does the answer, unless `include_credentials` is false. */
   rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Answer<Session>>;
   /** Lengthens it. */
   renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
@@ -273,7 +276,7 @@ export interface ErrorFields {
   what: string;
   /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
   advice?: string;
-  /** The field that was refused. */
+  /** The option or field that was refused. */
   field?: string;
   /** The service's code, as it came. */
   code?: string;
@@ -285,6 +288,8 @@ export interface ErrorFields {
   content_type?: string;
   /** The service's details, as they came. Not enumerable. */
   details?: Json;
+  /** Of the kind `decode`: the text of what the service answered. Not enumerable, and may hold secrets. */
+  raw?: string;
   /** To quote when reporting a problem. */
   request_id?: string;
   /** The idempotency key of the last send. */
@@ -311,8 +316,8 @@ export class HoplineError extends Error {
   message: string;
   /** The first failure where this one came of a later send, what the store said, or the reason of the signal. */
   cause?: unknown;
-  /** All of it but what a server wrote, for logs. */
-  toJSON(): ErrorFields;
+  /** All of it but what a server wrote, for logs; of a cause, too. */
+  toJSON(): ErrorFields & { cause?: object };
 }
 
 /**
@@ -320,7 +325,7 @@ export class HoplineError extends Error {
  * one client at a time and never brings an older record back.
  */
 export interface Store {
-  /** Begins to serve a client: gives it the records that are there. */
+  /** Begins to serve a client: gives it the records that are there. Where it rejects, the client's next call tries again. */
   open(client: StoreClient): Promise<void>;
   /** Keeps a record so that it survives a crash, in the place of the one before. A request is sent only after that. */
   keep(record: string, data: string): Promise<void>;
@@ -329,8 +334,8 @@ export interface Store {
   /** Of a store that several clients share: takes over the records of clients that are gone, and gives them to its own. */
   adopt?(): Promise<void>;
   /**
-   * Of a store that several clients share: makes an intent, known by its digest, this client's alone. Throws an error of
-   * the kind `busy` while another living client has it.
+   * Of a store that several clients share: makes an intent, known by its digest, this client's alone. Rejects with an error
+   * that has `kind: "busy"` while another living client has it; any other error is one of the store.
    */
   claim?(intent: string): Promise<void>;
   /** Gives up all claims but these. */
@@ -358,7 +363,8 @@ export class MemoryStore implements Store {
 /**
  * Records as files, in a folder that processes of one machine share; Node only. Each client has a folder of its own in it,
  * held by a socket, and takes over the folders of clients that are gone: when an intent is started that they had, and at
- * `saved`, `resume`, `resumeAll` and whatever else is about all records.
+ * `saved`, `resume`, `resumeAll` and whatever else is about all records. Where it can't be seen whether a client lives, as
+ * after a container was made anew on another machine, its folder is taken over five minutes after its last sign of life.
  */
 export class FolderStore implements Store {
   /** A store in the folder of that name, which is made if it is not there. Each client needs a store of its own. */
@@ -450,9 +456,9 @@ export class ProxySettings {
   get url(): string;
   /** A configuration for `curl --config -`, which reads it from its standard input, where nobody else sees it. A secret. */
   get curl(): string;
-  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. `token` is not enumerable. */
+  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. Its `token` is a secret, and enumerable. */
   undici(): { uri: string; token: string };
-  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. The login is not enumerable. */
+  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. Its login is a secret, and enumerable. */
   playwright(): { server: string; username: string; password: string };
 }
 
@@ -524,7 +530,10 @@ export const operations: {
 
 /** What the clients of both APIs can do. `Handle` is what something is that was waited for: a session, an order. */
 export interface ClientMethods<Handle> extends AsyncDisposable {
-  /** What the store holds. Nothing is sent. */
+  /**
+   * What this client holds, with what it takes over from clients that are gone. What other living clients of the store hold is
+   * not listed. Nothing is sent. A store that can't be read is an error of the kind `store`.
+   */
   saved(): Promise<Saved[]>;
   /** What became of the records that the store held when they were taken in. Nothing is sent. */
   restored(): Promise<Restored>;

@@ -38,12 +38,13 @@ export const AgentClient = /* @__PURE__ */ equip(
     async observe(session_id, seen, options = {}) {
       const signal = signalOf("observe", options);
       const what = encode("observe", "seen", seen);
-      const ask = (core, now) => asked(() => core.observe(String(session_id), what, ...now));
-      const advice = await this.#engine.ask("observe", ask);
-      const { command, ...told } = advice ? JSON.parse(advice) : {};
-      if (command === undefined) return advice && told;
-      const session = await this.#engine.answer("rotate_session", () => command, signal);
-      return { ...told, verdict: "rotated", session };
+      const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
+        const told = asked(() => core.observe(String(session_id), what, ...now));
+        const { command, ...advice } = told ? JSON.parse(told) : {};
+        return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
+      }, signal);
+      if (!result) return advice;
+      return { ...advice, verdict: "rotated", session: await this.#engine.answer("rotate_session", result, signal) };
     }
   },
   agentOperations,

@@ -9,6 +9,11 @@ export class Client {
     this.#engine = engine;
   }
 
+  /** Vue's reactive copies have no private members. */
+  get __v_skip() {
+    return true;
+  }
+
   async saved() {
     return JSON.parse(await this.#engine.askAll("saved", (core) => core.savedList()));
   }
@@ -20,14 +25,14 @@ export class Client {
 
   async resume(record, options = {}) {
     const signal = signalOf("resume", options);
-    await this.#engine.askAll("resume", () => {});
-    return this.#engine.follow("resume", (core) => core.resume(String(record)), signal);
+    const [result] = await this.#engine.askAll("resume", (core, _, wait) => [wait(core.resume(String(record)))], signal);
+    return this.#engine.follow(result, signal);
   }
 
   async resumeAll(options = {}) {
     const signal = signalOf("resume_all", options);
-    const commands = await this.#engine.askAll("resume_all", (core) => [...core.resumeAll()]);
-    return Promise.allSettled(commands.map((command) => this.#engine.follow("resume_all", () => command, signal)));
+    const results = await this.#engine.askAll("resume_all", (core, _, wait) => [...core.resumeAll()].map(wait), signal);
+    return Promise.allSettled(results.map((result) => this.#engine.follow(result, signal)));
   }
 
   async settle(record, settlement, options = {}) {

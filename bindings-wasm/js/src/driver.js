@@ -1,6 +1,7 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 import { quiet } from "./error.js";
 import { exchange } from "./exchange.js";
+import { respelled } from "./names.js";
 
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
@@ -19,52 +20,58 @@ export class Driver {
   #waiting = new Map();
   /** By step: what aborts a request that is out. */
   #out = new Map();
-  /** The saves that are under way. */
-  #saves = new Set();
+  /** By record: the save that is under way. The core gives one at a time of each. */
+  #saves = new Map();
   #timer;
   #idle;
-  /** Why the store failed last: the core keeps no errors of its host. */
-  #storeError;
+  /** By record: why the store failed last. The core keeps no errors of its host. */
+  #storeErrors = new Map();
+  /** The record whose save was answered just now. */
+  #answered;
   /** By command: what `fetch` threw last. */
   #trouble = new Map();
 
-  constructor(core, http, store, tell) {
+  constructor(core, http, tell) {
     this.#core = core;
     this.#http = http;
-    this.#store = store;
     this.#tell = tell;
   }
 
   /** Runs a command that `start` starts, and gives its result as the core gives it. */
   run(start, signal) {
-    return new Promise((resolve, reject) => {
-      const command = start(this.#core);
-      const stop = () => this.#cancel(command);
-      this.#waiting.set(command, {
-        resolve: (result) => (signal?.removeEventListener("abort", stop), resolve(result)),
-        reject,
-      });
-      this.#pump();
-      if (signal?.aborted) stop();
-      else signal?.addEventListener("abort", stop, { once: true });
-    });
+    return this.ask((core, _, wait) => wait(start(core)), signal);
   }
 
-  /** Asks the core for something that is answered at once, and does what it wants done then. */
-  ask(question) {
-    const answer = question(this.#core, this.now());
+  /**
+   * Asks the core for something that is answered at once, and does what it wants done then. `question` takes the core, the
+   * time, and a function that gives the result of a command: one may end in this very turn, so whoever waits for it must
+   * be known before.
+   */
+  ask(question, signal) {
+    const commands = [];
+    const wait = (command) => {
+      commands.push(command);
+      return new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject })).finally(() => signal?.removeEventListener("abort", stop));
+    };
+    const stop = () => commands.forEach((command) => this.#cancel(command));
+    const answer = question(this.#core, this.now(), wait);
+    // What was given up by now is not sent first.
+    if (signal?.aborted) stop();
+    else if (commands.length > 0) signal?.addEventListener("abort", stop);
     this.#pump();
     return answer;
   }
 
-  /** Waits until nothing is being saved any more. */
+  /** Waits until the records that are being saved now are quiet: a deletion may come behind the save of the same record. */
   async kept() {
-    while (this.#saves.size > 0) await Promise.all(this.#saves);
+    const records = [...this.#saves.keys()];
+    const under = () => records.flatMap((record) => this.#saves.get(record) ?? []);
+    while (under().length > 0) await Promise.all(under());
   }
 
-  /** The store could not be opened: nothing can be kept, and whoever wants that will hear why. */
-  storeFailed(error) {
-    this.#store = { keep: () => Promise.reject(error), remove: async () => {} };
+  /** Where records are kept from now on. */
+  use(store) {
+    this.#store = store;
   }
 
   /** Gives up what is under way, and waits until everything is in the store. */
@@ -110,15 +117,15 @@ export class Driver {
         return true;
       case StepKind.Completed: {
         const { command } = core;
-        const waiter = this.#waiting.get(command);
+        const taken = core.take(command);
+        this.#waiting.get(command)?.resolve({ taken, store: this.#storeErrors.get(this.#answered), trouble: this.#trouble.get(command) });
         this.#waiting.delete(command);
-        waiter?.resolve({ taken: core.take(command), store: this.#storeError, trouble: this.#trouble.get(command) });
         this.#trouble.delete(command);
         return true;
       }
       case StepKind.Notify: {
         const event = JSON.parse(core.event);
-        if (event.because) quiet(event.because);
+        if (event.because) quiet((event.because = respelled(event.because)));
         this.#tell(event);
         return true;
       }
@@ -138,23 +145,28 @@ export class Driver {
   }
 
   #keep(id, record, data) {
-    const saved = this.#save(id, record, data).then(() => {
-      this.#saves.delete(saved);
+    const kept = this.#save(record, data).then(({ error, failed }) => {
+      this.#saves.delete(record);
+      if (failed) this.#storeErrors.set(record, error);
+      else if (data !== undefined) this.#storeErrors.delete(record);
+      if (failed) this.#core.fail(id, "store", "never", ...this.now());
+      else this.#core.saved(id, ...this.now());
+      // What ends now for the store's sake ends because of this record.
+      this.#answered = record;
       this.#pump();
+      this.#answered = undefined;
+      if (!failed) this.#storeErrors.delete(record);
     });
-    this.#saves.add(saved);
+    this.#saves.set(record, kept);
   }
 
-  async #save(id, record, data) {
-    let failed = false;
+  async #save(record, data) {
     try {
       await (data === undefined ? this.#store.remove(record) : this.#store.keep(record, data));
+      return {};
     } catch (error) {
-      failed = true;
-      this.#storeError = error;
+      return { error, failed: true };
     }
-    if (failed) this.#core.fail(id, "store", "never", ...this.now());
-    else this.#core.saved(id, ...this.now());
   }
 
   async #send(id, step) {
@@ -168,7 +180,9 @@ export class Driver {
     const abort = new AbortController();
     this.#out.set(id, abort);
     const request = { method, url, headers: pairs, body, timeoutMs, maxBody };
-    const came = await exchange(this.#http, request, abort, this.#names);
+    // Anything can be thrown, even what breaks when it is looked at.
+    const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
+    const came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
     if (came.error && this.#waiting.has(command)) this.#trouble.set(command, came.error);
     if (came.kind) this.#core.fail(id, came.kind, came.sent, ...this.now());

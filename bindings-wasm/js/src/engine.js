@@ -1,7 +1,7 @@
 import { Client as Core } from "../gen/hopline_wasm.js";
 import { plain } from "../gen/operations.js";
 import { Driver } from "./driver.js";
-import { asked, read, refuse } from "./error.js";
+import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { Intents } from "./intents.js";
@@ -17,10 +17,14 @@ export class Engine {
   #driver;
   #store;
   #opened = false;
+  /** Whether records can be kept: the store is open, and what is needed of it was read. */
+  #keeps = false;
+  /** Why they can't. */
+  #failure;
   /** Makes the core; it must be loaded. */
   #make;
-  /** From the first call on: when the core is there and the store was opened. */
-  #ready;
+  /** While the core is loaded and the store is opened: when that is done. */
+  #beginning;
   #closing;
   #listeners = new Listeners();
   #restored = { held: [], refused: [] };
@@ -42,8 +46,9 @@ export class Engine {
       throw refuse("invalid", "client", "`store` must be a store: open, keep and remove are functions");
     }
     if ("api" in rest) throw refuse("invalid", "client", "`options` has an unknown field `api`", { field: "options" });
-    if (rest.baseUrl !== undefined) rest.baseUrl = host.resolve(rest.baseUrl);
-    const spelled = encode("client", "options", spell({ ...rest, api }));
+    if (rest.baseUrl === undefined) throw refuse("invalid", "client", `the base URL is missing: give \`baseUrl\`${host.elsewhere(api)}`, { field: "baseUrl" });
+    rest.baseUrl = host.resolve(rest.baseUrl);
+    const spelled = encode("client", "options", spell("client", { ...rest, api }));
     const make = () => {
       try {
         return new Core(spelled, crypto.getRandomValues(new Uint8Array(16)));
@@ -54,7 +59,7 @@ export class Engine {
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
     const http = { fetch, secrets: () => [rest.username, rest.password], ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
-      this.#driver = new Driver(make(), http, store, (event) => this.#listeners.tell(event));
+      this.#driver = new Driver(make(), http, (event) => this.#listeners.tell(event));
     };
     this.#store = store;
     this.#handle = handle;
@@ -83,20 +88,23 @@ export class Engine {
   }
 
   /** Asks the core for something that is answered at once. `question` takes the core and the time. */
-  async ask(operation, question) {
+  async ask(operation, question, signal) {
     await this.usable(operation);
-    return this.#driver.ask(question);
+    return this.#driver.ask(question, signal);
   }
 
   /** The same about all records: those of clients that are gone are taken over first. */
-  async askAll(operation, question) {
-    await this.usable(operation);
-    if (this.#opened) {
-      await this.#takeOver().catch((cause) => {
-        throw refuse("store", operation, "the store could not be read", { cause });
-      });
-    }
-    return this.ask(operation, question);
+  async askAll(operation, question, signal) {
+    return heed(operation, signal, async (begin) => {
+      await this.usable(operation);
+      const failed = (what) => (cause) => {
+        throw refuse("store", operation, `the store could not be ${what}, so nobody knows what it holds`, { cause, advice: "mend_store" });
+      };
+      if (!this.#keeps) failed("opened")(this.#failure);
+      await this.#takeOver().catch(failed("read"));
+      begin();
+      return this.ask(operation, question, signal);
+    });
   }
 
   /** Runs an operation, and gives its answer. */
@@ -104,10 +112,9 @@ export class Engine {
     return this.#data(operation, await this.#start(operation, params, options));
   }
 
-  /** The answer of what `start` starts. */
-  async answer(operation, start, signal) {
-    await this.usable(operation);
-    return this.#data(operation, await this.#run(operation, start, signal));
+  /** The answer of a command. */
+  async answer(operation, result, signal) {
+    return this.#data(operation, this.#read(await result, signal));
   }
 
   /** Runs an operation that waits for a session or an order, and gives that. */
@@ -115,10 +122,9 @@ export class Engine {
     return this.#given(await this.#start(operation, params, options), ends);
   }
 
-  /** Goes on with what `start` starts, and gives a session or an order, or the answer alone. */
-  async follow(operation, start, signal) {
-    await this.usable(operation);
-    return this.#given(await this.#run(operation, start, signal));
+  /** What a command that was gone on with gives: a session or an order, or the answer alone. */
+  async follow(result, signal) {
+    return this.#given(this.#read(await result, signal));
   }
 
   /** A walk through a list. */
@@ -128,7 +134,7 @@ export class Engine {
     const { position, maxPages, ...rest } = options;
     const page = async (of) => {
       // What asks for the parameters needs the core.
-      await this.usable(operation);
+      await heed(operation, signalOf(operation, rest), () => this.usable(operation));
       const taken = await this.#start(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
       return { data: this.#data(operation, taken), ...taken };
     };
@@ -143,7 +149,7 @@ export class Engine {
 
   close() {
     this.#closing ??= (async () => {
-      await this.#ready?.catch(() => {});
+      await this.#beginning?.catch(() => {});
       await this.#driver?.close();
       if (this.#opened) await this.#store.close?.();
       this.#listeners.close();
@@ -159,17 +165,13 @@ export class Engine {
     await this.#intents.letGo(() => (this.#closing ? undefined : saved()));
   }
 
-  /** When the client can be used, unless it is closed. */
+  /**
+   * When the client can be used, unless it is closed. A store that can't be opened stops nothing but what must be kept, and is
+   * tried again by the next call, as is a core that can't be loaded.
+   */
   async usable(operation) {
     if (this.#closing) throw closed(operation);
-    const ready = (this.#ready ??= this.#begin());
-    try {
-      await ready;
-    } catch (error) {
-      // What failed was loading: the next call tries again.
-      if (this.#ready === ready) this.#ready = undefined;
-      throw error;
-    }
+    if (!this.#keeps) await (this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined)));
     if (this.#closing) throw closed(operation);
   }
 
@@ -180,22 +182,27 @@ export class Engine {
   async #start(operation, params = {}, options = {}) {
     const signal = signalOf(operation, options);
     const { signal: _, ...rest } = options;
-    const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(rest))];
-    await this.usable(operation);
+    const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(operation, rest))];
     const { intent } = rest;
-    const run = () => this.#run(operation, (core) => core.start(operation, ...texts), signal);
-    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
-    try {
-      return await this.#intents.during(operation, intent, run);
-    } catch (error) {
-      await this.letGo();
-      throw error;
-    }
+    return heed(operation, signal, async (begin) => {
+      await this.usable(operation);
+      const run = async () => {
+        begin();
+        if (this.#closing) throw closed(operation);
+        return this.#read(await this.#driver.run((core) => core.start(operation, ...texts), signal), signal);
+      };
+      if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
+      try {
+        return await this.#intents.during(operation, intent, run);
+      } catch (error) {
+        await this.letGo();
+        throw error;
+      }
+    });
   }
 
-  async #run(operation, start, signal) {
-    if (this.#closing) throw closed(operation);
-    const { taken, ...causes } = await this.#driver.run(start, signal);
+  /** What a command was answered with, or its error. */
+  #read({ taken, ...causes }, signal) {
     const [how, facts, raw, phase, view] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
     return { facts: JSON.parse(facts), raw, view, phase: phase || undefined };
@@ -213,12 +220,15 @@ export class Engine {
       this.#make();
     }
     try {
-      await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
+      if (!this.#opened) await this.#store.open({ fits: this.#fits, take: (records) => this.#take(records) });
       this.#opened = true;
       // What clients that are gone have spent today counts, too.
       if (this.#capped) await this.#takeOver();
+      this.#driver.use(this.#store);
+      this.#keeps = true;
     } catch (error) {
-      this.#driver.storeFailed(error);
+      this.#failure = error;
+      this.#driver.use({ keep: () => Promise.reject(error), remove: async () => {} });
     }
   }
 

@@ -1,4 +1,5 @@
 import { hide } from "./hide.js";
+import { respelled } from "./names.js";
 
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
@@ -13,7 +14,8 @@ export class HoplineError extends Error {
 
   /** All of it but what a server wrote, for logs. */
   toJSON() {
-    return { message: this.message, ...this };
+    const { message, cause } = this;
+    return { message, ...this, ...(cause instanceof Error && { cause: cause.toJSON?.() ?? { name: cause.name, message: cause.message } }) };
   }
 }
 
@@ -32,7 +34,7 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
  * not know, so the host's own causes are added where they say more.
  */
 export function read(text, { reason, store, trouble } = {}) {
-  const fields = JSON.parse(text);
+  const fields = respelled(JSON.parse(text));
   const own = { cancelled: reason, store }[fields.kind];
   return new HoplineError({ ...fields, cause: own ?? caused(fields.cause, trouble) });
 }
@@ -59,6 +61,25 @@ export function plain(error, secrets, more = "") {
   const cause = error?.cause ?? error;
   const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ") + more;
   return new Error(secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), told));
+}
+
+/**
+ * Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. Once it has called
+ * `begin`, the core says what became of it.
+ */
+export function heed(operation, signal, work) {
+  if (!signal) return work(() => {});
+  const given = () => refuse("cancelled", operation, "was given up before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(given());
+    const begin = () => {
+      signal.removeEventListener("abort", stop);
+      if (signal.aborted) throw given();
+    };
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop);
+    work(begin).then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 /** A call that was refused here, before the core heard of it. */

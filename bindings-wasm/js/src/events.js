@@ -16,18 +16,19 @@ export class Listeners {
   /** Events from now on. */
   listen(signal) {
     const queue = [];
-    let wake = () => {};
+    /** Those who came for an event that is still to happen. */
+    const waiting = [];
     let over = false;
     const listener = {
       tell: (event) => {
-        if (queue.push(event) > KEPT) queue.shift();
-        wake();
+        if (waiting.length > 0) waiting.shift()({ done: false, value: event });
+        else if (queue.push(event) > KEPT) queue.shift();
       },
       end: () => {
         over = true;
         this.#all.delete(listener);
         signal?.removeEventListener("abort", listener.end);
-        wake();
+        for (const resolve of waiting.splice(0)) resolve({ done: true, value: undefined });
       },
     };
     this.#all.add(listener);
@@ -35,12 +36,12 @@ export class Listeners {
     else signal?.addEventListener("abort", listener.end, { once: true });
     return {
       async next() {
-        while (queue.length === 0 && !over) await new Promise((resolve) => (wake = resolve));
-        return queue.length > 0 ? { done: false, value: queue.shift() } : { done: true, value: undefined };
+        if (queue.length > 0) return { done: false, value: queue.shift() };
+        return over ? { done: true, value: undefined } : new Promise((resolve) => waiting.push(resolve));
       },
       async return(value) {
-        listener.end();
         queue.length = 0;
+        listener.end();
         return { done: true, value };
       },
       [Symbol.asyncIterator]() {

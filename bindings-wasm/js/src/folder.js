@@ -4,11 +4,13 @@ import { join, resolve } from "node:path";
 
 import { announce, elsewhere, has, withdraw, CLAIMS } from "./claims.js";
 import { refuse } from "./error.js";
-import { hold, isHeld } from "./lock.js";
+import { beat, hold, isFresh, isHeld } from "./lock.js";
 
 /** What the folders of clients begin with. */
 const CLIENT = "node-";
 const RECORD = ".json";
+/** What a folder begins with that nobody may see yet. */
+const DRAFT = ".";
 
 /**
  * Records as files, in a folder that processes share. Each client holds a folder of its own in it, and takes over those
@@ -18,6 +20,8 @@ export class FolderStore {
   #path;
   #own;
   #release;
+  /** Ends the signs of life. */
+  #rest;
   /** Says whose records are, and takes them in. */
   #client;
   /** One taking over at a time, and nobody goes on before what was taken over is known to the client. */
@@ -35,13 +39,23 @@ export class FolderStore {
   async open(client) {
     if (this.#own) throw refuse("store", "store", "this store serves another client; give each client one of its own");
     this.#client = client;
+    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    await tidy(this.#path);
     const name = CLIENT + randomBytes(8).toString("hex");
-    const draft = join(this.#path, `.${name}`);
-    await mkdir(join(draft, CLAIMS), { recursive: true, mode: 0o700 });
-    // It is held before others can see it.
-    this.#release = await hold(draft);
-    await rename(draft, join(this.#path, name));
-    this.#own = join(this.#path, name);
+    const [draft, own] = [join(this.#path, DRAFT + name), join(this.#path, name)];
+    try {
+      await mkdir(join(draft, CLAIMS), { recursive: true, mode: 0o700 });
+      // It is held before others can see it.
+      this.#release = await hold(draft);
+      await rename(draft, own);
+    } catch (error) {
+      await this.#release?.();
+      this.#release = undefined;
+      await rm(draft, { recursive: true, force: true });
+      throw error;
+    }
+    this.#rest = beat(own);
+    this.#own = own;
   }
 
   /** Takes over what clients of the same account left that are gone; or only the folder that has a claim. */
@@ -150,6 +164,7 @@ export class FolderStore {
     const [own, release] = [this.#own, this.#release];
     this.#own = this.#release = undefined;
     this.#claims.clear();
+    this.#rest?.();
     if (own && (await read(own).catch(none)).length === 0) await rm(own, { recursive: true, force: true });
     await release?.();
   }
@@ -157,6 +172,14 @@ export class FolderStore {
   #folder() {
     if (!this.#own) throw refuse("store", "store", `the folder \`${this.#path}\` could not be opened`);
     return this.#own;
+  }
+}
+
+/** Removes what clients left that died while they opened a folder. */
+async function tidy(path) {
+  for (const name of await readdir(path)) {
+    const draft = join(path, name);
+    if (name.startsWith(DRAFT + CLIENT) && !(await isFresh(draft))) await rm(draft, { recursive: true, force: true });
   }
 }
 

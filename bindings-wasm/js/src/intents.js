@@ -43,9 +43,10 @@ export class Intents {
   async #claimed(operation, intent, claim) {
     try {
       await this.#store.claim(claim);
-    } catch (error) {
-      if (error.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause: error });
-      throw refuse("busy", operation, error.what, { intent, advice: error.advice });
+    } catch (cause) {
+      if (cause?.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause });
+      const what = "another client of this store is at it, or keeps what came of it; nothing was sent";
+      throw refuse("busy", operation, what, { intent, advice: "wait_for_other", cause });
     }
   }
 

@@ -3,13 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
+import { before } from "./failures.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
 
 initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
-
-/** What Node's own `fetch` says when it never had a connection: no byte was sent. */
-const BEFORE = { ENOTFOUND: "dns", EAI_AGAIN: "dns", ECONNREFUSED: "connect" };
 
 /** By API: which option comes from which variable. */
 const VARIABLES = {
@@ -25,10 +23,8 @@ host.environment = (api, given) => {
   const hasLogin = LOGIN.some((option) => option in given);
   return Object.fromEntries(found.filter(([option]) => !(hasLogin && LOGIN.includes(option))));
 };
-host.failures.before = (error) => {
-  const kind = BEFORE[error?.cause?.code];
-  return kind && { kind, sent: "never" };
-};
+host.elsewhere = (api) => `, or set ${VARIABLES[api].baseUrl}`;
+host.failures.before = before;
 
 /** It is here already. */
 export async function load() {}

@@ -22,6 +22,11 @@ export class Walk {
     this.#position = maxPages === undefined && position !== undefined ? position : JSON.stringify({ ...begin, max_pages: maxPages });
   }
 
+  /** Vue's reactive copies have no private members. */
+  get __v_skip() {
+    return true;
+  }
+
   get position() {
     return this.#position;
   }

@@ -1,5 +1,4 @@
 import { refuse } from "./error.js";
-import { hide } from "./hide.js";
 
 /** How each protocol stands in a URL: `h` leaves names for the proxy to look up. */
 const SCHEMES = { socks5: "socks5h", http: "http", https: "https" };
@@ -25,6 +24,11 @@ export class ProxySettings {
     this.#scheme = protocol === "socks5" ? SCHEMES.socks5 : (/^https?(?=:)/.exec(full_url)?.[0] ?? SCHEMES[protocol]);
   }
 
+  /** Vue's reactive copies have no private members. */
+  get __v_skip() {
+    return true;
+  }
+
   get url() {
     const login = this.#login().map(encodeURIComponent).join(":");
     return `${this.#scheme}://${login}@${this.#address}`;
@@ -37,19 +41,14 @@ export class ProxySettings {
 
   undici() {
     this.#http("undici takes a SOCKS5 proxy with a password only as an experiment, if at all");
-    const settings = { uri: `${this.#scheme}://${this.#address}` };
     const bytes = new TextEncoder().encode(this.#login().join(":"));
-    hide(settings, "token", `Basic ${btoa(String.fromCharCode(...bytes))}`);
-    return settings;
+    return { uri: `${this.#scheme}://${this.#address}`, token: `Basic ${btoa(String.fromCharCode(...bytes))}` };
   }
 
   playwright() {
     this.#http("Playwright takes no password for a SOCKS5 proxy");
-    const settings = { server: `${this.#scheme}://${this.#address}` };
     const [username, password] = this.#login();
-    hide(settings, "username", username);
-    hide(settings, "password", password);
-    return settings;
+    return { server: `${this.#scheme}://${this.#address}`, username, password };
   }
 
   get #address() {

@@ -9,12 +9,19 @@ export class OpenSession {
     Object.assign(this, { session_id, phase, session });
   }
 
+  /** Vue's reactive copies have no private members. */
+  get __v_skip() {
+    return true;
+  }
+
   wait(options) {
     return this.#client.waitSession(this.session_id, options);
   }
 
-  rotate(params, options) {
-    return this.#client.rotateSession({ ...params, session_id: this.session_id }, options);
+  async rotate(params, options) {
+    // Whoever has the login needs the new one: the old one is of no use any more.
+    const include_credentials = this.session.proxy?.password ? true : undefined;
+    return this.#rotated(await this.#client.rotateSession({ include_credentials, ...params, session_id: this.session_id }, options));
   }
 
   renew(params, options) {
@@ -27,12 +34,19 @@ export class OpenSession {
     return ended;
   }
 
-  observe(seen, options) {
-    return this.#client.observe(this.session_id, seen, options);
+  async observe(seen, options) {
+    const verdict = await this.#client.observe(this.session_id, seen, options);
+    if (verdict?.session) this.#rotated(verdict.session);
+    return verdict;
   }
 
   async dispose() {
     if (this.#ends) await this.terminate();
+  }
+
+  #rotated(session) {
+    this.session = session;
+    return session;
   }
 }
 

@@ -1,5 +1,6 @@
 import { refuse } from "./error.js";
-import { hide } from "./hide.js";
+import { hide, hideSecret } from "./hide.js";
+import { ours } from "./names.js";
 import { secrets } from "../gen/operations.js";
 
 /**
@@ -16,7 +17,7 @@ export function parse(raw, view, more, plain) {
     const isList = Array.isArray(value);
     for (const [name, member] of Object.entries(value)) {
       const below = isList ? shown : shown?.[name];
-      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) hide(value, name, member);
+      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) hideSecret(value, name, member);
       if (member !== null && typeof member === "object") rest.push([member, below]);
     }
   }
@@ -30,10 +31,12 @@ export function parse(raw, view, more, plain) {
 const NESTED = new Set(["retry", "until"]);
 
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
-export function spell(options) {
+export function spell(operation, options) {
   const entries = Object.entries(options).map(([name, value]) => {
+    // Spelled as the core does, an option would pass by whatever is done here about it.
+    if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`; options are spelled like \`${ours(name)}\``, { field: "options" });
     const inner = NESTED.has(name) && value !== null && typeof value === "object" && !Array.isArray(value);
-    return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), inner ? spell(value) : value];
+    return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), inner ? spell(operation, value) : value];
   });
   return Object.fromEntries(entries);
 }
@@ -43,7 +46,8 @@ export function encode(operation, field, value) {
   try {
     const text = JSON.stringify(value, (name, member) => {
       if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
-        throw refuse("invalid", operation, `\`${name || field}\` can't be a ${typeof member}`, { field: name || field });
+        const given = field === "options" ? ours(name) : name || field;
+        throw refuse("invalid", operation, `\`${given}\` can't be a ${typeof member}`, { field: given });
       }
       return member;
     });

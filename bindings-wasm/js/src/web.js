@@ -8,11 +8,17 @@ host.failures.more = "; a browser does not say why: the network, a service that 
 // A path is one of the page's own server. Anything else must name its scheme, so that a forgotten one is heard of.
 host.resolve = (baseUrl) => {
   try {
-    return /^[./]/.test(baseUrl) ? new URL(baseUrl, globalThis.location.href).href : baseUrl;
+    return /^[./]/.test(baseUrl) ? new URL(baseUrl, place()).href : baseUrl;
   } catch {
     return baseUrl;
   }
 };
+
+/** Where this page or worker is: of a page, where its `<base>` says; of a worker made of a blob, whose address is no place, its origin. */
+function place() {
+  const { document, location, origin } = globalThis;
+  return document?.baseURI ?? (location.protocol === "blob:" ? origin : location.href);
+}
 
 export async function load() {
   await core.load();

@@ -21,10 +21,11 @@ test("a client with wrong options is refused, and no option is repeated", () => 
   const cases = [
     [undefined, /base URL/], [null, /object/], [7, /object/], [{ baseUrl: "ftp://x" }, /http/], [{ baseUrl: 7 }, /options/],
     [{ baseUrl: "http://api.example/v1" }, /https|http/], [{ baseUrl: "https://x/v1", apiKey: 7 }, /options/],
-    [{ baseUrl: "https://x/v1", apikey: "canary" }, /unknown field `apikey`/], [{ baseUrl: "https://x/v1", apiKey: () => 1 }, /apiKey|api_key/],
-    [{ baseUrl: "https://x/v1", apiKey: "a b" }, /api_key/], [{ baseUrl: "https://x/v1", fetch: "canary" }, /fetch/],
+    [{ baseUrl: "https://x/v1", apikey: "canary" }, /unknown field `apikey`/], [{ baseUrl: "https://x/v1", apiKey: () => 1 }, /apiKey/],
+    [{ baseUrl: "https://x/v1", apiKey: "a b" }, /`apiKey`/], [{ baseUrl: "https://x/v1", fetch: "canary" }, /fetch/],
     [{ baseUrl: "https://x/v1", store: {} }, /store/], [{ baseUrl: "https://x/v1", store: null }, /store/],
     [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `attempt`/],
+    [{ baseUrl: "https://x/v1", daily_cap_usd: 1 }, /`daily_cap_usd`.*`dailyCapUsd`/], [{ baseUrl: "https://x/v1", retry: { window_ms: 1 } }, /`window_ms`.*`windowMs`/],
     [{ baseUrl: "https://x/v1", maxBody: -1 }, /options/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
   ];
   for (const [options, what] of cases) {
@@ -36,6 +37,23 @@ test("a client with wrong options is refused, and no option is repeated", () => 
       assert.ok(!error.message.includes("canary"));
     }
   }
+});
+
+test("an error names options as they are spelled here, and only those", () => {
+  const told = (options) => {
+    try {
+      new AgentClient({ baseUrl: "https://x/v1", ...options });
+    } catch ({ field, message, what }) {
+      return [field, message, what];
+    }
+  };
+  const [field, message, what] = told({ retry: { windowMs: 0 } });
+  assert.deepEqual([field, /`windowMs`/.test(message), /`windowMs`/.test(what)], ["windowMs", true, true], message);
+  for (const text of told({ maxBodies: 7 }).slice(1)) {
+    assert.match(text, /unknown field `maxBodies`/);
+    assert.doesNotMatch(text, /_|expected|column|`api`/);
+  }
+  assert.match(told({ baseUrl: undefined })[1], /`baseUrl`.*HOPLINE_BASE_URL/);
 });
 
 test("a call with wrong parameters or options is refused, and nothing is sent", async (t) => {
@@ -52,7 +70,7 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   for (const [params, what] of cases) clear(await agent.createSession(params).catch((error) => error), "invalid", what);
   const options = [
     [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /options/], [{ intent: "" }, /intent/],
-    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /key/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /timeout_ms/], [{ signal: 7 }, /signal/],
+    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /`idempotencyKey`/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /`timeoutMs`/], [{ idempotency_key: "k" }, /`idempotency_key`.*`idempotencyKey`/], [{ signal: 7 }, /signal/],
   ];
   for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
   clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);
@@ -100,9 +118,62 @@ test("a store that can't be opened or written sends nothing and says why; reads 
     assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
     assert.match(error.cause.message, why);
     assert.equal(typeof (await agent.getBalance()).balance, "number");
+    if (store === full) continue;
+    // A store that was never read does not look like an empty one.
+    for (const ask of [() => agent.saved(), () => agent.restored(), () => agent.resumeAll(), () => agent.resume("r"), () => agent.forget("r")]) {
+      const unread = await ask().catch((error) => error);
+      assert.deepEqual([unread.kind, unread.effect, unread.advice], ["store", "none", "mend_store"], unread.stack);
+      assert.match(unread.cause.message, why);
+    }
   }
   assert.equal((await service.state()).charges.length, 0);
   assert.throws(() => new FolderStore(7), { kind: "invalid" });
+});
+
+test("a store that could not be opened is opened by a later call", async (t) => {
+  const service = await sandbox(t);
+  const path = join(folder(), "records");
+  const before = service.agent({ store: new FolderStore(path) });
+  await before.openSession(WANTED, { intent: "job-17" });
+  await before.close();
+  const store = new FolderStore(path);
+  const open = store.open.bind(store);
+  let fails = true;
+  store.open = async (client) => {
+    if (fails) throw new Error("the volume is not mounted");
+    return open(client);
+  };
+  const agent = service.agent({ store, dailyCapUsd: 50 });
+  await assert.rejects(agent.saved(), { kind: "store" });
+  await assert.rejects(agent.openSession(WANTED, { intent: "job-17" }), { kind: "store", effect: "none" });
+  fails = false;
+  assert.deepEqual((await agent.saved()).map(({ intent }) => intent), ["job-17"]);
+  await agent.openSession(WANTED, { intent: "job-17" });
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("the cause of a store error is that of its own record", async (t) => {
+  const service = await sandbox(t);
+  const store = new MemoryStore();
+  const keep = store.keep.bind(store);
+  let trouble = "yesterday";
+  store.keep = async (record, data) => {
+    if (trouble) throw new Error(trouble);
+    await keep(record, data);
+  };
+  const agent = service.agent({ store });
+  const failed = async () => (await agent.createSession(WANTED).catch((error) => error)).cause.message;
+  assert.equal(await failed(), "yesterday");
+  trouble = "today";
+  assert.equal(await failed(), "today");
+  let answer;
+  const mixed = ["one", "two"].map((name) => ({ name, failing: new Promise((_, reject) => (answer = { ...answer, [name]: () => reject(new Error(name)) })) }));
+  store.keep = () => mixed.shift().failing;
+  const both = [agent.createSession(WANTED), agent.createSession(WANTED)].map((call) => call.catch((error) => error.cause.message));
+  while (mixed.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  answer.two();
+  answer.one();
+  assert.deepEqual(await Promise.all(both), ["one", "two"]);
 });
 
 test("a folder that can't be written, or goes away, is a store error, and nothing is sent", async (t) => {

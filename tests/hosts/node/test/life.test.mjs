@@ -39,12 +39,14 @@ test("a block gives a session that rotates by itself a new exit without a furthe
   const open = await agent.openSession(WANTED, { credentials: true, autoRotate: true });
   assert.deepEqual(await open.observe({ status: 200 }), { verdict: "keep" });
   const [before] = (await service.state()).sessions;
+  const { password } = open.session.proxy;
   const seen = await Promise.all(Array.from({ length: 20 }, () => open.observe({ status: 403 })));
   for (const { verdict, reason, session } of seen) {
     assert.deepEqual([verdict, reason, session.session_id], ["rotated", "http_403", open.session_id]);
     assert.equal(session.proxy.password, seen[0].session.proxy.password);
-    assert.notEqual(session.proxy.password, open.session.proxy.password);
+    assert.notEqual(session.proxy.password, password);
   }
+  assert.equal(open.session.proxy.password, seen[0].session.proxy.password, "the session is as it is now");
   const { sessions, executions } = await service.state();
   assert.notEqual(sessions[0].exit, before.exit);
   assert.equal(executions.rotate_session, 1);
@@ -52,7 +54,21 @@ test("a block gives a session that rotates by itself a new exit without a furthe
   assert.equal(again.verdict, "unsure");
   assert.match(again.why, /a moment ago/);
   const refused = await agent.openSession({ session_type: "static", product_no: "static-us", duration: 1 }, { autoRotate: true }).catch((error) => error);
-  assert.deepEqual([refused.kind, refused.field], ["invalid", "auto_rotate"]);
+  assert.deepEqual([refused.kind, refused.field], ["invalid", "autoRotate"]);
+});
+
+test("a rotation by hand brings the new login to whoever had the old one", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const open = await agent.openSession(WANTED, { credentials: true });
+  const { password } = open.session.proxy;
+  const rotated = await open.rotate();
+  assert.match(rotated.proxy.password, /./);
+  assert.notEqual(rotated.proxy.password, password);
+  assert.equal(open.session, rotated);
+  const without = await agent.openSession(WANTED);
+  await without.rotate();
+  assert.equal(without.session.proxy.password, undefined);
 });
 
 test("why a session did not rotate is heard where it was seen, and a signal gives the rotation up", async (t) => {
@@ -170,6 +186,17 @@ test("events tell what happens, to each who listens", async (t) => {
   assert.deepEqual(told, ["repeating", "accepted", "status"]);
   assert.equal((await two.next()).value.because.kind !== undefined, true);
   assert.throws(() => agent.events(), { kind: "misuse" });
+});
+
+test("each who waits for an event gets one, and nobody waits once it is over", async (t) => {
+  const agent = (await sandbox(t, "--provisioning-ms", "100")).agent();
+  const events = agent.events();
+  const waiting = [events.next(), events.next(), events.next()];
+  await agent.openSession(WANTED);
+  const told = await Promise.all(waiting.slice(0, 2));
+  assert.deepEqual(told.map(({ value }) => value.event), ["accepted", "status"]);
+  await agent.close();
+  assert.deepEqual([await waiting[2], await events.next()], Array(2).fill({ done: true, value: undefined }));
 });
 
 test("disposing of a session ends it, of a client ends nothing", async (t) => {

@@ -78,14 +78,14 @@ test("a proxy without its credentials is refused, and the error says how to ask 
   for (const proxy of [undefined, null, {}, 7, { ...PROXY, port: null }, { ...PROXY, port: "1080" }, { ...PROXY, host: 'a"\nurl = "file:///etc' }, { ...PROXY, host: "a@b" }, { ...PROXY, protocol: "ftp" }]) assert.throws(() => new ProxySettings(proxy), { kind: "invalid", message: /must be that of a session/ });
 });
 
-test("settings print and copy no credential", () => {
+test("settings print and copy no credential, and what is made for another client keeps its login when it is merged", () => {
   const canary = { ...PROXY, protocol: "http", username: "canary-user", password: "canary-password" };
   const settings = new ProxySettings(canary);
-  for (const thing of [settings, settings.undici(), settings.playwright()]) {
-    for (const shown of [inspect(thing, { depth: 9, showHidden: true }), JSON.stringify(thing), String(thing), JSON.stringify({ ...thing }), JSON.stringify(structuredClone({ ...thing }))]) {
-      assert.doesNotMatch(shown, /canary|Y2FuYXJ5/, shown);
-    }
+  for (const shown of [inspect(settings, { depth: 9, showHidden: true }), JSON.stringify(settings), String(settings), JSON.stringify({ ...settings }), JSON.stringify(structuredClone({ ...settings }))]) {
+    assert.doesNotMatch(shown, /canary|Y2FuYXJ5/, shown);
   }
+  assert.deepEqual({ ...settings.undici(), connectTimeout: 1 }, { uri: "http://proxy.example:1080", token: `Basic ${btoa("canary-user:canary-password")}`, connectTimeout: 1 });
+  assert.deepEqual({ ...settings.playwright(), bypass: "a" }, { server: "http://proxy.example:1080", username: "canary-user", password: "canary-password", bypass: "a" });
 });
 
 test("an event is a plain object of what was seen, and of a target only the host name is told", async (t) => {

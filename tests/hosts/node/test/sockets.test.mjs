@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { AgentClient } from "hopline";
 
@@ -50,6 +52,21 @@ test("a refused connect and an unknown name never sent anything", async (t) => {
     const error = await buy(agent(t, url));
     assert.deepEqual([error.kind, error.effect], ["unavailable", "none"]);
     assert.match(error.cause.message, what);
+  }
+});
+
+test("what never had a connection, or refused the certificate, sent nothing", async (t) => {
+  const { before } = await import(pathToFileURL(join(process.env.HOPLINE_VECTORS, "../../bindings-wasm/js/src/failures.js")));
+  const sent = (cause) => before(new TypeError("fetch failed", { cause }))?.sent;
+  const of = (code, syscall) => Object.assign(new Error(code), { code, syscall });
+  for (const cause of [of("UND_ERR_CONNECT_TIMEOUT"), of("EHOSTUNREACH", "connect"), of("ENETUNREACH", "connect"), of("DEPTH_ZERO_SELF_SIGNED_CERT"), of("ERR_TLS_CERT_ALTNAME_INVALID"), of("CERT_HAS_EXPIRED"), of("UNABLE_TO_VERIFY_LEAF_SIGNATURE")]) {
+    assert.equal(sent(cause), "never", cause.code);
+  }
+  const both = (...errors) => Object.assign(new AggregateError(errors), { code: errors[0].code });
+  assert.equal(sent(both(of("ECONNREFUSED", "connect"), of("ENETUNREACH", "connect"))), "never");
+  // A connection that was there may say the same.
+  for (const cause of [of("EHOSTUNREACH", "read"), of("ETIMEDOUT", "read"), of("ECONNRESET", "connect"), of("UND_ERR_SOCKET"), both(of("ECONNREFUSED", "connect"), of("ECONNRESET", "read")), undefined, null]) {
+    assert.equal(sent(cause), undefined, String(cause));
   }
 });
 
@@ -141,7 +158,7 @@ test("a fetch that throws or returns nonsense is one clear error, and nothing is
     () => { throw new Error("own fault with canary-key"); },
     async () => { throw Object.assign(new Error("fetch failed"), { config: { headers: { "x-api-key": "canary-key" } } }); },
     async () => undefined, async () => 7, async () => ({}), async () => ({ status: "200" }), async () => ({ status: 200 }),
-    async () => ({ status: 200, headers: new Headers(), body: "text" }), async () => { throw undefined; },
+    async () => ({ status: 200, headers: new Headers(), body: "text" }), async () => { throw undefined; }, async () => { throw Object.create(null); }, async () => { throw new Proxy({}, { get() { throw new Error("canary-key"); } }); },
     async () => new Response('{"success":true,"data":7}', { status: 202 }),
   ];
   for (const fetch of nonsense) {

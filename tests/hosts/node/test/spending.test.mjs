@@ -56,9 +56,9 @@ test("under a cap a purchase without a price must say what it is to cost", async
   const service = await sandbox(t);
   const agent = service.agent({ dailyCapUsd: 60 });
   const wanted = { session_type: "static", product_no: "static-us", duration: 2 };
-  await assert.rejects(agent.openSession(wanted), { kind: "invalid", field: "expected_charge_usd" });
+  await assert.rejects(agent.openSession(wanted), { kind: "invalid", field: "expectedChargeUsd" });
   const open = await agent.openSession(wanted, { expectedChargeUsd: "20" });
-  await assert.rejects(open.renew({ duration: 1 }), { kind: "invalid", field: "expected_charge_usd" });
+  await assert.rejects(open.renew({ duration: 1 }), { kind: "invalid", field: "expectedChargeUsd" });
   assert.equal((await open.renew({ duration: 1 }, { expectedChargeUsd: 10 })).session_id, open.session_id);
   await assert.rejects(open.renew({ duration: 1 }, { expectedChargeUsd: 1000 }), { kind: "refused", effect: "none" });
   assert.equal((await service.state()).charges.length, 2);

@@ -1,0 +1,104 @@
+// Whatever is waited for ends: a result that is there at once, a signal before anything is sent, a store that is always busy.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { AgentClient, MemoryStore } from "hopline";
+
+import { WANTED } from "./lib/sandbox.mjs";
+
+const answer = (data, headers) => new Response(JSON.stringify({ success: true, data, meta: { request_id: "r" } }), { headers: { "content-type": "application/json", ...headers } });
+
+function client(t, fetch, more) {
+  const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", fetch, ...more });
+  t.after(() => agent.close());
+  return agent;
+}
+
+/** What it ends with, or `hangs`: nothing here needs the network or a timer. */
+function ends(promise) {
+  return Promise.race([promise.catch((error) => error), new Promise((resolve) => setTimeout(resolve, 5000, "hangs"))]);
+}
+
+test("resuming all ends with what ends at once, and so does closing", async (t) => {
+  const store = new MemoryStore();
+  const first = client(t, async () => { throw new Error("reset"); }, { store });
+  await assert.rejects(first.createSession(WANTED, { attempts: 1 }), { kind: "in_doubt" });
+  await first.close();
+  // By the service's clock the key is too old.
+  const date = new Date(Date.now() + 30 * 3600_000).toUTCString();
+  const second = client(t, async () => answer({ balance: 1 }, { date }), { store });
+  assert.equal((await second.getBalance()).balance, 1);
+  const [resumed] = await ends(second.resumeAll());
+  assert.deepEqual([resumed.status, resumed.reason?.kind, resumed.reason?.effect], ["rejected", "in_doubt", "unknown"]);
+  assert.notEqual(await ends(second.close()), "hangs");
+});
+
+test("a rotation that ends at once is heard of", async (t) => {
+  const active = { session_id: "s-1", status: "active", session_type: "dynamic" };
+  let throttled = false;
+  const agent = client(t, async () => {
+    if (!throttled) return answer(active);
+    return new Response('{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}', { status: 429, headers: { "content-type": "application/json", "retry-after": "3600" } });
+  });
+  const open = await agent.openSession(WANTED, { autoRotate: true });
+  throttled = true;
+  await agent.getBalance({}, { attempts: 1 }).catch(() => {});
+  const rotated = await ends(open.observe({ status: 403 }));
+  assert.deepEqual([rotated.name, rotated.operation, typeof rotated.retry_at], ["HoplineError", "rotate_session", "number"], String(rotated));
+});
+
+test("a signal is heard before anything is sent: while a store opens, lends an intent, or is read", async (t) => {
+  const never = new Promise(() => {});
+  const stores = ["open", "claim", "adopt"].map((name) => {
+    const store = Object.assign(new MemoryStore(), { claim: async () => {}, adopt: async () => {} });
+    store[name] = () => never;
+    return [name, store];
+  });
+  for (const [name, store] of stores) {
+    let sent = 0;
+    const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store, fetch: async () => ((sent += 1), answer({})) });
+    const given = new AbortController();
+    const call = name === "adopt" ? agent.resumeAll({ signal: given.signal }) : agent.openSession(WANTED, { intent: "job-17", signal: given.signal });
+    setTimeout(() => given.abort(new Error("enough")), 20);
+    const error = await ends(call);
+    assert.deepEqual([error.kind, error.effect, error.cause?.message, sent], ["cancelled", "none", "enough", 0], `${name}: ${error}`);
+  }
+});
+
+test("what was given up before it began is never sent", async (t) => {
+  let sent = 0;
+  const agent = client(t, async () => ((sent += 1), answer({ balance: 1 })));
+  const signal = AbortSignal.abort(new Error("enough"));
+  for (const call of [() => agent.getBalance({}, { signal }), () => agent.openSession(WANTED, { signal }), () => agent.resume("r", { signal }), () => agent.walkProducts({}, { signal }).pages().next()]) {
+    const error = await call().catch((error) => error);
+    assert.deepEqual([error.kind, error.effect, error.cause?.message], ["cancelled", "none", "enough"], String(error));
+  }
+  assert.equal(sent, 0);
+});
+
+test("a call that failed does not wait for the saves of others", async (t) => {
+  const store = new MemoryStore();
+  let [busy, saves] = [true, 0];
+  const agent = client(t, async (url, { body }) => {
+    if (new TextDecoder().decode(body).includes("refused")) {
+      return new Response('{"success":false,"error":{"code":"PRODUCT_NOT_FOUND","message":"no"}}', { status: 404, headers: { "content-type": "application/json" } });
+    }
+    throw new Error("reset");
+  }, { store });
+  const keep = store.keep.bind(store);
+  store.keep = async (record, data) => {
+    saves += 1;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await keep(record, data);
+  };
+  // Two that take turns, so that something is being saved all the time.
+  const others = [0, 2].map(async (delay) => {
+    await new Promise((resolve) => setTimeout(resolve, delay));
+    while (busy) await agent.createSession(WANTED, { attempts: 1 }).catch(() => {});
+  });
+  const error = await ends(agent.createSession({ ...WANTED, product_no: "refused" }, { intent: "job-17" }));
+  busy = false;
+  assert.deepEqual([error.kind, error.effect], ["refused", "none"], String(error));
+  assert.ok(saves > 0);
+  await Promise.all(others);
+});

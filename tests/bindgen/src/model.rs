@@ -138,13 +138,22 @@ pub fn camel(snake: &str) -> String {
 
 /// A line of a description as the hosts with `camelCase` print it: what they have a name for has that name.
 pub fn named_in_camel(line: &str) -> String {
+    let is_field = |name: &str| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
+    let is_parameter = |name: &str| endpoints().any(|endpoint| endpoint.request.field(name).is_some());
+    in_camel(line, |name: &str| is_function(name) || is_parameter(name) || is_field(name))
+}
+
+/// The same for a host whose functions alone have names in `camelCase`.
+pub fn functions_in_camel(line: &str) -> String {
+    in_camel(line, is_function)
+}
+
+fn is_function(name: &str) -> bool {
     const FUNCTIONS: [&str; 4] = ["is_shared", "needs_project_id", "parse_ip_range", "place_order"];
-    let is_field = |name| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
-    let is_known = |name| {
-        FUNCTIONS.contains(&name)
-            || endpoints().any(|endpoint| endpoint.name == name || endpoint.request.field(name).is_some())
-            || is_field(name)
-    };
+    FUNCTIONS.contains(&name) || endpoints().any(|endpoint| endpoint.name == name)
+}
+
+fn in_camel(line: &str, is_known: impl Fn(&str) -> bool) -> String {
     let parts = line.split('`').enumerate();
     let parts = parts.map(|(n, part)| if n % 2 == 1 && part.contains('_') && is_known(part) { camel(part) } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("`")
@@ -221,6 +230,7 @@ mod tests {
             named_in_camel("as `needs_project_id` of `query_products`, `dynamic_proxy`"),
             "as `needsProjectId` of `queryProducts`, `dynamic_proxy`"
         );
+        assert_eq!(functions_in_camel("`order_no` of `place_order`, `find_dynamic_order`"), "`order_no` of `placeOrder`, `findDynamicOrder`");
     }
 
     #[test]

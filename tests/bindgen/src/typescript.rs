@@ -3,7 +3,7 @@
 
 use hopline::contract::{Api, Endpoint, Field, Place, Record, Rule, Shape, Words, endpoints};
 
-use crate::model::{APIS, Type, Use, Walk, about, camel, client, lines, operations, types};
+use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
 
 mod options;
 mod table;
@@ -128,7 +128,7 @@ fn answer(endpoint: &Endpoint) -> String {
 }
 
 fn doc(out: &mut String, indent: &str, said: &[String]) {
-    let said: Vec<&str> = said.iter().map(|line| line.trim()).collect();
+    let said: Vec<String> = said.iter().map(|line| functions_in_camel(line.trim())).collect();
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     match &said[..end] {
         [] => {}
@@ -155,7 +155,7 @@ mod tests {
             let method = format!("  {}(params", camel(endpoint.name));
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
-            assert!(lines(endpoint.doc).all(|line| types.contains(line)), "{} has another text", endpoint.name);
+            assert!(lines(endpoint.doc).all(|line| types.contains(&functions_in_camel(line))), "{} has another text", endpoint.name);
         }
     }
 

@@ -169,3 +169,32 @@ test("wrong options are refused by the first call, and at once when the core is 
   assert.match(told[0][2], /http/);
   assert.equal(told[2][1], "misuse");
 });
+
+test("a path is one of the page's own server, where its base says, and in a worker made of a blob", async (t) => {
+  const asked = [];
+  const balance = (request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { "content-type": "application/json" }).end('{"success":true,"data":{"balance":7}}');
+  };
+  const html = '<!doctype html><title>Based</title><base href="/deep/er/"><script type="module" src="/page.mjs"></script>';
+  const url = await site(t, {
+    csp: `${policy()}; worker-src blob:`,
+    answers: { "/based.html": (_, response) => response.writeHead(200, { "content-type": "text/html" }).end(html), "/deep/er/api/": balance, "/api/": balance },
+  });
+  const page = await open(await profile(t), `${url}/based.html`);
+  const told = await page.evaluate(async (url) => {
+    const read = async (baseUrl) => {
+      const agent = new hopline.AgentClient({ baseUrl });
+      const { balance } = await agent.getBalance();
+      await agent.close();
+      return balance;
+    };
+    const script = `import { AgentClient } from "${url}/hopline/web.mjs";
+      new AgentClient({ baseUrl: "/api/v1" }).getBalance().then(({ balance }) => self.postMessage(balance), ({ message }) => self.postMessage(message));`;
+    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
+    const inWorker = new Promise((resolve) => Object.assign(worker, { onmessage: ({ data }) => resolve(data), onerror: ({ message }) => resolve(message ?? "failed") }));
+    return [await read("./api/v1"), await read("/api/v1"), await inWorker];
+  }, url);
+  assert.deepEqual(told, [7, 7, 7]);
+  assert.deepEqual(asked.map((path) => path.split("/v1")[0]), ["/deep/er/api", "/api", "/api"]);
+});

@@ -35,7 +35,7 @@ test("a client, its sessions, events, errors, clones and records show no secret"
     for (const store of database.objectStoreNames) kept.push(await all(store, "getAll"), await all(store, "getAllKeys"));
     database.close();
     await agent.close();
-    const things = [open, open.session, open.session.proxy, rotated, rotated.proxy, doubt, refused, opened, asked, reported, own, settings, settings.playwright(), settings.undici(), saved, kept];
+    const things = [open, open.session, open.session.proxy, rotated, rotated.proxy, doubt, refused, opened, asked, reported, own, settings, saved, kept];
     for await (const event of events) things.push(event);
     console.log(agent);
     const shown = [];

@@ -99,7 +99,7 @@ impl Client {
             phase.get_or_insert(phase_of(Some(status), &job.watch.ends));
         }
         if matches!(&result, Err(error) if error.effect == Effect::None) {
-            self.release(job.price.reserved.take());
+            self.uncount([job.price.reserved.take(), job.price.earlier.take()]);
         }
         job.go(On::End);
         if let Some(at) = job.timer.take() {

@@ -1,17 +1,20 @@
-//! The spend guard: what this client buys in a UTC day stays under the caller's cap. What may be charged is set aside, and
-//! that is saved, before a purchase is; what is in doubt stays set aside.
+//! The spend guard: what this client buys in a UTC day stays within the caller's cap. Each key counts at the price that it may
+//! be charged, on each day that it is sent on; the day's total is saved before the key is sent. What is in doubt stays counted.
 
 use super::Client;
 use super::job::{Job, On};
+use super::price::Price;
 use super::record::Reserved;
 use super::store::JobId;
 use super::types::{Millis, RecordId};
 use crate::contract::agent::{RenewSession, SessionType};
 use crate::contract::{Decimal, Operation};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, Rules};
 use crate::wire::Facts;
 
 const DAY: Millis = 24 * 3600 * 1000;
+/// How a purchase gets a price where the list has none in USD.
+pub(super) const PRICE_FIELD: &str = "expected_charge_usd";
 
 /// The day's total.
 #[derive(Debug)]
@@ -19,13 +22,16 @@ pub(super) struct Guard {
     cap: Decimal,
     spent: Reserved,
     record: Option<RecordId>,
-    /// The records of clients that are gone: they go once their totals are in our own.
+    /// The records of clients that are gone, whose totals are in ours.
     adopted: Vec<RecordId>,
+    /// Those whose totals are in a Save of ours: they go once it was answered.
+    merged: Vec<RecordId>,
 }
 
 impl Guard {
     pub(super) fn new(cap: Decimal) -> Self {
-        Guard { cap, spent: Reserved { day: 0, usd: Decimal::from(0) }, record: None, adopted: Vec::new() }
+        let spent = Reserved { day: 0, usd: Decimal::from(0) };
+        Guard { cap, spent, record: None, adopted: Vec::new(), merged: Vec::new() }
     }
 
     /// Begins the day anew when it is another one; time that runs backwards does not bring an old one back.
@@ -38,27 +44,50 @@ impl Guard {
 
     /// Whether the record is one of its own.
     pub(super) fn holds(&self, record: &RecordId) -> bool {
-        self.record.as_ref() == Some(record) || self.adopted.contains(record)
+        self.record.as_ref() == Some(record) || self.adopted.contains(record) || self.merged.contains(record)
     }
 
     /// Takes in what a client that is gone had spent.
     pub(super) fn adopt(&mut self, record: RecordId, spent: Reserved) {
         self.roll(spent.day.saturating_mul(DAY));
         if spent.day == self.spent.day {
-            self.add(spent.usd);
+            self.spent.usd = sum(self.spent.usd, spent.usd);
         }
         self.adopted.push(record);
     }
 
-    fn add(&mut self, usd: Decimal) {
-        // No sum of prices comes near the largest number; one that did would be over any cap.
-        self.spent.usd = Decimal(self.spent.usd.0.checked_add(usd.0).unwrap_or(rust_decimal::Decimal::MAX));
+    /// Whether the key that is sent next is counted today at its price.
+    fn counts(&self, price: &Price, rules: Rules) -> bool {
+        let today = |reserved: Reserved| reserved.day == self.spent.day || !rules.holds(Rule::NewDayCounts);
+        let enough = |reserved: Reserved| price.charge().is_some_and(|usd| usd <= reserved.usd) || !rules.holds(Rule::NewKeyCounts);
+        price.reserved.is_some_and(|reserved| today(reserved) && enough(reserved))
     }
 
-    fn take_back(&mut self, reserved: Reserved) {
-        if reserved.day == self.spent.day {
-            let left = self.spent.usd.0.checked_sub(reserved.usd.0).unwrap_or(self.spent.usd.0);
-            self.spent.usd = Decimal(left.max(rust_decimal::Decimal::ZERO));
+    /// The day's total without what was set aside.
+    fn without(&self, reserved: Option<Reserved>) -> Decimal {
+        let counted = reserved.filter(|reserved| reserved.day == self.spent.day).map_or(Decimal::from(0), |reserved| reserved.usd);
+        let left = self.spent.usd.0.checked_sub(counted.0).unwrap_or(self.spent.usd.0);
+        Decimal(left.max(rust_decimal::Decimal::ZERO))
+    }
+}
+
+/// No sum of prices comes near the largest number; one that did would be over any cap.
+fn sum(one: Decimal, other: Decimal) -> Decimal {
+    Decimal(one.0.checked_add(other.0).unwrap_or(rust_decimal::Decimal::MAX))
+}
+
+impl Price {
+    /// Another key takes the place of one that was answered. If that one may have bought all the same, it stays counted, and the
+    /// new one counts beside it.
+    pub(super) fn begin_key(&mut self, may_have_sold: bool, rules: Rules) {
+        (self.read, self.quote) = (false, None);
+        if !may_have_sold || !rules.holds(Rule::NewKeyCounts) {
+            return;
+        }
+        if let Some(reserved) = self.reserved.take() {
+            let earlier = self.earlier.filter(|earlier| earlier.day == reserved.day);
+            let usd = earlier.map_or(reserved.usd, |earlier| sum(earlier.usd, reserved.usd));
+            self.earlier = Some(Reserved { usd, ..reserved });
         }
     }
 }
@@ -69,8 +98,8 @@ impl Job {
         self.purchase().is_some() || self.endpoint.name == RenewSession::ENDPOINT.name
     }
 
-    /// Whether the price of one unit tells what it costs: the unit of `duration` is not shown.
-    fn is_priced_by_unit(&self) -> bool {
+    /// Whether the price of one unit tells what it costs: the unit of `duration` is not documented.
+    pub(super) fn is_priced_by_unit(&self) -> bool {
         self.purchase().is_some_and(|purchase| purchase.session_type == SessionType::Dynamic || purchase.duration.is_none())
     }
 }
@@ -78,33 +107,48 @@ impl Job {
 impl Client {
     /// What a purchase is to cost must be known under a cap.
     pub(super) fn check_cost(&self, job: &Job) -> Result<(), Error> {
-        if self.guard.is_none() || !job.counts() || job.price.expected.is_some() || job.is_priced_by_unit() {
+        if self.guard.is_none() || !job.counts() || job.price.said.is_some() || job.is_priced_by_unit() {
             return Ok(());
         }
         let rule = "is required under a daily cap, since the unit of `duration` is not shown and the charge can't be known from the price";
-        Err(Error::invalid(job.endpoint.name, "expected_charge_usd", rule))
+        Err(Error::invalid(job.endpoint.name, PRICE_FIELD, rule))
     }
 
-    /// Sets aside what a purchase may cost, before it is saved and sent. Returns whether the job waits for that, or ended.
+    /// Whether a purchase has to be counted before it is sent.
+    pub(super) fn must_count(&mut self, id: JobId) -> bool {
+        let (unix, rules) = (self.clock.unix(), self.rules);
+        let (Some(guard), Some(job)) = (&mut self.guard, self.jobs.get(&id)) else { return false };
+        guard.roll(unix);
+        job.counts() && !guard.counts(&job.price, rules)
+    }
+
+    /// Counts what a purchase may cost, before it is saved and sent. Returns whether the job waits for that, or ended.
     pub(super) fn guard_due(&mut self, id: JobId) -> bool {
-        let unix = self.clock.unix();
-        let (Some(guard), Some(job)) = (&mut self.guard, self.jobs.get_mut(&id)) else { return false };
-        if !job.counts() || job.restored || job.price.reserved.is_some() {
+        if !self.must_count(id) {
             return false;
         }
-        guard.roll(unix);
-        let (cap, spent) = (guard.cap, guard.spent.usd);
-        let expected = job.price.expected;
-        let fits = expected.and_then(|usd| spent.0.checked_add(usd.0)).is_some_and(|total| total <= cap.0);
-        let (true, Some(usd)) = (fits, expected) else {
-            let costs = expected.map_or_else(|| "an unknown amount".to_owned(), |usd| format!("{usd} USD"));
-            let what =
-                format!("was not sent, because it costs {costs} and {spent} of the {cap} USD that this client may spend today are spent");
-            self.not_bought(id, Kind::Refused, what, Advice::RaiseBudget);
+        let (Some(guard), Some(job)) = (&mut self.guard, self.jobs.get_mut(&id)) else { return false };
+        let Some(usd) = job.price.charge() else {
+            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
+            let error = job.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
+            self.not_bought(id, Error::from(Report { field: Some(PRICE_FIELD.to_owned()), ..error.into_report() }));
             return true;
         };
-        guard.add(usd);
+        let (cap, others) = (guard.cap, guard.without(job.price.reserved));
+        let total = sum(others, usd);
+        if total > cap {
+            let what = format!(
+                "was not sent, because it costs {usd} USD and {others} of the {cap} USD that this client may spend today are spent"
+            );
+            let error = job.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
+            self.not_bought(id, error);
+            return true;
+        }
+        guard.spent.usd = total;
         job.price.reserved = Some(Reserved { day: guard.spent.day, usd });
+        if !self.rules.holds(Rule::TotalIsSaved) {
+            return false;
+        }
         job.price.reserving = true;
         job.go(On::Save);
         self.save_guard(Some(id));
@@ -115,6 +159,12 @@ impl Client {
     pub(super) fn reserved(&mut self, id: JobId, kept: bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.price.reserving = false;
+        if !kept {
+            // Whatever the store has, this key is not counted in it: it is counted anew before it is sent.
+            let reserved = job.price.reserved.take();
+            self.uncount([reserved]);
+        }
+        let Some(job) = self.jobs.get(&id) else { return };
         if job.cancelled {
             return self.stop_cancelled(id);
         }
@@ -132,25 +182,21 @@ impl Client {
     pub(super) fn charged(&mut self, id: JobId, facts: &Facts) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let (Some(guard), Some(reserved)) = (&mut self.guard, job.price.reserved.take()) else { return };
-        if let Some(charge) = facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok()) {
-            guard.take_back(reserved);
-            guard.add(charge);
+        let charge = facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
+        if let Some(charge) = charge.filter(|_| reserved.day == guard.spent.day) {
+            guard.spent.usd = sum(guard.without(Some(reserved)), charge);
             self.save_guard(None);
         }
     }
 
-    /// A purchase had no effect: what was set aside is free again.
-    pub(super) fn release(&mut self, reserved: Option<Reserved>) {
-        let (Some(guard), Some(reserved)) = (&mut self.guard, reserved) else { return };
-        guard.take_back(reserved);
-        self.save_guard(None);
-    }
-
-    /// An earlier key may have bought, and another is to be sent: both count.
-    pub(super) fn reserve_again(&mut self, id: JobId) {
-        let reserved = self.jobs.get(&id).filter(|job| job.ledger.may_have_sold).and_then(|job| job.price.reserved);
-        if let (Some(guard), Some(reserved)) = (&mut self.guard, reserved) {
-            guard.add(reserved.usd);
+    /// Purchases had no effect: what was set aside for them is free again.
+    pub(super) fn uncount<const N: usize>(&mut self, reserved: [Option<Reserved>; N]) {
+        let Some(guard) = &mut self.guard else { return };
+        let before = guard.spent.usd;
+        for reserved in reserved {
+            guard.spent.usd = guard.without(reserved);
+        }
+        if guard.spent.usd != before {
             self.save_guard(None);
         }
     }
@@ -160,8 +206,17 @@ impl Client {
         let Some(guard) = &mut self.guard else { return };
         let record = guard.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
         data.spent = Some(guard.spent);
-        let adopted = std::mem::take(&mut guard.adopted);
+        guard.merged.append(&mut guard.adopted);
         self.save(&record, Some(data.bytes()), waiter);
-        adopted.iter().for_each(|record| self.save(record, None, None));
+        if !self.rules.holds(Rule::TotalIsHandedOver) {
+            self.total_saved(&record);
+        }
+    }
+
+    /// The newest Save of a record was kept: if it is that of our total, those of clients that are gone are of no use any more.
+    pub(super) fn total_saved(&mut self, record: &RecordId) {
+        let Some(guard) = self.guard.as_mut().filter(|guard| guard.record.as_ref() == Some(record)) else { return };
+        let merged = std::mem::take(&mut guard.merged);
+        merged.iter().for_each(|record| self.save(record, None, None));
     }
 }

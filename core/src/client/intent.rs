@@ -49,6 +49,7 @@ impl Job {
             self.headers = headers(options);
             self.policy = limited(self.endpoint, policy);
             self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
+            self.price.said = options.expected_charge_usd.or(self.price.said);
             if !self.restored {
                 self.price.cap = options.max_unit_price;
                 self.price.read = false;

@@ -281,7 +281,7 @@ impl Job {
             lookup: None,
             token: 0,
             renewed: false,
-            price: Price { cap: options.max_unit_price, expected: options.expected_charge_usd, ..Price::default() },
+            price: Price { cap: options.max_unit_price, said: options.expected_charge_usd, ..Price::default() },
         }
     }
 
@@ -338,6 +338,7 @@ impl Job {
             age_ms,
             doubt_since: self.doubt_since,
             reserved: self.price.reserved,
+            earlier: self.price.earlier,
             clues: built.clues.clone(),
             order_no: None,
         })

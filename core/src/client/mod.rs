@@ -353,6 +353,8 @@ impl Client {
         let (waiters, more) = self.store.answered(record);
         if more {
             self.save_next(record);
+        } else if kept {
+            self.total_saved(record);
         }
         if !kept && waiters.is_empty() {
             let what = Happening::StoreFailed { record: record.clone() };

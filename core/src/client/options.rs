@@ -36,9 +36,10 @@ pub struct ClientOptions {
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
     /// The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
-    /// recharges do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients.
+    /// recharges do not count. Each key counts at its quote, on each day that it is sent on; a charge above its quote is counted
+    /// and can pass the cap. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients.
     pub daily_cap_usd: Option<Decimal>,
-    /// `backend_ready` as an account was registered with; known to be false, nothing is bought.
+    /// `backend_ready` as the account was registered with. While it is false, purchases are refused; `get_account` reads it anew.
     pub backend_ready: Option<bool>,
     /// How sends are repeated.
     pub retry: RetryPolicy,
@@ -72,7 +73,8 @@ pub struct CallOptions {
     /// Of a purchase of a session: the highest price, in USD for one unit, that is paid. The authenticated list is read first,
     /// and again where the service says that the price has changed.
     pub max_unit_price: Option<Decimal>,
-    /// Of a purchase under a daily cap: what it is to cost, in USD, where the client can't know it from the price.
+    /// What a purchase is to cost, in USD. Required under a daily cap where the price does not tell it: a renewal, a static session
+    /// with a `duration`, and a product that is not priced in USD; the last one under `max_unit_price`, too.
     pub expected_charge_usd: Option<Decimal>,
     /// Further headers of the request. They are not kept in records.
     pub headers: BTreeMap<String, Secret>,

@@ -5,6 +5,7 @@ use super::job::{Grace, On, State};
 use super::send::SLEPT;
 use super::store::JobId;
 use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
+use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::reseller::Login;
 use crate::contract::{Api, Json, Operation, Safety, Secret};
 use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge, one_line};
@@ -52,6 +53,8 @@ impl Client {
                 let page_size = job.built.as_ref().and_then(|built| built.page_size);
                 facts.short_page = page_size.zip(count_items(&seen.json)).map(|(size, items)| items < size as usize);
                 let (attempts, login) = (job.tally.attempts, job.endpoint.name == Login::ENDPOINT.name);
+                let own = self.key.is_none() && job.endpoint.name == RegisterAccount::ENDPOINT.name;
+                let of_this_account = own || job.endpoint.name == GetAccount::ENDPOINT.name;
                 if !seen.differing.is_empty() {
                     self.notify(id, Happening::Differing { members: seen.differing.clone() });
                 }
@@ -59,7 +62,10 @@ impl Client {
                     self.logged_in(data.text());
                 }
                 self.charged(id, &facts);
-                self.backend_ready = facts.backend_ready.or(self.backend_ready);
+                // A registration is of another account, unless this client has none of its own.
+                if of_this_account {
+                    self.backend_ready = facts.backend_ready.or(self.backend_ready);
+                }
                 self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
@@ -174,18 +180,16 @@ impl Client {
         if judgement.again == Again::Throttled {
             self.hold_until = self.hold_until.max(at);
         }
+        let (spread, now) = (self.spread(id, at), self.clock.monotonic());
         let key = (judgement.again == Again::NewKey).then(|| self.entropy.key());
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(key) = key {
             job.ledger.replace(key);
-            job.price.read = false;
+            job.price.begin_key(job.ledger.may_have_sold, self.rules);
         }
         job.last = Some((judgement, error.clone()));
         job.go(On::Again);
-        let attempts = job.tally.attempts;
-        if judgement.again == Again::NewKey {
-            self.reserve_again(id);
-        }
+        let (attempts, at) = (job.tally.attempts, spread.min(job.window_end(now).max(at)));
         self.notify(
             id,
             Happening::Repeating { attempts, delay_ms: delay, because: Error::from(Report { cause: None, ..error.into_report() }) },

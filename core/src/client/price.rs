@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Client;
+use super::guard::PRICE_FIELD;
 use super::job::{Job, On};
 use super::outcome::{MAX_LATE, fill, what};
 use super::record::Reserved;
@@ -11,7 +12,7 @@ use super::store::JobId;
 use super::types::{FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::agent::{CreateSession, ListProducts, ProductFilter, ProvisioningMode, SessionType};
 use crate::contract::{Decimal, Operation};
-use crate::policy::{Advice, Effect, Error, Kind, Report, jittered, times};
+use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, is_usd, jittered, times};
 use crate::wire::{Answer, Facts, Verdict, build};
 
 /// A product is looked for on this many pages of 100.
@@ -22,16 +23,27 @@ const PAGES: u32 = 20;
 pub(super) struct Price {
     /// The caller's own limit for one unit.
     pub(super) cap: Option<Decimal>,
-    /// What it is to cost, from the caller or from the list.
-    pub(super) expected: Option<Decimal>,
-    /// Whether the list was read for the key that is sent next.
+    /// What it is to cost, as the caller said.
+    pub(super) said: Option<Decimal>,
+    /// What the key that is sent next may be charged, by the list.
+    pub(super) quote: Option<Decimal>,
+    /// Whether the list was read for that key.
     pub(super) read: bool,
     pub(super) cursor: Option<String>,
     pub(super) pages: u32,
     pub(super) failures: u32,
-    /// What is set aside of the day's cap, and whether that is being saved.
+    /// What is set aside of the day's cap for the key that is sent next, and whether that is being saved.
     pub(super) reserved: Option<Reserved>,
     pub(super) reserving: bool,
+    /// What is set aside for keys before it that may have bought all the same.
+    pub(super) earlier: Option<Reserved>,
+}
+
+impl Price {
+    /// What the key that is sent next may be charged, where that is known.
+    pub(super) fn charge(&self) -> Option<Decimal> {
+        self.said.or(self.quote)
+    }
 }
 
 impl Job {
@@ -43,9 +55,10 @@ impl Job {
     }
 
     pub(super) fn needs_price(&self, guarded: bool) -> bool {
-        let wanted = self.price.cap.is_some() || (guarded && self.price.expected.is_none());
-        // A key that was sent is asked about as it is, whatever things cost by now.
-        wanted && !self.price.read && self.ledger.sends == 0 && !self.restored && self.purchase().is_some()
+        // A key that was sent is asked about as it is, whatever things cost by now; under a daily cap it has to be counted all the same.
+        let limited = self.price.cap.is_some() && self.ledger.sends == 0 && !self.restored;
+        let uncounted = guarded && self.price.charge().is_none() && self.is_priced_by_unit();
+        (limited || uncounted) && !self.price.read && self.purchase().is_some()
     }
 }
 
@@ -101,37 +114,68 @@ impl Client {
         };
         job.price.failures = 0;
         let Some(purchase) = job.purchase() else { return };
-        match price_of(data.text(), &purchase.product_no).filter(|price| *price >= Decimal::from(0)) {
-            Some(price) => self.priced(id, &purchase, price),
-            None => match Facts::of(data.text(), None).next_cursor.filter(|next| job.price.cursor.as_ref() != Some(next)) {
-                Some(next) if job.price.pages < PAGES => {
-                    job.price.cursor = Some(next);
-                    self.read_prices(id);
-                }
-                _ => {
-                    let what = format!("was not sent, because `{}` is not in the account's list of prices", purchase.product_no);
-                    self.not_bought(id, Kind::Refused, what, Advice::ReadPrices);
-                }
-            },
+        match price_of(data.text(), &purchase.product_no) {
+            Some((price, None)) => self.priced(id, &purchase, price),
+            Some((_, Some(currency))) => self.not_priced(id, &purchase, &currency),
+            None => self.not_on_page(id, &purchase, Facts::of(data.text(), None).next_cursor),
         }
+    }
+
+    /// The product is not on this page: the next one is read, if there is one and the service wants to be asked.
+    fn not_on_page(&mut self, id: JobId, purchase: &CreateSession, next: Option<String>) {
+        let now = self.clock.monotonic();
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let repeats = next.is_some() && next == job.price.cursor;
+        if next.is_some() && !repeats && job.price.pages < PAGES {
+            job.price.cursor = next;
+            job.go(On::Again);
+            return self.set_timer(id, now);
+        }
+        let why = match next {
+            Some(_) if repeats => "was not found before the account's list of prices names the same page again".to_owned(),
+            Some(_) => format!("was not found on the first {PAGES} pages of the account's list of prices"),
+            None => "is not in the account's list of prices".to_owned(),
+        };
+        let what = format!("was not sent, because `{}` {why}", purchase.product_no);
+        let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);
+        self.not_bought(id, error);
     }
 
     /// The price is known: is it what the caller wants to pay?
     fn priced(&mut self, id: JobId, purchase: &CreateSession, price: Decimal) {
+        self.notify(id, Happening::Priced { unit_price: price.to_string() });
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.price.quote = times(price, quantity(purchase));
+        if let Some(cap) = job.price.cap.filter(|cap| price > *cap) {
+            let what = format!("was not sent, because one unit costs {price} USD, above the {cap} USD that the caller pays");
+            let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);
+            return self.not_bought(id, error);
+        }
+        self.go_on_priced(id);
+    }
+
+    /// The list has no price in USD: what the caller says that it costs is held against the limit instead.
+    fn not_priced(&mut self, id: JobId, purchase: &CreateSession, currency: &str) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(said) = job.price.said else {
+            let product_no = &purchase.product_no;
+            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
+            let error = job.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
+            return self.not_bought(id, Error::from(Report { field: Some(PRICE_FIELD.to_owned()), ..error.into_report() }));
+        };
+        if let Some(cap) = job.price.cap.filter(|cap| times(*cap, quantity(purchase)).is_none_or(|most| said > most)) {
+            let what = format!("was not sent, because it costs {said} USD, above the {cap} USD that the caller pays for one unit");
+            let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);
+            return self.not_bought(id, error);
+        }
+        self.go_on_priced(id);
+    }
+
+    fn go_on_priced(&mut self, id: JobId) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.price.read = true;
         (job.price.cursor, job.price.pages) = (None, 0);
-        let cap = job.price.cap;
-        self.notify(id, Happening::Priced { unit_price: price.to_string() });
-        if let Some(cap) = cap.filter(|cap| price > *cap) {
-            let what = format!("was not sent, because one unit costs {price} USD, above the {cap} USD that the caller pays");
-            return self.not_bought(id, Kind::Refused, what, Advice::ReadPrices);
-        }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.price.expected.is_none() {
-            job.price.expected = times(price, purchase.quantity.unwrap_or(Decimal::from(1)));
-        }
         job.go(On::Again);
         self.set_timer(id, now);
     }
@@ -155,41 +199,57 @@ impl Client {
             job.go(On::Again);
             return self.set_timer(id, now.saturating_add(delay));
         }
-        let (open, kind) = (job.ledger.is_open(), if passing { Kind::Unavailable } else { Kind::Refused });
-        let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (kind, Effect::None) };
+        let kind = if passing { Kind::Unavailable } else { Kind::Refused };
         let what = format!("was not sent, because the price could not be read: {}", what(self.api, answer, lost));
-        let mut error = job.error(kind, effect, what, Advice::RetryLater);
+        let mut error = job.error(kind, Effect::None, what, Advice::RetryLater);
         if let Some(answer) = answer {
             fill(&mut error, answer, &hidden, unix);
         }
-        if open { self.doubt(id, error) } else { self.refuse(id, error) }
+        self.not_bought(id, error);
     }
 
-    /// Ends a purchase before it is sent.
-    pub(super) fn not_bought(&mut self, id: JobId, kind: Kind, what: String, advice: Advice) {
+    /// Ends a purchase whose next key is not sent. Where an earlier send may have bought, it is in doubt; if that was another key,
+    /// which is answered, it is not sent any more.
+    pub(super) fn not_bought(&mut self, id: JobId, error: Error) {
         let Some(job) = self.jobs.get(&id) else { return };
-        if job.ledger.is_open() {
-            let error = job.error(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
-            return self.doubt(id, error);
+        if !job.ledger.is_open() {
+            return self.refuse(id, error);
         }
-        let error = job.error(kind, Effect::None, what, advice);
-        self.refuse(id, Error::from(Report { attempts: job.tally.attempts, ..error.into_report() }));
+        let keep = job.ledger.unanswered;
+        let (kind, effect) = (Kind::InDoubt, Effect::Unknown);
+        let advice = if keep { Advice::Resume } else { Advice::CheckAccount };
+        let error = Error::from(Report { kind, effect, advice, ..error.into_report() });
+        self.conclude(id, Judgement { again: Again::No, kind, effect, advice, keep }, error);
     }
 }
 
-/// The price of a product on a page of the list. A product that can't be read is passed over.
-fn price_of(data: &str, product_no: &str) -> Option<Decimal> {
+fn quantity(purchase: &CreateSession) -> Decimal {
+    purchase.quantity.unwrap_or(Decimal::from(1))
+}
+
+/// The price of a product on a page of the list, and its currency where that is not USD. A product that can't be read is passed
+/// over, and so is one with a price below 0.
+fn price_of(data: &str, product_no: &str) -> Option<(Decimal, Option<String>)> {
     #[derive(Deserialize)]
     struct Page<'a> {
         #[serde(borrow)]
         items: Vec<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Priced {
+    struct Priced<'a> {
         product_no: String,
         price: Decimal,
+        #[serde(borrow)]
+        currency: Option<&'a RawValue>,
     }
     let page: Page<'_> = serde_json::from_str(data).ok()?;
-    let items = page.items.iter().filter_map(|item| serde_json::from_str::<Priced>(item.get()).ok());
-    items.into_iter().find(|item| item.product_no == product_no).map(|item| item.price)
+    let mut items = page.items.iter().filter_map(|item| serde_json::from_str::<Priced<'_>>(item.get()).ok());
+    let item = items.find(|item| item.product_no == product_no && item.price >= Decimal::from(0))?;
+    Some((item.price, item.currency.and_then(|currency| other_currency(currency.get()))))
+}
+
+/// A currency, from its JSON, that is not USD. Null is none at all.
+fn other_currency(json: &str) -> Option<String> {
+    let name = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
+    (!is_usd(&name) && json != "null").then(|| name.chars().take(20).collect())
 }

@@ -96,6 +96,9 @@ pub(super) struct SavedCall {
     /// What it has set aside of the day's cap, and of which day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reserved: Option<Reserved>,
+    /// The same for earlier keys that may have bought all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) earlier: Option<Reserved>,
     /// What a list may show of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) clues: BTreeMap<String, String>,
@@ -196,7 +199,8 @@ impl Data {
         if sessions.into_iter().flatten().any(|id| matches!(id.as_str(), "" | "." | "..")) {
             return Err(BadRecord::Damaged("its session has no id"));
         }
-        let reserved = [data.spent, data.call.as_ref().and_then(|call| call.reserved)];
+        let call = data.call.as_ref();
+        let reserved = [data.spent, call.and_then(|call| call.reserved), call.and_then(|call| call.earlier)];
         if reserved.into_iter().flatten().any(|reserved| reserved.usd.0 < rust_decimal::Decimal::ZERO) {
             return Err(BadRecord::Damaged("what was spent is below 0"));
         }

@@ -107,8 +107,9 @@ impl Client {
     fn hold(&mut self, record: RecordId, data: Data) {
         let intent = data.intent.clone().zip(data.fingerprint.clone());
         if let Some(spent) = data.spent {
-            if let Some(guard) = &mut self.guard {
-                guard.adopt(record, spent);
+            match &mut self.guard {
+                Some(guard) => guard.adopt(record, spent),
+                None => self.store.own(&record, Owner::Total),
             }
             return;
         }
@@ -178,7 +179,8 @@ impl Client {
         self.hold_order(&mut job, placed);
         job.age = Age::Saved { age: call.age_ms, unix };
         job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
-        job.price.reserved = call.reserved;
+        (job.price.reserved, job.price.earlier) = (call.reserved, call.earlier);
+        job.price.quote = call.reserved.map(|reserved| reserved.usd);
         job.watch.follow = if call.opens { Follow::UntilReady } else { Follow::Nothing };
         job.ledger = Ledger::restored(call.key, call.given, call.may_have_sold);
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
@@ -227,6 +229,7 @@ impl Client {
                 }
                 _ => NOT_HELD,
             },
+            Some(Owner::Total) => "this record is a day's total under a cap, and there is nothing to go on with",
             Some(Owner::Result) => "the operation of this record has ended, and its result waits to be taken",
             None => NOT_HELD,
         };
@@ -337,7 +340,8 @@ impl Client {
         self.accept(name, accepted);
     }
 
-    /// Forgets a session, an order that nobody waits for, or an accepted intent: its record goes. What is under way or in
+    /// Forgets a session, an order that nobody waits for, an accepted intent, or a day's total that a client without a cap was
+    /// given: its record goes. What is under way or in
     /// doubt stays. Returns whether something was forgotten.
     pub fn forget(&mut self, record: &RecordId) -> bool {
         match self.store.owner(record).cloned() {
@@ -349,6 +353,7 @@ impl Client {
                 }
             }
             Some(Owner::Intent(name)) => self.forget_intent(name),
+            Some(Owner::Total) => {}
             Some(Owner::Job(id)) if self.jobs.get(&id).is_some_and(|job| job.state == State::Held && job.order.is_some()) => {
                 if let Some(name) = self.jobs.remove(&id).and_then(|job| job.intent) {
                     self.intents.remove(&name);

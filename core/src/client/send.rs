@@ -5,7 +5,7 @@ use super::store::JobId;
 use super::types::{Millis, Step};
 use super::{Client, CommandId, Pending};
 use crate::contract::{Auth, Method, Safety};
-use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Report, Rule};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Report, Rule, jittered};
 use crate::wire::{Built, Request};
 
 /// A poll that comes later than this after its time means that the host slept.
@@ -50,6 +50,11 @@ impl Job {
         self.endpoint.safety == Safety::Safe
     }
 
+    /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts.
+    pub(super) fn window_end(&self, now: Millis) -> Millis {
+        self.tally.started.unwrap_or(now).saturating_add(self.policy.window_ms).saturating_add(self.tally.conflict_wait)
+    }
+
     fn age(&self, elapsed: Millis) -> Option<Millis> {
         match self.age {
             Age::Fresh => Some(0),
@@ -67,10 +72,11 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if hold > now {
             let (wait, retry_at) = (hold.saturating_sub(now), unix.saturating_add(hold.saturating_sub(now)));
-            let end = job.tally.started.unwrap_or(now).saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+            let end = job.window_end(now);
             let granted = job.tally.grace == Grace::Granted && wait <= job.policy.window_ms;
             if hold <= end || granted {
-                return self.set_timer(id, hold);
+                let at = self.spread(id, hold).min(end.max(hold));
+                return self.set_timer(id, at);
             }
             // Longer than the call may take: that is said now, not after an hour.
             if let Some((judgement, error)) = job.last.clone() {
@@ -82,8 +88,8 @@ impl Client {
             error.retry_at = Some(retry_at);
             return if open { self.doubt(id, error) } else { self.refuse(id, error) };
         }
-        if let (Some(started), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
-            let over = now > started.saturating_add(job.policy.window_ms).saturating_add(job.tally.conflict_wait);
+        if let (Some(_), Some((judgement, error))) = (job.tally.started, job.last.clone()) {
+            let over = now > job.window_end(now);
             let slept = now.saturating_sub(due) > SLEPT && job.endpoint.safety == Safety::Keyed && job.tally.grace == Grace::Unused;
             if over && !slept && job.tally.grace != Grace::Granted {
                 return self.conclude(id, judgement, error);
@@ -115,6 +121,16 @@ impl Client {
         self.save_job(id, Some(id));
     }
 
+    /// When a call goes on that may do so at that time. As a throttle ends, one call goes on at once; the others that wait for that
+    /// moment are spread over the first backoff after it, so that they are not throttled together once more.
+    pub(super) fn spread(&mut self, id: JobId, at: Millis) -> Millis {
+        let others = self.timers.range((at, JobId::MIN)..=(at, JobId::MAX)).any(|(_, other)| *other != id);
+        if at != self.hold_until || !others {
+            return at;
+        }
+        at.saturating_add(jittered(self.retry.ceiling(0, true), self.entropy.jitter()))
+    }
+
     /// Ends a job whose key may not be sent any more.
     fn key_too_old(&mut self, id: JobId, elapsed: Millis) -> bool {
         let rules = self.rules;
@@ -142,7 +158,7 @@ impl Client {
     /// The Save that a job waited for was answered.
     pub(super) fn record_saved(&mut self, id: JobId, kept: bool) {
         let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
-        let (hold, guarded) = (self.hold_until, self.guard.is_some());
+        let (hold, guarded, uncounted) = (self.hold_until, self.guard.is_some(), self.must_count(id));
         let lacks_token = self.jobs.get(&id).is_some_and(|job| self.lacks_token(job));
         let Some(job) = self.jobs.get_mut(&id) else { return };
         match job.state {
@@ -153,7 +169,7 @@ impl Client {
                 let error = job.error(Kind::Store, effect, "was not sent, because the store could not save its record", Advice::MendStore);
                 if job.ledger.is_open() { self.doubt(id, error) } else { self.refuse(id, error) }
             }
-            State::Saving if hold > now || lacks_token || job.needs_price(guarded) => {
+            State::Saving if hold > now || lacks_token || job.needs_price(guarded) || uncounted => {
                 job.go(On::Again);
                 self.set_timer(id, now);
             }

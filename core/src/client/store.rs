@@ -17,6 +17,8 @@ pub(super) enum Owner {
     Session(String),
     /// An accepted intent, by its name.
     Intent(String),
+    /// A day's total under a cap, in a client that has none.
+    Total,
     /// A result that was not taken yet: the record goes when it is.
     Result,
 }

@@ -102,7 +102,8 @@ impl Client {
                 return self.end_with_what_is_known(id);
             }
             let deadline = since.saturating_add(job.watch.deadline_ms);
-            return self.set_timer(id, not_before.min(deadline));
+            let at = self.spread(id, not_before);
+            return self.set_timer(id, at.min(deadline));
         }
         let Some(session_id) = job.session.clone() else { return };
         // Credentials are there only once the session is active, so they are asked for only then.
@@ -126,7 +127,8 @@ impl Client {
         let Some(job) = self.jobs.get(&id) else { return };
         let wait = not_before.saturating_sub(now);
         if wait <= job.policy.window_ms {
-            return self.set_timer(id, not_before);
+            let at = self.spread(id, not_before);
+            return self.set_timer(id, at);
         }
         let gone = job.watch.follow == Follow::UntilGone;
         let (kind, effect, advice) = match gone {
@@ -208,6 +210,7 @@ impl Client {
             return self.wait_to_read(id, at.max(hold_until));
         }
         let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let at = self.spread(id, at);
         self.set_timer(id, at.min(deadline));
     }
 

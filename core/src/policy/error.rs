@@ -14,7 +14,8 @@ use crate::contract::{Api, Json};
 pub enum Kind {
     /// Refused here, before anything was sent.
     Invalid,
-    /// Refused by the service.
+    /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
+    /// cap or price limit, a product that has no price, a backend that is not ready, a lookup that has nothing to go by.
     Refused,
     /// The service could not be reached or could not do it; it was not done.
     Unavailable,
@@ -155,6 +156,13 @@ impl Error {
         })
     }
 
+    /// Whether the kind is [`Kind::Refused`] and this client refused it, with no answer of the service behind it: the caller's own
+    /// cap or price limit, a product that is not in the list of prices, a backend that is not ready, a lookup that has nothing to
+    /// go by. In JSON it is `"refused_by_us": true`, and absent otherwise.
+    pub fn is_refused_by_us(&self) -> bool {
+        self.kind == Kind::Refused && self.status.is_none()
+    }
+
     /// The sentence's part on money, where there is something to say.
     fn about_effect(&self) -> &'static str {
         let paid = crate::contract::endpoint(self.operation).is_some_and(|endpoint| endpoint.paid);
@@ -174,10 +182,12 @@ impl Serialize for Error {
         #[derive(Serialize)]
         struct Told<'a> {
             message: String,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            refused_by_us: bool,
             #[serde(flatten)]
             report: &'a Report,
         }
-        Told { message: self.to_string(), report: &self.0 }.serialize(serializer)
+        Told { message: self.to_string(), refused_by_us: self.is_refused_by_us(), report: &self.0 }.serialize(serializer)
     }
 }
 

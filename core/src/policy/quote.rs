@@ -18,7 +18,7 @@ pub struct Quote {
     pub unit_price: Decimal,
     /// USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown.
     pub total: Decimal,
-    /// The currency of the product.
+    /// The currency of the product, USD.
     pub currency: String,
     /// What the price is for.
     pub unit: String,
@@ -36,6 +36,9 @@ pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
     if product.price < Decimal::from(0) {
         return refuse("price", "of the product is below 0, which is no price");
     }
+    if !is_usd(&product.currency) {
+        return refuse("currency", "of the product is not USD, so what it costs in USD is not known");
+    }
     match times(product.price, quantity) {
         Some(total) => Ok(Quote {
             product_no: product.product_no.clone(),
@@ -47,6 +50,11 @@ pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
         }),
         None => refuse("quantity", "has too many digits to be priced exactly"),
     }
+}
+
+/// Whether a currency is USD, or none is said: the contract knows no other.
+pub(crate) fn is_usd(currency: &str) -> bool {
+    currency.is_empty() || currency.eq_ignore_ascii_case("USD")
 }
 
 /// The product of two numbers, if all of its digits fit: a rounded price is none.
@@ -85,6 +93,9 @@ mod tests {
         assert!(total("79228162514264337593543950335", "2").is_err());
         assert!(total("4", "0").is_err() && total("4", "-1").is_err() && total("-4", "1").is_err());
         let half = quote(&product(SessionType::Static, "10"), "1.5".parse().expect("is a number"));
+        let euros = Product { currency: "EUR".into(), ..product(SessionType::Dynamic, "4") };
+        assert!(quote(&euros, 1.into()).is_err_and(|error| error.field.as_deref() == Some("currency")));
+        assert!(quote(&Product { currency: String::new(), ..product(SessionType::Dynamic, "4") }, 1.into()).is_ok());
         assert!(half.is_err_and(|error| error.field.as_deref() == Some("quantity")));
     }
 }

@@ -53,11 +53,19 @@ pub enum Rule {
     OrderIsSaved,
     /// A read that fails says nothing against the order that it is of.
     OrderOutlivesReads,
+    /// Under a daily cap, another key of a purchase counts at its own price, and beside a key that may have bought.
+    NewKeyCounts,
+    /// A key that is sent on another UTC day counts on that day, too.
+    NewDayCounts,
+    /// The day's total is saved before what it counts is sent.
+    TotalIsSaved,
+    /// The total of a client that is gone stays until it is part of a total that is saved.
+    TotalIsHandedOver,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 23] = [
+    pub const ALL: [Rule; 27] = [
         Rule::SaveBeforeSend,
         Rule::LostIsUnanswered,
         Rule::PageIsUnanswered,
@@ -81,6 +89,10 @@ impl Rule {
         Rule::NewerTokenStays,
         Rule::OrderIsSaved,
         Rule::OrderOutlivesReads,
+        Rule::NewKeyCounts,
+        Rule::NewDayCounts,
+        Rule::TotalIsSaved,
+        Rule::TotalIsHandedOver,
     ];
 }
 

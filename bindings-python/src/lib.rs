@@ -98,9 +98,10 @@ impl Client {
         self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// Stops further sends of a command. Abort its request that is out, and say that it failed.
-    fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) {
-        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms));
+    /// Stops further sends of a command. Returns the step of its request that is out, if nobody else waits for that one:
+    /// abort it, and say that it failed.
+    fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> Option<u32> {
+        self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
     /// The result of a command that completed, once: `("answered", facts, raw, phase, view)` or `("failed", error)`, else `None`.
@@ -120,9 +121,14 @@ impl Client {
         self.lock().restore_text(records, same_account)
     }
 
-    /// Goes on with what a record holds, as a command.
-    fn resume(&self, record: String) -> u32 {
-        self.lock().resume(&RecordId(record)).0
+    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
+    fn resume(&self, record: String, options: &str) -> u32 {
+        self.lock().resume_text(record, options).0
+    }
+
+    /// Goes on with what an intent stands for, as a command; `None` if it stands for nothing.
+    fn resume_intent(&self, intent: &str, options: &str) -> Option<u32> {
+        self.lock().resume_intent_text(intent, options).map(|command| command.0)
     }
 
     /// Goes on with all that can be resumed, each as a command.

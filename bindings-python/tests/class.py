@@ -130,7 +130,7 @@ class Class(unittest.TestCase):
         word, step, deleted, data = following(third)
         self.assertEqual((word, deleted, data), ("save", record, None), "its record goes")
         third.saved(step, *NOW)
-        self.assertEqual(failure(third, third.resume(record))["kind"], "misuse")
+        self.assertEqual(failure(third, third.resume(record, "{}"))["kind"], "misuse")
 
     def test_a_list_is_walked_page_by_page(self):
         begin = '{"operation":"list_products","max_pages":2}'

@@ -153,9 +153,14 @@ impl Client {
         self.lock().restore_text(records.into_iter().map(|record| (record.id, record.data)), same_account)
     }
 
-    /// Goes on with what a record holds, as a command.
-    pub fn resume(&self, record: &str) -> u32 {
-        self.lock().resume(&RecordId(record.to_owned())).0
+    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
+    pub fn resume(&self, record: &str, options: &str) -> u32 {
+        self.lock().resume_text(record.to_owned(), options).0
+    }
+
+    /// Goes on with what an intent stands for, as a command; null if it stands for nothing.
+    pub fn resume_intent(&self, intent: &str, options: &str) -> Option<u32> {
+        self.lock().resume_intent_text(intent, options).map(|command| command.0)
     }
 
     /// Goes on with all that can be resumed, each as a command.

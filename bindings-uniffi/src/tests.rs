@@ -150,6 +150,6 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
     assert_eq!([(), ()].map(|()| third.settle(&record.id, false, None).ok()), [Some(true), Some(false)]);
     let Step::Save { id, data: None, .. } = next(&third) else { panic!("its record goes") };
     third.saved(id, NOW, 0).expect("is answered once");
-    let misuse = third.resume(&record.id);
+    let misuse = third.resume(&record.id, "{}");
     assert_eq!(error(&third, misuse)["kind"], "misuse");
 }

@@ -221,9 +221,15 @@ impl Client {
         self.client.restore_text(pairs(&records).map(|(id, data)| (id.to_owned(), data.as_bytes().to_vec())), same_account)
     }
 
-    /// Goes on with what a record holds, as a command.
-    pub fn resume(&mut self, record: String) -> u32 {
-        self.client.resume(&RecordId(record)).0
+    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
+    pub fn resume(&mut self, record: String, options: &str) -> u32 {
+        self.client.resume_text(record, options).0
+    }
+
+    /// Goes on with what an intent stands for, as a command; `undefined` if it stands for nothing.
+    #[wasm_bindgen(js_name = resumeIntent)]
+    pub fn resume_intent(&mut self, intent: &str, options: &str) -> Option<u32> {
+        self.client.resume_intent_text(intent, options).map(|command| command.0)
     }
 
     /// Goes on with all that can be resumed, each as a command.

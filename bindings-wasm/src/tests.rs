@@ -164,7 +164,7 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
     assert_eq!([(), ()].map(|()| third.settle(record.clone(), false, None).ok()), [Some(true), Some(false)]);
     assert_eq!((next(&mut third), third.data()), (StepKind::Save, None), "its record goes");
     third.saved(third.id().expect("is answered"), NOW, 0.5).expect("is answered once");
-    let misuse = third.resume(record);
+    let misuse = third.resume(record, "{}");
     assert_eq!(error(&mut third, misuse)["kind"], "misuse");
 }
 

@@ -58,7 +58,7 @@ class Blocking(_Common, Caller):
     def resume(self, record: str) -> Resumed:
         """Goes on with what a record holds. Raises what it ended with, if that is no answer."""
         take_up(self._engine, "resume", record)
-        found = self._resumed(lambda core: core.resume(record))
+        found = self._resumed(lambda core: core.resume(record, "{}"))
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -127,7 +127,7 @@ class Tasks(_Common, AsyncCaller):
     async def resume(self, record: str) -> Resumed:
         """Goes on with what a record holds. Raises what it ended with, if that is no answer."""
         take_up(self._engine, "resume", record)
-        found = await self._resumed(lambda core: core.resume(record))
+        found = await self._resumed(lambda core: core.resume(record, "{}"))
         if isinstance(found, HoplineError):
             raise found
         return found

@@ -25,7 +25,7 @@ export class Client {
 
   async resume(record, options = {}) {
     const signal = signalOf("resume", options);
-    const [result] = await this.#engine.askAll("resume", (core, _, wait) => [wait(core.resume(String(record)))], signal);
+    const [result] = await this.#engine.askAll("resume", (core, _, wait) => [wait(core.resume(String(record), "{}"))], signal);
     return this.#engine.follow(result, signal);
   }
 

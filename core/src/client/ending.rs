@@ -1,9 +1,9 @@
 //! How a job ends: without effect, in doubt, or for good.
 
 use super::job::{Follow, Job, On};
-use super::session::phase_of;
+use super::session::{ended, phase_of};
 use super::store::JobId;
-use super::types::{Answered, Happening, RecordId};
+use super::types::{Answered, Happening, Phase, RecordId};
 use super::{Accepted, Client};
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule, look_advice};
 use crate::wire::Facts;
@@ -107,6 +107,13 @@ impl Client {
         }
         if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
+        }
+        if let (true, Some(intent), Ok(answered)) = (job.recalls && job.session.is_some(), &job.intent, &result)
+            && answered.phase == Some(Phase::Ended)
+        {
+            let facts = Facts { session_id: job.session.clone(), ..answered.facts.clone() };
+            let record = job.session.as_ref().and_then(|session| self.sessions.get(session)?.record.clone());
+            result = Err(ended(&facts, Some(intent.clone()), record));
         }
         let operation = job.operation();
         let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();

@@ -2,13 +2,14 @@
 
 use super::job::{Age, Follow, Job, State, Tally, headers, limited};
 use super::options::CallOptions;
-use super::session::phase_of;
+use super::session::{ended, is_over_for_good, phase_of};
+use super::start::check_rotation;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, RecordId};
 use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, Report, RetryPolicy};
+use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
 use crate::wire::Facts;
 
 /// An accepted intent is remembered for this long.
@@ -84,33 +85,58 @@ impl Client {
             Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
             Intent::Accepted(accepted) => accepted.fingerprint.clone(),
         };
-        let intent = Some(name.to_owned());
         if known != fingerprint {
-            let error = Error::from(Report {
-                effect: Effect::None,
-                ..Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own").into_report()
-            });
-            return Some(self.reject(error, intent));
+            let error = Error::invalid(endpoint.name, "intent", "belongs to another request; give this one a name of its own");
+            return Some(self.reject(error, Some(name.to_owned())));
         }
-        if let Intent::Active(id) = self.intents.get(name)?
-            && self.jobs.get(id).is_some_and(|job| job.state == State::Deleting && job.waiting.is_empty())
-        {
-            let what = "was settled as not happened, and its record is not gone yet";
-            return Some(self.reject(Error::new(Kind::Busy, Effect::None, endpoint.name, what, Advice::RetryLater), intent));
+        self.go_on(name, options)
+    }
+
+    /// Goes on with what an intent stands for: a doubt is resumed, a call that is under way is joined, a session or an order is
+    /// waited for, an accepted answer is given again. `None` if the intent stands for nothing. Nothing new is ever bought.
+    pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> Option<CommandId> {
+        self.forget_old_intents();
+        let (endpoint, follow, session) = match self.intents.get(intent)? {
+            Intent::Active(id) => {
+                let job = self.jobs.get(id)?;
+                (job.endpoint, job.watch.follow, job.session.as_ref())
+            }
+            Intent::Accepted(accepted) => {
+                let follow = if accepted.opened { Follow::UntilReady } else { Follow::Nothing };
+                (endpoint(accepted.operation).unwrap_or(CreateSession::ENDPOINT), follow, accepted.facts.session_id.as_ref())
+            }
+        };
+        let session_type = session.and_then(|id| self.sessions.get(id)?.session_type.as_deref());
+        if let Err(error) = options.check_resume().and_then(|()| check_rotation(endpoint, follow, session_type, &options)) {
+            return Some(self.reject(error, Some(intent.to_owned())));
         }
-        let command = self.command(endpoint);
+        self.go_on(intent, &CallOptions { intent: Some(intent.to_owned()), ..options })
+    }
+
+    /// A command that goes on with what an intent stands for.
+    fn go_on(&mut self, name: &str, options: &CallOptions) -> Option<CommandId> {
         match self.intents.get(name)? {
             Intent::Active(id) => {
                 let id = *id;
+                let job = self.jobs.get(&id)?;
+                let operation = job.operation();
+                if job.state == State::Deleting && job.waiting.is_empty() {
+                    let what = "was settled as not happened, and its record is not gone yet";
+                    let error = Error::new(Kind::Busy, Effect::None, operation, what, Advice::RetryLater);
+                    return Some(self.reject(error, Some(name.to_owned())));
+                }
+                let command = self.command_for(operation);
                 self.join_with(id, options);
                 self.attach(id, command);
+                Some(command)
             }
             Intent::Accepted(accepted) => {
                 let accepted = accepted.clone();
+                let command = self.command_for(accepted.operation);
                 self.recall(command, *accepted, options);
+                Some(command)
             }
         }
-        Some(command)
     }
 
     /// Remembers what an intent was accepted as.
@@ -149,7 +175,7 @@ impl Client {
     }
 
     /// What a start that joins a job wants of it.
-    fn join_with(&mut self, id: JobId, options: &CallOptions) {
+    pub(super) fn join_with(&mut self, id: JobId, options: &CallOptions) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.join(options, options.policy(&self.retry));
         let Some(session) = job.session.clone().filter(|_| job.watch.follow == Follow::UntilReady) else { return };
@@ -184,10 +210,20 @@ impl Client {
         }
     }
 
-    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered. Of what
-    /// was settled by hand there is no answer, so a typed one is an error.
+    /// Returns an accepted intent: a session that was opened is waited for, anything else comes back as it is remembered. A
+    /// session that is over is an error: its caller wants one that can be used. Of what was settled by hand there is no answer,
+    /// so a typed one is an error.
     pub(super) fn recall(&mut self, command: CommandId, accepted: Accepted, options: &CallOptions) {
         if let (true, Some(session)) = (accepted.opened, &accepted.facts.session_id) {
+            let known = self.sessions.get(session);
+            let status = known.map_or(&accepted.facts.status, |known| &known.status);
+            let session_type = known.map_or(&accepted.facts.session_type, |known| &known.session_type);
+            if is_over_for_good(status.as_deref(), session_type.as_deref()) {
+                let facts = Facts { session_id: Some(session.clone()), status: status.clone(), ..Facts::default() };
+                let record = known.and_then(|known| known.record.clone()).or(accepted.record);
+                let error = ended(&facts, options.intent.clone(), record);
+                return self.complete(command, Err(error), Vec::new());
+            }
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
         }
         if let (true, Some(order_no)) = (accepted.opened, &accepted.facts.order_no) {

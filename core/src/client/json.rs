@@ -55,6 +55,22 @@ impl Client {
         }
     }
 
+    /// [`resume`](Self::resume)s a record, its options as JSON too.
+    pub fn resume_text(&mut self, record: String, options: &str) -> CommandId {
+        match read("resume", "options", options) {
+            Ok(options) => self.resume(&RecordId(record), options),
+            Err(error) => self.reject(error, None),
+        }
+    }
+
+    /// [`resume_intent`](Self::resume_intent), its options as JSON too.
+    pub fn resume_intent_text(&mut self, intent: &str, options: &str) -> Option<CommandId> {
+        match read("resume", "options", options) {
+            Ok(options) => self.resume_intent(intent, options),
+            Err(error) => Some(self.reject(error, Some(intent.to_owned()))),
+        }
+    }
+
     /// [`resolve`](Self::resolve)s a step.
     pub fn resolve_text(&mut self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), String> {
         self.resolve(StepId(step), outcome, now).map_err(misuse_text)

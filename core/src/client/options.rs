@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer};
 use super::types::Millis;
 use super::until::Until;
 use crate::contract::{Api, Decimal, Secret};
-use crate::policy::RetryPolicy;
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
+use crate::policy::{Error, RetryPolicy};
 
 /// What a client is made of.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -134,6 +134,17 @@ impl CallOptions {
     /// Options with an intent.
     pub fn intent(name: impl Into<String>) -> Self {
         CallOptions { intent: Some(name.into()), ..CallOptions::default() }
+    }
+
+    /// Whether they may go with what is resumed, which has an intent and a key of its own.
+    pub(super) fn check_resume(&self) -> Result<(), Error> {
+        let refusal = match () {
+            () if self.intent.is_some() => Some(("intent", "can't be given to what is resumed")),
+            () if self.idempotency_key.is_some() => Some(("idempotency_key", "can't be given to what is resumed")),
+            () if self.until.is_some() => Some(("until", "belongs to an operation that only reads")),
+            () => self.refusal(),
+        };
+        refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid("resume", field, rule)))
     }
 
     pub(super) fn policy(&self, client: &RetryPolicy) -> RetryPolicy {

@@ -8,6 +8,7 @@ use super::options::CallOptions;
 use super::order::{OrderWatch, bad_order_no};
 use super::record::{BadRecord, Data, SavedCall, SavedSession};
 use super::session::Tracked;
+use super::start::check_rotation;
 use super::store::{JobId, Owner};
 use super::types::{CommandId, Millis, Record, RecordId};
 use super::untaken::Untaken;
@@ -17,8 +18,6 @@ use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts, build};
-
-const NOT_HELD: &str = "no such record is held";
 
 /// What became of the records that were given to [`Client::restore`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -199,48 +198,57 @@ impl Client {
 
     /// Goes on with what a record holds: a keyed call sends the same bytes with the same key, a session is waited for.
     /// What can't be sent again comes back in doubt. An accepted intent has nothing to go on with: it gives what it was
-    /// accepted with.
-    pub fn resume(&mut self, record: &RecordId) -> CommandId {
+    /// accepted with. The options are those of the rest of it: what they leave out has its default, not what the first start
+    /// had.
+    pub fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        if let Err(error) = options.check_resume() {
+            return self.reject(error, None);
+        }
         if let Some(command) = self.resume_untaken(record) {
             return command;
         }
-        let what = match self.store.owner(record).cloned() {
-            Some(Owner::Job(id)) => match self.jobs.get(&id).map(|job| job.endpoint) {
-                Some(endpoint) => {
-                    let command = self.command(endpoint);
-                    self.attach(id, command);
-                    return command;
-                }
-                None => NOT_HELD,
-            },
-            Some(Owner::Session(id)) => match self.sessions.get(&id) {
-                Some(Tracked { credentials, ends, .. }) => {
-                    let options = CallOptions { credentials: *credentials, ends: ends.clone(), ..CallOptions::default() };
-                    return self.wait_session(&id, options).command;
-                }
-                None => NOT_HELD,
-            },
-            Some(Owner::Intent(name)) => match self.intents.get(&name) {
-                Some(Intent::Accepted(accepted)) => {
-                    let accepted = accepted.clone();
-                    let command = self.command_for(accepted.operation);
-                    self.recall(command, *accepted, &CallOptions::intent(name));
-                    return command;
-                }
-                _ => NOT_HELD,
-            },
+        let owner = self.store.owner(record).cloned();
+        let what = match owner {
             Some(Owner::Total) => "this record is a day's total under a cap, and there is nothing to go on with",
             Some(Owner::Result) => "the operation of this record has ended, and its result waits to be taken",
-            None => NOT_HELD,
+            _ => "no such record is held",
         };
-        self.reject(Error::new(Kind::Misuse, Effect::None, "resume", what, Advice::Nothing), None)
+        let resumed = match owner {
+            Some(Owner::Job(id)) => self.resume_job(id, &options),
+            Some(Owner::Session(id)) => self.resume_session(&id, options),
+            Some(Owner::Intent(name)) => self.resume_intent(&name, options),
+            Some(Owner::Total | Owner::Result) | None => None,
+        };
+        resumed.unwrap_or_else(|| self.reject(Error::new(Kind::Misuse, Effect::None, "resume", what, Advice::Nothing), None))
+    }
+
+    fn resume_job(&mut self, id: JobId, options: &CallOptions) -> Option<CommandId> {
+        let job = self.jobs.get(&id)?;
+        let session_type = job.built.as_ref().and_then(requested_type);
+        if let Err(error) = check_rotation(job.endpoint, job.watch.follow, session_type.as_deref(), options) {
+            let intent = job.intent.clone();
+            return Some(self.reject(error, intent));
+        }
+        let command = self.command_for(job.operation());
+        self.join_with(id, options);
+        self.attach(id, command);
+        Some(command)
+    }
+
+    fn resume_session(&mut self, id: &str, options: CallOptions) -> Option<CommandId> {
+        let Tracked { credentials, intent, .. } = self.sessions.get(id)?;
+        let options = CallOptions { credentials: options.credentials || *credentials, ..options };
+        match intent.as_ref().map(|(name, _)| name.clone()).filter(|name| self.accepted_as(name, id)) {
+            Some(name) => self.resume_intent(&name, options),
+            None => Some(self.wait_session(id, options).command),
+        }
     }
 
     /// Resumes all that can be resumed: operations in doubt and sessions.
     pub fn resume_all(&mut self) -> Vec<CommandId> {
         let held = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
         let records: Vec<RecordId> = held.map(|saved| saved.record).collect();
-        records.iter().map(|record| self.resume(record)).collect()
+        records.iter().map(|record| self.resume(record, CallOptions::default())).collect()
     }
 
     /// Closes a doubt by hand. If it did not happen, the intent is free as soon as the record is gone; if the store can't delete

@@ -6,9 +6,9 @@ use super::job::{Follow, On};
 use super::store::{JobId, Owner};
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
 use super::{Client, Intent};
-use crate::contract::Json;
-use crate::contract::agent::Session;
-use crate::policy::Error;
+use crate::contract::agent::{CreateSession, Session};
+use crate::contract::{Json, Operation};
+use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::wire::Facts;
 
 /// How long `open_session` waits for a usable session, unless the caller says otherwise.
@@ -82,6 +82,27 @@ pub(super) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
         // NOT SHOWN: any other status. Waiting goes on, and the caller is told.
         _ => Phase::Unknown,
     }
+}
+
+/// Whether a session can never be usable again: a static one that has expired can still be renewed.
+pub(super) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>) -> bool {
+    match status {
+        Some("terminated") => true,
+        Some("expired") => session_type == Some("dynamic"),
+        _ => false,
+    }
+}
+
+/// What a start is told under an intent whose session is over.
+pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
+    let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
+    let what = format!("its session `{id}` is over (`{status}`)");
+    Error::from(Report {
+        intent,
+        session_id: facts.session_id.clone(),
+        record: record.map(|record| record.0),
+        ..Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).into_report()
+    })
 }
 
 /// Why a change of a session is refused without a request, as far as is known.
@@ -232,7 +253,6 @@ impl Client {
         match self.intents.get_mut(&name) {
             Some(Intent::Accepted(accepted)) if accepted.facts.session_id == session => {
                 accepted.facts.status = Some("terminated".to_owned());
-                accepted.opened = false;
                 accepted.record = Some(record);
                 let accepted = accepted.clone();
                 return self.save_accepted(&name, &accepted);

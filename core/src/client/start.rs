@@ -119,6 +119,8 @@ impl Client {
         }
         let id = self.job_id();
         let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
+        let ends = self.sessions.get(&session_id).map(|tracked| tracked.ends.clone()).unwrap_or_default();
+        job.watch.ends.extend(ends);
         job.session = Some(session_id);
         job.recalls = true;
         job.watch.follow = Follow::UntilReady;
@@ -300,7 +302,7 @@ impl Client {
 }
 
 /// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
-fn check_rotation(endpoint: &Endpoint, follow: Follow, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
+pub(super) fn check_rotation(endpoint: &Endpoint, follow: Follow, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
     let rule = match session_type {
         _ if !options.auto_rotate => return Ok(()),
         _ if follow != Follow::UntilReady => "belongs to a session that is opened or waited for".to_owned(),

@@ -40,6 +40,8 @@ pub enum Advice {
     Reconcile,
     /// Wait for the order by its number.
     WaitOrder,
+    /// Choose a new intent, or forget this one.
+    NewIntent,
     /// Mend the store.
     MendStore,
     /// It is done: read it from `raw`.
@@ -68,6 +70,7 @@ impl Advice {
             Advice::WaitForOther => "wait for the other change to end",
             Advice::Reconcile => "look it up with reconcile, then settle it; do not start it anew",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
+            Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",
             Advice::MendStore => "mend the store",
             Advice::ReadRaw => "read the answer from its raw data",
             Advice::Nothing => "nothing needs to be done",

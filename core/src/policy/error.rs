@@ -31,6 +31,8 @@ pub enum Kind {
     Cancelled,
     /// The store could not keep the record that must be kept.
     Store,
+    /// The session that the intent stands for is over, and nothing was bought.
+    Ended,
     /// The library was called in a way that has no meaning.
     Misuse,
 }

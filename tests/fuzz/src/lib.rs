@@ -103,7 +103,7 @@ pub fn record(bytes: &[u8]) {
     let restored = client.restore_same_account([Record { id: id.clone(), data: bytes.to_vec() }]);
     assert_eq!(restored.held.len() + restored.refused.len(), 1);
     assert!(client.saved().len() <= 1);
-    let command = client.resume(&id);
+    let command = client.resume(&id, CallOptions::default());
     for _ in 0..20 {
         match next(&mut client, NOW) {
             Step::Save { id, .. } => client.resolve(id, Outcome::Saved, NOW).expect("the step waits"),

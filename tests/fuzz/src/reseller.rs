@@ -111,7 +111,7 @@ pub fn order_record(bytes: &[u8]) {
     let restored = client.restore_same_account([Record { id: id.clone(), data: bytes.to_vec() }]);
     assert_eq!(restored.held.len() + restored.refused.len(), 1);
     let params = serde_json::json!({ "record": id.to_string() }).to_string();
-    let commands = [client.resume(&id), client.start_json("reconcile", &params, once())];
+    let commands = [client.resume(&id, CallOptions::default()), client.start_json("reconcile", &params, once())];
     for _ in 0..20 {
         match next(&mut client, NOW) {
             Step::Save { id, .. } => client.resolve(id, Outcome::Saved, NOW).expect("the step waits"),

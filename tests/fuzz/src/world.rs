@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{Client, CommandId, FailureKind, Now, Outcome, Record, RecordId, Sent, Step, StepId};
+use hopline::client::{CallOptions, Client, CommandId, FailureKind, Now, Outcome, Record, RecordId, Sent, Step, StepId};
 use hopline::policy::Error;
 use hopline::wire::Request;
 use hopline::{Effect, Kind};
@@ -87,7 +87,7 @@ impl<S: Service> World<S> {
             6 => {
                 let saved = self.client.saved();
                 for one in saved.iter().filter(|_| tape.number(2) == 0) {
-                    self.open.insert(self.client.resume(&one.record));
+                    self.open.insert(self.client.resume(&one.record, CallOptions::default()));
                 }
             }
             9 => self.pass([100, 5_000, 70_000, 3_600_000, 80_000_000][tape.number(5) as usize]),

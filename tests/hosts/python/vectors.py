@@ -240,7 +240,7 @@ class World:
             like({"contains": part}, refused[name], f"refused.{name}")
 
     def resume(self, step: Json) -> None:
-        self.name_command(step["as"], self.client.resume(self.records.value(step["resume"])))
+        self.name_command(step["as"], self.client.resume(self.records.value(step["resume"]), "{}"))
 
     def reconcile(self, step: Json) -> None:
         record = json.dumps({"record": self.records.value(step["reconcile"])})

@@ -6,7 +6,7 @@ mod reseller;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::Error;
-use hopline::client::{Answered, Client, CommandId, FailureKind, Holds, Outcome, RecordId, Sent, Settlement, Step, StepId};
+use hopline::client::{Answered, CallOptions, Client, CommandId, FailureKind, Holds, Outcome, RecordId, Sent, Settlement, Step, StepId};
 use hopline::contract::{Api, Method};
 use hopline::wire::Request;
 
@@ -102,7 +102,7 @@ impl Crowd {
                     if one.holds == Holds::InDoubtForGood {
                         self.books.settled |= self.client.settle(&one.record, Settlement::Happened);
                     } else {
-                        let command = self.client.resume(&one.record);
+                        let command = self.client.resume(&one.record, CallOptions::default());
                         self.follow(command);
                     }
                 }

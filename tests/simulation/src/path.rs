@@ -178,7 +178,7 @@ impl<'a> Path<'a> {
         let held = held.filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
         let records: Vec<_> = held.map(|saved| saved.record).collect();
         for record in records {
-            let command = self.client.resume(&record);
+            let command = self.client.resume(&record, CallOptions::default());
             self.drain(Some(command))?;
         }
         Ok(())

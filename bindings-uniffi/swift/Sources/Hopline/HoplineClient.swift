@@ -55,7 +55,7 @@ public class HoplineClient: @unchecked Sendable {
     /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for.
     public func resume(_ record: String) async throws(HoplineError) -> Resumed {
         try await adopt("resume") { $0.record == record }
-        return try await resumed { $0.resume(record: record) }.get()
+        return try await resumed { $0.resume(record: record, options: "{}") }.get()
     }
 
     /// Goes on with all that can be resumed, also of clients that are no more. Failures are in the list.

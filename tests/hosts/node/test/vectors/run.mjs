@@ -131,7 +131,7 @@ const DO = {
     }
   },
   resume(world, name, step) {
-    world.nameCommand(step.as, world.client.resume(world.records.value(name)));
+    world.nameCommand(step.as, world.client.resume(world.records.value(name), "{}"));
   },
   reconcile(world, name, step) {
     world.nameCommand(step.as, world.client.start("reconcile", JSON.stringify({ record: world.records.value(name) }), "{}"));

@@ -58,6 +58,7 @@ pub(super) enum Verb {
     Put(Put),
     Restore(Restore),
     Resume(Resume),
+    ResumeIntent(ResumeIntent),
     Reconcile(Reconcile),
     ResumeAll(Vec<String>),
     Settle(Settle),
@@ -77,7 +78,7 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 25] = [
     "start",
     "save",
     "delete",
@@ -95,6 +96,7 @@ const VERBS: [&str; 24] = [
     "put",
     "restore",
     "resume",
+    "resume_intent",
     "reconcile",
     "resume_all",
     "settle",
@@ -116,8 +118,8 @@ impl Verb {
         let step = step.clone();
         let read = verbs!(step, verb;
             whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
-                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget,
-                "observe" => Observe, "walk" => Walk;
+                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "resume_intent" => ResumeIntent,
+                "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget, "observe" => Observe, "walk" => Walk;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
                 "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))

@@ -1,21 +1,22 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{CommandId, RecordId, Step, StepId};
-use serde_json::{Value, json};
+use hopline::client::{CallOptions, CommandId, RecordId, Step, StepId};
+use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
 use super::matching::{equals, matches};
 use super::steps::{Bounds, Either, Observe, Restore, Shift, Start, Success, Take};
 use super::world::{World, no_secret, show};
 
+/// Reads the steps of a case.
+pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
+    let steps = case.script.iter().enumerate();
+    steps.map(|(n, step)| Verb::read(step).map_err(|error| format!("step {}: {error}", n + 1))).collect()
+}
+
 /// Runs a case. The error says at which step it failed, what was expected and what came.
 pub(super) fn run(case: &Case) -> Result<(), String> {
-    let steps: Vec<(&'static str, Verb)> = case
-        .script
-        .iter()
-        .enumerate()
-        .map(|(n, step)| Verb::read(step).map_err(|error| format!("step {}: {error}", n + 1)))
-        .collect::<Result<_, _>>()?;
+    let steps = read(case)?;
     let mut world = match (World::new(case)?, &case.refused) {
         (Err(error), Some(expected)) if steps.is_empty() => {
             no_secret("an error", &error.to_string())?;
@@ -112,8 +113,18 @@ impl World {
             Verb::Restore(restore) => self.restore(&restore),
             Verb::Resume(resume) => {
                 let record = RecordId(self.records.value(&resume.resume)?.to_owned());
-                let command = self.client.resume(&record);
+                let command = self.client.resume(&record, call_options(resume.options)?);
                 self.name_command(resume.r#as, command)
+            }
+            Verb::ResumeIntent(resume) => {
+                let command = self.client.resume_intent(&resume.resume_intent, call_options(resume.options)?);
+                match (command, resume.r#as, resume.nothing) {
+                    (Some(command), Some(name), false) => self.name_command(name, command),
+                    (None, None, true) => Ok(()),
+                    (Some(_), None, true) => Err("expected nothing to resume, and there was something".to_owned()),
+                    (None, Some(_), false) => Err(format!("expected `{}` to stand for something", resume.resume_intent)),
+                    _ => Err("it needs one of `as` and `nothing`".to_owned()),
+                }
             }
             Verb::Reconcile(reconcile) => {
                 let record = self.records.value(&reconcile.reconcile)?;
@@ -158,8 +169,7 @@ impl World {
             (None, None) => "{}".to_owned(),
             _ => return Err("`params` and `params_text` are one too many".to_owned()),
         };
-        let options = serde_json::from_str(&Value::from(start.options).to_string()).map_err(|error| format!("`options`: {error}"))?;
-        let command = self.client.start_json(&start.operation, &params, options);
+        let command = self.client.start_json(&start.operation, &params, call_options(start.options)?);
         self.name_command(start.start, command)
     }
 
@@ -269,6 +279,10 @@ impl World {
             (name, _) => Err(format!("expected a command for {name:?}, came {found}")),
         }
     }
+}
+
+fn call_options(options: Map<String, Value>) -> Result<CallOptions, String> {
+    serde_json::from_str(&Value::from(options).to_string()).map_err(|error| format!("`options`: {error}"))
 }
 
 fn success(expected: &Success, facts: &Value, raw: &str, phase: &Value) -> Result<(), String> {

@@ -186,6 +186,21 @@ pub(super) struct Restore {
 pub(super) struct Resume {
     pub(super) resume: String,
     pub(super) r#as: String,
+    #[serde(default)]
+    pub(super) options: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeIntent {
+    pub(super) resume_intent: String,
+    /// Names the command.
+    pub(super) r#as: Option<String>,
+    #[serde(default)]
+    pub(super) options: Map<String, Value>,
+    /// The intent stands for nothing.
+    #[serde(default)]
+    pub(super) nothing: bool,
 }
 
 #[derive(Debug, Deserialize)]

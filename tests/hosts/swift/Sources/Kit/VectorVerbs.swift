@@ -21,7 +21,7 @@ extension Vectors {
         case "crash": try crash(step)
         case "put": try put(step)
         case "restore": try restore(step)
-        case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name)))
+        case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name), options: "{}"))
         case "resume_all": try resumeAll(step)
         case "reconcile":
             let params = try JSON.object(["record": .string(records.value(step.name))]).written

@@ -30,7 +30,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     /** Goes on with what a record holds, and gives its session, its order or its answer. */
     public suspend fun resume(record: String): Reply {
         adopt("resume", record)
-        return resumed("resume", engine.run("resume", null) { it.resume(record) })
+        return resumed("resume", engine.run("resume", null) { it.resume(record, "{}") })
     }
 
     /** Goes on with all that can be resumed, also of clients that are no more. Each has its session, its order, its answer or its failure. */

@@ -81,7 +81,7 @@ internal class World(case: JsonObject) {
             "crash" -> crash(step.getValue(verb).members())
             "put" -> put(step)
             "restore" -> restore(step)
-            "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb))))
+            "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb)), "{}"))
             "reconcile" -> nameCommand(step.word("as"), client.start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}"))
             "resume_all" -> resumeAll(step)
             "settle" -> settle(step)

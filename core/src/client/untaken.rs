@@ -167,11 +167,11 @@ mod tests {
         assert!(client.abandon(command) && !client.abandon(command) && client.take_answer(command).is_none());
         let shown = client.saved();
         assert_eq!((shown[0].holds, shown[0].session_id.as_deref()), (Holds::Accepted, Some("s-1")));
-        let command = client.resume(&shown[0].record);
+        let command = client.resume(&shown[0].record, CallOptions::default());
         assert!(client.saved().is_empty());
         assert!(client.abandon(command), "its caller may go as well");
         assert_eq!(client.saved(), shown);
-        let command = client.resume(&shown[0].record);
+        let command = client.resume(&shown[0].record, CallOptions::default());
         let answered = client.take_answer(command).expect("has completed").expect("was done");
         assert!(answered.raw.text().contains("creating"));
         assert_eq!((drain(&mut client, 500, ""), client.saved().len()), (1, 0));

@@ -14,6 +14,9 @@ const RELEASE: &str = "trixie";
 /// What is installed beside Debian's essentials; curl is for the sessions' proxies.
 const PACKAGES: &str = "swiftlang,libc6-dev,libstdc++-14-dev,curl";
 
+/// The platforms of the XCFramework, each with the Rust targets whose libraries are joined for it.
+const APPLE: [&[&str]; 3] = [&["aarch64-apple-ios"], &["aarch64-apple-ios-sim"], &["aarch64-apple-darwin", "x86_64-apple-darwin"]];
+
 /// Everything that is checked of the package.
 pub(crate) fn test(report: &mut Report) {
     match toolchain() {
@@ -82,7 +85,40 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
             std::fs::write(to, text)?;
         }
     }
+    if cfg!(target_os = "macos") {
+        xcframework(&package)?;
+    }
     Ok(package)
+}
+
+/// Makes the XCFramework that the manifest takes on a Mac. Not run so far, since it needs one.
+fn xcframework(package: &Path) -> Result<(), Fail> {
+    let (made, framework) = (place()?.join("made/apple"), package.join("HoplineFFI.xcframework"));
+    // In a folder of the module's name: Xcode copies the headers of all frameworks of an app into one folder.
+    let headers = made.join("Headers");
+    std::fs::create_dir_all(headers.join("HoplineFFI"))?;
+    for name in ["HoplineFFI.h", "module.modulemap"] {
+        std::fs::copy(package.join("Sources/HoplineFFI/include").join(name), headers.join("HoplineFFI").join(name))?;
+    }
+    let mut join = Command::new("xcodebuild");
+    join.arg("-create-xcframework");
+    for targets in APPLE {
+        let folder = made.join(targets.join("+"));
+        std::fs::create_dir_all(&folder)?;
+        let whole = folder.join("libhopline_uniffi.a");
+        let mut lipo = Command::new("lipo");
+        for target in targets {
+            run(Command::new("rustup").args(["target", "add", target]))?;
+            lipo.arg(static_library(Some(target))?);
+        }
+        run(lipo.args(["-create", "-output"]).arg(&whole))?;
+        run(Command::new("strip").arg("-S").arg(&whole))?;
+        join.arg("-library").arg(whole).arg("-headers").arg(&headers);
+    }
+    if framework.exists() {
+        std::fs::remove_dir_all(&framework)?;
+    }
+    run(join.arg("-output").arg(framework)).map(|_| ())
 }
 
 /// What the package weighs, in bytes.

@@ -21,7 +21,8 @@ import PackageDescription
 
 let package = Package(
     name: "Hopline",
-    platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
+    // Older ones read a `Decimal` of JSON by way of a `Double`, and let a request go past a proxy that fails.
+    platforms: [.macOS(.v14), .iOS(.v17)],
     products: [
         .library(name: "Hopline", targets: ["Hopline"]),
         // The class below, for drivers of one's own.

@@ -7,7 +7,7 @@ let core = Target.Dependency.product(name: "HoplineCore", package: "Hopline")
 
 let package = Package(
     name: "HoplineHost",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v14)],
     // The package as `cargo xtask package swift` makes it.
     dependencies: [.package(path: Context.environment["HOPLINE_PACKAGE"] ?? "../../../target/swift/Hopline")],
     targets: [

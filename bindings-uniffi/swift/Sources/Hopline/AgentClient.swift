@@ -13,7 +13,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///   - transport: What sends requests.
     ///   - dailyCapUsd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
     ///     recharges do not count. The account's own limit is `dailyLimitUsd` of `updateBudget`, which holds across clients.
-    ///   - backendReady: `backendReady` as `registerAccount` answered. Known to be false, nothing is bought.
+    ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.
     public init(
         apiKey: Secret? = nil, baseURL: String? = nil, store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(),
@@ -23,7 +23,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         told.add("api_key", apiKey ?? secret("HOPLINE_API_KEY"))
         told.add("daily_cap_usd", dailyCapUsd)
         told.add("backend_ready", backendReady)
-        try super.init(told, store, transport, sameAccount: options.sameAccount, capped: dailyCapUsd != nil)
+        try super.init(told, store, transport, options, capped: dailyCapUsd != nil)
     }
 
     /// Advice on what was seen through a session. Nothing comes back if this client does not follow it.

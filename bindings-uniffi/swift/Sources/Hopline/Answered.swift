@@ -18,7 +18,9 @@ struct Answered {
             phase = answer.phase.map { Phase(rawValue: $0) ?? .unknown }
         case .failed(let text):
             var error = HoplineError.read(text)
-            if error.effect != .done { error.notes = ended.notes }
+            // What a store said of one record is no part of a failure that has nothing to do with the store.
+            let note = error.kind == .store ? ended.store : ended.transport
+            if error.effect != .done { error.notes = [note].compactMap { $0 } }
             throw error
         }
     }

@@ -11,13 +11,19 @@ final class Driver: @unchecked Sendable {
     /// What a command ended with.
     struct Ended: Sendable {
         let taken: Taken
-        let notes: [String]
+        /// What the transport said of its last request, if that failed.
+        let transport: String?
+        /// What the store said last, if it has ever failed.
+        let store: String?
     }
 
     private static let wanted = responseHeaders()
+    /// More requests than this wait for their turn: a process has few descriptors, on Apple's systems often 256.
+    private static let mostAtOnce = 64
 
     let core: Client
     private let transport: any Transport
+    private let headers: Headers
     private let records: Records
     private let disk = OperationQueue()
     private let lock = NSLock()
@@ -26,8 +32,10 @@ final class Driver: @unchecked Sendable {
     private var waiting: [UInt32: CheckedContinuation<Ended, Never>] = [:]
     /// Commands that have ended before anybody waited for them.
     private var ended: Set<UInt32> = []
-    /// By step: the requests that are out.
+    /// By step: the requests that are out or wait for their turn.
     private var out: [UInt32: Exchange] = [:]
+    /// The steps whose requests wait for their turn, in order.
+    private var queue: [UInt32] = []
     /// By record: how many saves are under way, and who waits for them.
     private var saves: [String: Int] = [:]
     private var unsaved: [String: [CheckedContinuation<Bool, Never>]] = [:]
@@ -40,19 +48,18 @@ final class Driver: @unchecked Sendable {
     private var isClosed = false
     private var closers: [CheckedContinuation<Void, Never>] = []
 
-    init(_ core: Client, _ transport: any Transport, _ records: Records) {
-        (self.core, self.transport, self.records) = (core, transport, records)
+    init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ records: Records) {
+        (self.core, self.transport, self.headers, self.records) = (core, transport, headers, records)
         disk.maxConcurrentOperationCount = 4
     }
 
-    /// Runs a command until it has ended. A task that is cancelled cancels its command, and hears what became of it.
+    /// Runs a command until it has ended. Cancelling the task cancels its command; what became of it is still returned.
     func run(_ operation: String, _ start: @escaping @Sendable (Client) -> UInt32) async -> Ended? {
         let ticket = Ticket()
         return await withTaskCancellationHandler {
             guard let command = begin(start) else { return nil }
             return await withCheckedContinuation { continuation in
-                wait(for: command, continuation)
-                if ticket.isCancelled(command) { cancel(command) }
+                wait(for: command, continuation, ticket)
             }
         } onCancel: {
             if let command = ticket.cancel() { cancel(command) }
@@ -124,16 +131,15 @@ final class Driver: @unchecked Sendable {
         lock.withLock { isClosed ? nil : start(core) }
     }
 
-    private func wait(for command: UInt32, _ continuation: CheckedContinuation<Ended, Never>) {
+    private func wait(for command: UInt32, _ continuation: CheckedContinuation<Ended, Never>, _ ticket: Ticket) {
         let ended: Ended? = lock.withLock {
             if self.ended.remove(command) != nil { return take(command) }
             waiting[command] = continuation
             return nil
         }
         if let ended { continuation.resume(returning: ended) }
-        pump()
-        // It may have begun while the client was closed.
-        if closed { cancel(command) }
+        // Before its first step is taken, so that a command which is cancelled already saves and sends nothing.
+        if ticket.isCancelled(command) || closed { cancel(command) } else { pump() }
     }
 
     private func cancel(_ command: UInt32) {
@@ -147,7 +153,13 @@ final class Driver: @unchecked Sendable {
     /// Does all that the core wants done now.
     private func pump() {
         var work: [() -> Void] = []
-        lock.withLock { while step(&work) {} }
+        lock.withLock {
+            while step(&work) {}
+            while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
+                queue.removeFirst()
+                if let exchange = out[next] { work.append { exchange.start() } }
+            }
+        }
         work.forEach { $0() }
     }
 
@@ -158,9 +170,8 @@ final class Driver: @unchecked Sendable {
             saves[record, default: 0] += 1
             work.append { self.disk.addOperation { self.save(id, record, data) } }
         case .send(let id, let command, let request):
-            let exchange = Exchange(command, request, Self.wanted, transport) { self.answered(id, command, $0) }
-            out[id] = exchange
-            work.append { exchange.start() }
+            out[id] = Exchange(request, Self.wanted, transport, headers) { self.answered(id, command, $0) }
+            queue.append(id)
         case .completed(let command):
             if let waiter = waiting.removeValue(forKey: command) {
                 let ended = take(command)
@@ -180,7 +191,7 @@ final class Driver: @unchecked Sendable {
 
     private func take(_ command: UInt32) -> Ended {
         let taken = core.take(command: command) ?? .failed(error: "")
-        return Ended(taken: taken, notes: [trouble.removeValue(forKey: command), storeTrouble].compactMap { $0 })
+        return Ended(taken: taken, transport: trouble.removeValue(forKey: command), store: storeTrouble)
     }
 
     private func save(_ id: UInt32, _ record: String, _ data: Data?) {
@@ -203,9 +214,11 @@ final class Driver: @unchecked Sendable {
     private func answered(_ id: UInt32, _ command: UInt32, _ outcome: Exchange.Outcome) {
         lock.withLock {
             out[id] = nil
+            queue.removeAll { $0 == id }
             let (unix, monotonic) = (Clock.unix, Clock.monotonic)
             switch outcome {
             case .response(let response):
+                trouble[command] = nil
                 let headers = response.headers.compactMap { name, value in
                     Self.wanted.contains(name.lowercased()) ? Header(name: name.lowercased(), value: value) : nil
                 }

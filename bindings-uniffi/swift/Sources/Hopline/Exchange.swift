@@ -12,29 +12,33 @@ final class Exchange: @unchecked Sendable {
     /// What a transport may still take to tell what it knows, after its time is up.
     private static let grace = Duration.milliseconds(250)
 
-    let command: UInt32
     private let request: Request
     private let sendBefore: Int64
     private let transport: any Transport
+    private let headers: Headers
     private let lock = NSLock()
     /// The lock guards what follows.
     private var answer: (@Sendable (Outcome) -> Void)?
     private var tasks: [Task<Void, Never>] = []
+    /// Whether the transport has the request. It is set under the lock that `end` takes, so that an exchange which ends before it
+    /// never sends, and one which ends after it may have sent.
+    private var isOut = false
     private var isLate = false
 
-    init(_ command: UInt32, _ request: HoplineCore.Request, _ wanted: [String], _ transport: any Transport, answer: @escaping @Sendable (Outcome) -> Void) {
-        self.command = command
+    init(
+        _ request: HoplineCore.Request, _ wanted: [String], _ transport: any Transport, _ headers: Headers,
+        answer: @escaping @Sendable (Outcome) -> Void
+    ) {
         self.request = Request(
             method: request.method, url: request.url, headers: request.headers.map { (name: $0.name, value: $0.value) }, body: request.body,
             timeout: .milliseconds(request.timeoutMs), maxBody: Int(request.maxBody), wanted: wanted)
         sendBefore = request.sendBefore
         self.transport = transport
+        self.headers = headers
         self.answer = answer
     }
 
     func start() {
-        // It took too long to come to this: the core decides anew.
-        if Clock.monotonic > sendBefore { return end(.failed(.late, .never, note: nil)) }
         lock.withLock {
             guard answer != nil else { return }
             let sending = Task.detached { await self.send() }
@@ -45,16 +49,34 @@ final class Exchange: @unchecked Sendable {
 
     /// Nobody waits for it any more.
     func abort() {
-        end(.failed(.aborted, .maybe, note: nil))
+        end(.aborted)
     }
 
     private func send() async {
+        let complete: Request
         do {
-            let response = try await transport.send(request)
-            end(.response(response))
+            complete = try await headers.added(to: request)
         } catch {
             let late = lock.withLock { isLate }
-            end(late ? .failed(.timeout, .maybe, note: nil) : Self.outcome(of: error))
+            return end(late ? .timeout : .other, note: late ? nil : "the headers of the client could not be added: \(Headers.said(error))")
+        }
+        // It took too long to come to this: the core decides anew.
+        if Clock.monotonic > sendBefore { return end(.late) }
+        guard handOver() else { return }
+        do {
+            let response = try await transport.send(complete)
+            end { _ in .response(response) }
+        } catch {
+            let late = lock.withLock { isLate }
+            end { _ in late ? .failed(.timeout, .maybe, note: nil) : Self.outcome(of: error) }
+        }
+    }
+
+    /// Whether the transport may have the request: not if the exchange has ended, or its time is up.
+    private func handOver() -> Bool {
+        lock.withLock {
+            isOut = answer != nil && !isLate
+            return isOut
         }
     }
 
@@ -64,18 +86,23 @@ final class Exchange: @unchecked Sendable {
             lock.withLock { isLate = true }
             sending.cancel()
             try await Task.sleep(for: Self.grace, clock: .continuous)
-            end(.failed(.timeout, .maybe, note: nil))
+            end(.timeout)
         } catch {
             // It has ended.
         }
     }
 
-    private func end(_ outcome: Outcome) {
-        let (answer, tasks) = lock.withLock {
+    /// Ends it without a response. What the transport never had was never sent.
+    private func end(_ kind: HoplineCore.FailureKind, note: String? = nil) {
+        end { isOut in .failed(kind, isOut ? .maybe : .never, note: note) }
+    }
+
+    private func end(_ outcome: (_ isOut: Bool) -> Outcome) {
+        let (answer, tasks, isOut) = lock.withLock {
             defer { (self.answer, self.tasks) = (nil, []) }
-            return (self.answer, self.tasks)
+            return (self.answer, self.tasks, self.isOut)
         }
-        answer?(outcome)
+        answer?(outcome(isOut))
         tasks.forEach { $0.cancel() }
     }
 

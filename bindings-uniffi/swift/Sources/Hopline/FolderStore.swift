@@ -16,16 +16,46 @@ import Foundation
 ///
 /// Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since. Each
 /// language keeps its own kind of records: give clients in another language a folder of their own.
+///
+/// Each open client holds locks on a file of the folder. iOS ends an app that is suspended while it holds a lock in an App Group
+/// container (0xdead10cc): there, `close` the client before the app is suspended, and make a new one when it is back.
 public struct FolderStore: Store {
-    private let path: String
+    private let folder: @Sendable () throws -> String
 
     /// A store in the folder of that name, which is made when the first client opens it.
     public init(_ path: String) {
-        self.path = path
+        folder = { path }
+    }
+
+    private init(_ folder: @escaping @Sendable () throws -> String) {
+        self.folder = folder
+    }
+
+    /// A store in a folder of that name in the user's Application Support, which for an app is its own.
+    ///
+    /// On Apple's systems the folder is excluded from backups, and readable from the first time on that the device was unlocked, so
+    /// that work in the background finds its records.
+    public static func applicationSupport(_ name: String = "hopline-records") -> FolderStore {
+        FolderStore {
+            let above = try FileManager.default.url(for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+            let folder = above.appendingPathComponent(name, isDirectory: true)
+            try makeFolder(folder.path)
+            #if canImport(Darwin)
+                // Files that are made in it later are protected as it is.
+                try FileManager.default.setAttributes(
+                    [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication], ofItemAtPath: folder.path)
+                var url = folder
+                var values = URLResourceValues()
+                values.isExcludedFromBackup = true
+                try url.setResourceValues(values)
+            #endif
+            return folder.path
+        }
     }
 
     /// The store for one more client.
     public func open() throws -> any Shelf {
+        let path = try folder()
         if path.isEmpty { throw Trouble(ENOENT) }
         try makeFolder(path)
         let shelf = FolderShelf(path, try Locks.of("\(path)/.hopline-locks"))

@@ -14,7 +14,10 @@ public class HoplineClient: @unchecked Sendable {
     private let records: Records
 
     /// A client of these options, which hold secrets. One that is `capped` takes up what clients that are no more have spent.
-    init(_ told: Parameters, _ store: any Store, _ transport: any Transport, sameAccount: Bool, capped: Bool = false) throws(HoplineError) {
+    init(
+        _ told: Parameters, _ store: any Store, _ transport: any Transport, _ options: ClientOptions, capped: Bool = false
+    ) throws(HoplineError) {
+        let (headers, sameAccount) = (options.headers, options.sameAccount)
         let told = Secret(told.json.text)
         let make = { @Sendable () throws -> Client in try Client(options: told.reveal(), entropy: entropy()) }
         let core: Client
@@ -30,7 +33,7 @@ public class HoplineClient: @unchecked Sendable {
             throw .unusable("client", said(error))
         }
         records = Records(core, shelf, sameAccount: sameAccount, capped: capped, reader: make)
-        driver = Driver(core, transport, records)
+        driver = Driver(core, transport, Headers(given: headers), records)
         // What was spent today counts from the first purchase on.
         if capped, let refused = records.adoptSpent() { throw refused }
     }
@@ -43,7 +46,11 @@ public class HoplineClient: @unchecked Sendable {
     public func saved() async throws(HoplineError) -> [Saved] {
         try check("saved")
         let free = try await records.free("saved").get().0
-        return driver.ask(savedList) + free
+        do {
+            return try driver.ask(savedList) + free
+        } catch {
+            throw refusal(error)
+        }
     }
 
     /// The free records of the store that this client leaves alone, such as those of another account. Nothing is sent.
@@ -186,6 +193,7 @@ public enum Resumed: Sendable {
 
 /// Why the core refused a call.
 func refusal(_ error: any Error) -> HoplineError {
+    if let error = error as? HoplineError { return error }
     guard case ClientError.Refused(let text)? = error as? ClientError else {
         return HoplineError(.misuse, "client", "the core said \(type(of: error))")
     }

@@ -40,13 +40,18 @@ final class Locks: @unchecked Sendable {
         file = try check(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600))
         var status = stat()
         _ = try check(fstat(file, &status))
-        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+        (device, inode) = Self.identity(status)
     }
 
     /// Whether the file is still there, and not another one of its name.
     private func lives(_ path: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && UInt64(status.st_dev) == device && UInt64(status.st_ino) == inode
+        return stat(path, &status) == 0 && Self.identity(status) == (device, inode)
+    }
+
+    /// Which file it is. Apple's device numbers are signed, and negative on some network drives.
+    private static func identity(_ status: stat) -> (device: UInt64, inode: UInt64) {
+        (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
     }
 
     /// One client at a time looks for names that nobody holds. To look is to take for a moment, and whoever takes a name for

@@ -1,38 +1,42 @@
 import Foundation
 
-/// How a client repeats, waits and reads. What is left out is as the core has it.
+/// How a client repeats, waits and reads. Omitted options keep their defaults.
 public struct ClientOptions: Sendable {
-    /// Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
-    /// give the same name to every client of the store.
+    /// The name of the account in records. Default: the key, or else the username. With neither, as with a token alone, give the same
+    /// name to every client of the store.
     public var account: String?
-    /// Allows plain http to a host that is not loopback.
+    /// Whether plain http is allowed to a host that is not loopback. Default: no.
     public var allowHTTP: Bool
-    /// Whether records of another key are of this account all the same.
+    /// Whether records of another key are of this account all the same. Default: no.
     public var sameAccount: Bool
-    /// The longest body that is read, in bytes; 8 MiB.
+    /// The longest body that is read, in bytes. Default: 8 MiB.
     public var maxBody: Int?
-    /// Sends of one call, the first included; 4.
+    /// How often one call is sent at most, the first time included. Default: 4.
     public var attempts: Int?
-    /// The time from the first send within which another may be made; a minute.
+    /// The time from the first send within which another may be made. Default: a minute.
     public var window: Duration?
-    /// What one attempt may take; 20 seconds.
+    /// How long one attempt may take. Default: 20 seconds.
     public var timeout: Duration?
-    /// The longest wait before the first repeat; each further one may be twice as long; half a second.
+    /// The longest wait before the first repeat; each further one may be twice as long. Default: half a second.
     public var backoff: Duration?
-    /// The same after the service asked to slow down; a second.
+    /// The same after the service asked to slow down. Default: a second.
     public var throttledBackoff: Duration?
-    /// No wait of ours before a repeat is longer; 20 seconds.
+    /// The longest wait before any repeat, unless the service asks for a longer one. Default: 20 seconds.
     public var maxBackoff: Duration?
-    /// How long to wait, in all, for an earlier request with the same key to end; two minutes.
+    /// How long to wait, in all, for an earlier request with the same key to end. Default: two minutes.
     public var conflict: Duration?
-    /// Whether a paid operation that the service failed may be bought again with a new key; it may then be charged twice.
+    /// Whether a paid operation that the service failed may be bought again with a new key; it may then be charged twice. Default: no.
     public var retryPaid: Bool?
+    /// Headers for every request of the client, such as the access token of your own backend; by default none. It is called before
+    /// each request, so it may renew a token, and its time counts as the request's. If it throws, the request is not sent.
+    public var headers: (@Sendable () async throws -> [String: Secret])?
 
-    /// Options; whatever is left out is as the core has it.
+    /// Options. Omitted options keep their defaults.
     public init(
         account: String? = nil, allowHTTP: Bool = false, sameAccount: Bool = false, maxBody: Int? = nil,
         attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil, backoff: Duration? = nil,
-        throttledBackoff: Duration? = nil, maxBackoff: Duration? = nil, conflict: Duration? = nil, retryPaid: Bool? = nil
+        throttledBackoff: Duration? = nil, maxBackoff: Duration? = nil, conflict: Duration? = nil, retryPaid: Bool? = nil,
+        headers: (@Sendable () async throws -> [String: Secret])? = nil
     ) {
         self.account = account
         self.allowHTTP = allowHTTP
@@ -46,9 +50,10 @@ public struct ClientOptions: Sendable {
         self.maxBackoff = maxBackoff
         self.conflict = conflict
         self.retryPaid = retryPaid
+        self.headers = headers
     }
 
-    /// As the core takes them. What belongs to one API its client adds.
+    /// As the core takes them. What belongs to one API is added by its client.
     func told(_ baseURL: String) -> Parameters {
         var retry = Parameters()
         retry.add("attempts", attempts)
@@ -69,22 +74,22 @@ public struct ClientOptions: Sendable {
     }
 }
 
-/// What may be decided for one call. Whatever is left out is as the client has it.
+/// How one call is sent. Omitted options are the client's.
 public struct CallOptions: Sendable {
     /// A key of your own, of an operation that takes one. It counts as sent before and is never replaced.
     public var idempotencyKey: String?
-    /// Sends, the first included.
+    /// How often it is sent at most, the first time included.
     public var attempts: Int?
     /// The time from the first send within which another may be made.
     public var window: Duration?
-    /// What one attempt may take.
+    /// How long one attempt may take.
     public var timeout: Duration?
     /// Whether to buy again with a new key when the service failed. It may have sold all the same.
     public var retryPaid: Bool?
     /// Further headers of the request. They are not kept in records.
     public var headers: [String: Secret]
 
-    /// Options; whatever is left out is as the client has it.
+    /// Options. Omitted ones are the client's.
     public init(
         idempotencyKey: String? = nil, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil, retryPaid: Bool? = nil,
         headers: [String: Secret] = [:]

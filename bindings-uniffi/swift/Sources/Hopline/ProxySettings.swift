@@ -2,6 +2,8 @@ import Foundation
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
+#else
+    import Network
 #endif
 
 extension Proxy {
@@ -22,34 +24,42 @@ extension Proxy {
         try Secret("proxy = \"\(url().reveal())\"\n")
     }
 
-    /// For `URLSession` on Apple's systems: sets the `connectionProxyDictionary`, credentials included. Where the system asks for
-    /// them all the same, your session's delegate answers the challenge with `username` and `password`.
+    /// Sends what a `URLSession` of this configuration requests through the proxy, HTTP or SOCKS5, credentials included, and never
+    /// past it: a proxy that fails is an error of the request (`allowFailover` is false).
     ///
-    /// It refuses what `URLSession` can't do, rather than to let it go past the proxy: to log in to a SOCKS5 proxy anywhere, and to
-    /// use any proxy outside Apple's systems.
+    /// On Apple's systems only. Elsewhere `URLSession` ignores proxies, so this throws and leaves the configuration as it is.
     public func configure(_ configuration: URLSessionConfiguration) throws(HoplineError) {
-        if try scheme().hasPrefix("socks") {
-            throw refused("protocol", "is socks5, and URLSession can't log in to a SOCKS5 proxy; buy the session with `protocol: .http`")
-        }
-        let login = try credentials()
+        let (scheme, login) = try (scheme(), credentials())
+        _ = try address()
         #if canImport(FoundationNetworking)
-            _ = (try address(), login)
-            throw refused("protocol", "is of no use here, since URLSession knows no proxies on this system; give `curl()` or `url()` to another client")
+            _ = (scheme, login)
+            throw refused("protocol", "is of no use here, since URLSession ignores proxies on this system; give `curl()` or `url()` to another client")
         #else
-            _ = try address()
-            configuration.connectionProxyDictionary = [
-                "HTTPEnable": true, "HTTPProxy": host ?? "", "HTTPPort": port ?? 0,
-                "HTTPSEnable": true, "HTTPSProxy": host ?? "", "HTTPSPort": port ?? 0,
-                kCFProxyUsernameKey as String: login.username, kCFProxyPasswordKey as String: login.password,
-            ]
+            // `address` has checked both.
+            let endpoint = NWEndpoint.hostPort(
+                host: NWEndpoint.Host(bareHost), port: NWEndpoint.Port(rawValue: UInt16(clamping: port ?? 0)) ?? .any)
+            var proxy =
+                switch scheme {
+                case "http": ProxyConfiguration(httpCONNECTProxy: endpoint)
+                case "https": ProxyConfiguration(httpCONNECTProxy: endpoint, tlsOptions: NWProtocolTLS.Options())
+                default: ProxyConfiguration(socksv5Proxy: endpoint)
+                }
+            proxy.applyCredential(username: login.username, password: login.password)
+            proxy.allowFailover = false
+            configuration.proxyConfigurations = [proxy]
         #endif
     }
+
+    #if !canImport(FoundationNetworking)
+        /// The host without the brackets of a URL.
+        private var bareHost: String { (host ?? "").trimmingCharacters(in: CharacterSet(charactersIn: "[]")) }
+    #endif
 
     private func scheme() throws(HoplineError) -> String {
         // The service says so itself: a proxy for https may well be spoken to in plain HTTP.
         let named = fullUrl.flatMap { $0.reveal().components(separatedBy: "://").first }
         guard let scheme = named.flatMap({ schemes[$0] }) ?? self.protocol.flatMap({ schemes[$0.rawValue] }) else {
-            throw refused("protocol", "is none that is known; ask for the session again once it is active")
+            throw refused("protocol", "is not known; read the session again once it is active")
         }
         return scheme
     }
@@ -59,13 +69,13 @@ extension Proxy {
             throw refused("host", "and port are missing, since the session was not active when it was read; wait for it")
         }
         // It goes into URLs and configurations as it is.
-        guard host.unicodeScalars.allSatisfy(hostly.contains), 1...65535 ~= port else { throw refused("host", "and port are none") }
+        guard host.unicodeScalars.allSatisfy(hostly.contains), 1...65535 ~= port else { throw refused("host", "and port are invalid") }
         return host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
     private func credentials() throws(HoplineError) -> (username: String, password: String) {
         guard let username, let password else {
-            let rule = "and password were not asked for; use `credentials: true` to open or wait for a session, `includeCredentials: true` to read it"
+            let rule = "and password were not requested; use `credentials: true` to open or wait for a session, `includeCredentials: true` to read it"
             throw refused("username", rule)
         }
         return (username.reveal(), password.reveal())

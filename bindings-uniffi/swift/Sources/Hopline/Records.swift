@@ -112,7 +112,9 @@ final class Records: @unchecked Sendable {
         isSweeping = true
         queue.async { [self] in
             isSweeping = false
-            let held = Set(savedList(core).compactMap(\.intent))
+            // Without the list nothing is known to be free, and what is released another process may buy.
+            guard let saved = try? savedList(core) else { return }
+            let held = Set(saved.compactMap(\.intent))
             for intent in claimed where running[intent] == nil && !held.contains(intent) {
                 shelf.releaseIntent(intent)
                 claimed.remove(intent)
@@ -135,7 +137,7 @@ final class Records: @unchecked Sendable {
             }
         }
         if taken.isEmpty { return }
-        restored(core.restore(records: taken, sameAccount: sameAccount)).refused.forEach { shelf.release($0.record) }
+        try restored(core.restore(records: taken, sameAccount: sameAccount)).refused.forEach { shelf.release($0.record) }
     }
 
     /// The free records: what they hold, which are left alone, and those of what was spent, which no list shows.
@@ -143,13 +145,13 @@ final class Records: @unchecked Sendable {
         let free = try shelf.free()
         if free.isEmpty { return ([], [], []) }
         let reader = try reader()
-        let told = restored(reader.restore(records: free.map { Record(id: $0.record, data: $0.data) }, sameAccount: sameAccount))
-        let saved = savedList(reader)
+        let told = try restored(reader.restore(records: free.map { Record(id: $0.record, data: $0.data) }, sameAccount: sameAccount))
+        let saved = try savedList(reader)
         return (saved, told.refused, Array(Set(told.held).subtracting(saved.map(\.record))))
     }
 
-    private func restored(_ told: String) -> Restored {
-        (try? JSONDecoder().decode(Restored.self, from: Data(told.utf8))) ?? Restored(held: [], refused: [])
+    private func restored(_ told: String) throws(HoplineError) -> Restored {
+        try HoplineError.reading { try JSONDecoder().decode(Restored.self, from: Data(told.utf8)) }
     }
 
     private struct Restored: Decodable {
@@ -159,8 +161,8 @@ final class Records: @unchecked Sendable {
 }
 
 /// What a core holds.
-func savedList(_ core: Client) -> [Saved] {
-    (try? JSONDecoder().decode([Saved].self, from: Data(core.savedList().utf8))) ?? []
+func savedList(_ core: Client) throws(HoplineError) -> [Saved] {
+    try HoplineError.reading { try JSONDecoder().decode([Saved].self, from: Data(core.savedList().utf8)) }
 }
 
 /// What a store said; of a store of somebody's own only the type of its error.
@@ -172,6 +174,16 @@ extension HoplineError {
     static func unusable(_ operation: String, _ said: String, intent: String? = nil) -> HoplineError {
         HoplineError(
             .store, operation, "the store can't be used: \(said)", advice: "mend_store", say: "nothing was changed; mend the store", intent: intent)
+    }
+
+    /// A list of the core that does not fit its type is an error. An empty list in its place would let go of what is held.
+    static func reading<List>(_ read: () throws -> List) throws(HoplineError) -> List {
+        do {
+            return try read()
+        } catch {
+            throw HoplineError(
+                .misuse, "saved", "the list of saved entries can't be read", say: "nothing was changed; check that the package and its library are of one version")
+        }
     }
 
     static func closed(_ operation: String) -> HoplineError {

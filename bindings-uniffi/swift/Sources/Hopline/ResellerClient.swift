@@ -30,7 +30,7 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
         told.add("token", token)
         told.add("token_codes", tokenCodes)
-        try super.init(told, store, transport, sameAccount: options.sameAccount)
+        try super.init(told, store, transport, options)
     }
 
     /// The token that is used at present: for the Keychain, to start from next time.

@@ -1,15 +1,12 @@
-/// A text that never prints. `reveal()` gives it, and whoever calls that answers for where it goes.
-public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
+/// A text that never prints. Only `reveal()` returns it.
+///
+/// There is no literal for it, since a secret does not belong in source code: read it from the Keychain or the environment.
+public struct Secret: Sendable, Hashable {
     private let text: String
 
     /// Makes a secret of a text.
     public init(_ text: String) {
         self.text = text
-    }
-
-    /// Makes a secret of a literal.
-    public init(stringLiteral text: String) {
-        self.init(text)
     }
 
     /// The text itself.

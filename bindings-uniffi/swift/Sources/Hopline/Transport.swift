@@ -7,10 +7,10 @@ public struct Request: Sendable {
     /// The whole URL.
     public var url: String
     /// The headers, in the order to send them in.
-    public let headers: [(name: String, value: String)]
+    public internal(set) var headers: [(name: String, value: String)]
     /// The body, if there is one.
     public let body: Data?
-    /// What it may take. The driver cancels the task of a send that takes longer.
+    /// How long it may take. The client cancels the task of a send that takes longer.
     public let timeout: Duration
     /// Read no more than this many bytes of the answer's body; more is `truncated`.
     public let maxBody: Int
@@ -70,7 +70,7 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible, Custo
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
-/// Why there is no response. A transport of your own throws it; of any other error it is assumed that the request may have arrived.
+/// Why there is no response. A transport of your own throws it. Any other error means that the request may have arrived.
 public struct TransportFailure: Error, Sendable, Hashable {
     /// Why there is no response.
     public enum Kind: Sendable {
@@ -84,7 +84,7 @@ public struct TransportFailure: Error, Sendable, Hashable {
         case timeout
         /// The connection broke.
         case closed
-        /// It was given up.
+        /// It was cancelled.
         case aborted
         /// Anything else.
         case other

@@ -4,20 +4,21 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Sends requests with `URLSession`: no cookies, no cache, no redirects, each over a connection of its own outside Apple's systems.
+/// Sends requests with `URLSession`: no cookies, no cache, no redirects, and nothing twice.
 ///
-/// `URLSession` may send a request again by itself when a connection that was used before turns out to be dead. Where it is
-/// made of libcurl, every request therefore has a connection of its own. Apple's does so with idempotent requests alone (GET,
-/// PUT, DELETE), of which a repeat changes nothing here.
+/// `URLSession` repeats a request by itself when a connection that it used before turns out to be dead: on Apple's systems a GET, PUT
+/// or DELETE, elsewhere (libcurl) any. So on Apple's systems whatever is neither GET nor POST, and elsewhere every request, goes over
+/// a connection of its own. A GET changes nothing, so that it may be repeated.
 ///
 /// Of a body that is too long, `maxBody` bytes are kept. The rest is thrown away until the connection is closed, to which
 /// `URLSession` outside Apple's systems comes late where the link is fast.
 public final class URLSessionTransport: Transport {
+    private let configuration: URLSessionConfiguration
     private let session: URLSession
     private let exchanges = Exchanges()
 
     /// A transport. `configuration` may say how to reach the network, such as a proxy; what would undo Hopline's own rules is
-    /// set as they need it.
+    /// set as they need it. A background configuration can't be used: the system takes no such requests from it.
     public init(configuration: URLSessionConfiguration = .ephemeral) {
         let own = configuration.copy() as? URLSessionConfiguration ?? .ephemeral
         own.httpCookieStorage = nil
@@ -26,11 +27,12 @@ public final class URLSessionTransport: Transport {
         own.urlCredentialStorage = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
         own.httpShouldUsePipelining = false
-        // The core allows an attempt its time, and a queue of ours would use it up.
+        // The client itself limits how many requests are out, and a further queue would use up their time.
         own.httpMaximumConnectionsPerHost = 10_000
         #if !canImport(FoundationNetworking)
             own.waitsForConnectivity = false
         #endif
+        self.configuration = own
         session = URLSession(configuration: own, delegate: exchanges, delegateQueue: nil)
     }
 
@@ -51,35 +53,103 @@ public final class URLSessionTransport: Transport {
             // libcurl sends again when a connection that was used before is dead; none is.
             told.setValue("close", forHTTPHeaderField: "connection")
         #endif
-        let task = session.dataTask(with: told)
+        let task = dataTask(told)
+        let exchange = Exchanges.Exchange(limit: request.maxBody, wanted: request.wanted)
+        // Before the task can be cancelled, which may end it at once.
+        exchanges.begin(task, exchange)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                exchanges.begin(task.taskIdentifier, Exchanges.Exchange(limit: request.maxBody, wanted: request.wanted, continuation: continuation))
+                exchange.wait(continuation)
                 task.resume()
             }
         } onCancel: {
             task.cancel()
         }
     }
+
+    /// A connection belongs to a session, so one that nobody has used yet comes from a session of its own.
+    private func dataTask(_ request: URLRequest) -> URLSessionDataTask {
+        if ["GET", "POST"].contains(request.httpMethod) { return session.dataTask(with: request) }
+        let own = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+        defer { own.finishTasksAndInvalidate() }
+        return own.dataTask(with: request)
+    }
 }
 
-/// What comes of the tasks of one session.
+/// What comes of the tasks of a transport's sessions.
 private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    struct Exchange {
-        let limit: Int
-        let wanted: [String]
-        let continuation: CheckedContinuation<Response, any Error>
-        var response: HTTPURLResponse?
-        var body = Data()
-        var truncated = false
+    /// What came of one task. Whichever is later, its end or somebody who waits for it, hands it over.
+    final class Exchange: @unchecked Sendable {
+        private let limit: Int
+        private let wanted: [String]
+        private let lock = NSLock()
+        // The lock guards what follows.
+        private var response: HTTPURLResponse?
+        private var body = Data()
+        private var truncated = false
+        private var hasBegun: Bool?
+        private var result: Result<Response, any Error>?
+        private var waiter: CheckedContinuation<Response, any Error>?
+
+        init(limit: Int, wanted: [String]) {
+            (self.limit, self.wanted) = (limit, wanted)
+        }
+
+        func wait(_ continuation: CheckedContinuation<Response, any Error>) {
+            let result = lock.withLock {
+                if self.result == nil { waiter = continuation }
+                return self.result
+            }
+            if let result { continuation.resume(with: result) }
+        }
+
+        func came(_ response: HTTPURLResponse?) {
+            lock.withLock { self.response = response }
+        }
+
+        /// Whether the system began to send the request.
+        func measured(_ hasBegun: Bool) {
+            lock.withLock { self.hasBegun = hasBegun }
+        }
+
+        /// Keeps what there is room for; whether there is more.
+        func came(_ data: Data) -> Bool {
+            lock.withLock {
+                let room = limit - body.count
+                body.append(data.prefix(room))
+                truncated = truncated || data.count > room
+                return truncated
+            }
+        }
+
+        func end(_ last: HTTPURLResponse?, _ error: (any Error)?) {
+            let (waiter, result) = lock.withLock {
+                let result = self.result ?? ended(response ?? last, error)
+                self.result = result
+                defer { self.waiter = nil }
+                return (self.waiter, result)
+            }
+            waiter?.resume(with: result)
+        }
+
+        private func ended(_ response: HTTPURLResponse?, _ error: (any Error)?) -> Result<Response, any Error> {
+            guard let response else { return .failure(TransportFailure(error, hasBegun: hasBegun)) }
+            let headers = wanted.compactMap { name in response.value(forHTTPHeaderField: name).map { (name: name, value: $0) } }
+            // A body that breaks off is cut short too, and its status is worth keeping.
+            return .success(Response(status: response.statusCode, headers: headers, body: body, truncated: truncated || error != nil))
+        }
     }
 
     private let lock = NSLock()
-    /// By the task's identifier; the lock guards them.
-    private var under: [Int: Exchange] = [:]
+    /// By task; the lock guards them. A task's number is only its own within one session.
+    private var under: [ObjectIdentifier: Exchange] = [:]
 
-    func begin(_ task: Int, _ exchange: Exchange) {
-        lock.withLock { under[task] = exchange }
+    func begin(_ task: URLSessionTask, _ exchange: Exchange) {
+        lock.withLock { under[ObjectIdentifier(task)] = exchange }
+    }
+
+    private func exchange(_ task: URLSessionTask) -> Exchange? {
+        lock.withLock { under[ObjectIdentifier(task)] }
     }
 
     func urlSession(
@@ -93,20 +163,12 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        lock.withLock { under[dataTask.taskIdentifier]?.response = response as? HTTPURLResponse }
+        exchange(dataTask)?.came(response as? HTTPURLResponse)
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        let full = lock.withLock {
-            guard var exchange = under.removeValue(forKey: dataTask.taskIdentifier) else { return false }
-            let room = exchange.limit - exchange.body.count
-            exchange.body.append(data.prefix(room))
-            exchange.truncated = exchange.truncated || data.count > room
-            under[dataTask.taskIdentifier] = exchange
-            return exchange.truncated
-        }
-        guard full else { return }
+        guard exchange(dataTask)?.came(data) == true else { return }
         end(dataTask, nil)
         // Elsewhere, since it waits for a queue that reads on meanwhile, and what that brings is to be thrown away.
         DispatchQueue.global().async { dataTask.cancel() }
@@ -121,6 +183,11 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             end(task, nil)
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
+    #else
+        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+            let sends = metrics.transactionMetrics
+            if !sends.isEmpty { exchange(task)?.measured(sends.contains { $0.requestStartDate != nil }) }
+        }
     #endif
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -128,33 +195,35 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
     }
 
     private func end(_ task: URLSessionTask, _ error: (any Error)?) {
-        guard let exchange = lock.withLock({ under.removeValue(forKey: task.taskIdentifier) }) else { return }
-        if let response = exchange.response ?? task.response as? HTTPURLResponse {
-            let headers = exchange.wanted.compactMap { name in response.value(forHTTPHeaderField: name).map { (name: name, value: $0) } }
-            // A body that breaks off is cut short too, and its status is worth keeping.
-            let truncated = exchange.truncated || error != nil
-            let came = Response(status: response.statusCode, headers: headers, body: exchange.body, truncated: truncated)
-            exchange.continuation.resume(returning: came)
-        } else {
-            exchange.continuation.resume(throwing: failure(of: error))
-        }
+        let exchange = lock.withLock { under.removeValue(forKey: ObjectIdentifier(task)) }
+        exchange?.end(task.response as? HTTPURLResponse, error)
     }
 }
 
-/// What an error of `URLSession` says. `never` is only for what surely comes before the first byte.
-private func failure(of error: (any Error)?) -> TransportFailure {
-    guard let error = error as? URLError else { return TransportFailure(.other) }
-    let note = "URLError \(error.errorCode)"
-    switch error.code {
-    case .cannotFindHost, .dnsLookupFailed: return TransportFailure(.dns, sent: .never, note: note)
-    case .cannotConnectToHost, .notConnectedToInternet: return TransportFailure(.connect, sent: .never, note: note)
-    case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
-        .serverCertificateHasUnknownRoot:
-        return TransportFailure(.tls, note: note)
-    case .timedOut: return TransportFailure(.timeout, note: note)
-    case .networkConnectionLost, .badServerResponse: return TransportFailure(.closed, note: note)
-    case .cancelled: return TransportFailure(.aborted, note: note)
-    default: return TransportFailure(.other, note: note)
+extension TransportFailure {
+    /// What an error of `URLSession` says. `never` is only for what surely comes before the first byte.
+    ///
+    /// That there is no network may also be found out while a request is out, so there it takes the system's word (`hasBegun`)
+    /// that the request was not begun; no word is not enough.
+    init(_ error: (any Error)?, hasBegun: Bool?) {
+        guard let error = error as? URLError else {
+            self.init(.other)
+            return
+        }
+        let (kind, sent): (Kind, Sent) =
+            switch error.code {
+            case .cannotFindHost, .dnsLookupFailed: (.dns, .never)
+            case .cannotConnectToHost: (.connect, .never)
+            case .notConnectedToInternet: (.connect, hasBegun == false ? .never : .maybe)
+            case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
+                .serverCertificateHasUnknownRoot:
+                (.tls, .maybe)
+            case .timedOut: (.timeout, .maybe)
+            case .networkConnectionLost, .badServerResponse: (.closed, .maybe)
+            case .cancelled: (.aborted, .maybe)
+            default: (.other, .maybe)
+            }
+        self.init(kind, sent: sent, note: "URLError \(error.errorCode)")
     }
 }
 

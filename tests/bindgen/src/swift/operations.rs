@@ -46,7 +46,7 @@ struct Given {
 /// The options that `CallOptions` has: how to send a request. The others are arguments.
 const SENDING: [&str; 6] = ["idempotency_key", "attempts", "window_ms", "timeout_ms", "retry_paid", "headers"];
 
-const BUNDLE: &str = "How to send it; whatever is left out is as the client has it.";
+const BUNDLE: &str = "How to send it; omitted options are the client's.";
 
 impl From<&CallOption> for Given {
     fn from(option: &CallOption) -> Self {
@@ -109,9 +109,9 @@ impl Method {
     fn walk(walk: Walk) -> Method {
         let (read, items) = (walk.endpoint.name, camel(walk.items.name));
         let doc = [
-            format!("Walks all pages of `{}`, each read when it is come to.", camel(read)),
+            format!("Walks all pages of `{}`, which are fetched lazily.", camel(read)),
             String::new(),
-            format!("To iterate gives the `{items}` of all pages, to iterate its `pages` whole pages."),
+            format!("Iterating it gives the `{items}` of all pages; iterating its `pages` gives whole pages."),
         ];
         Method {
             name: walk.name(),

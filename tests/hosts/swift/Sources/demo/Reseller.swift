@@ -39,7 +39,7 @@ func tellReseller(_ sandbox: Sandbox, _ folder: String) async throws {
         }
     }
 
-    let user = try await reseller.createUser(username: "demo-user", password: "a-password", intent: "demo-user")
+    let user = try await reseller.createUser(username: "demo-user", password: Secret("a-password"), intent: "demo-user")
     guard let id = user.id else { throw Unmet("a sub-user has a number") }
     row("sub-user", "\(user.username ?? "?"), number \(id)")
     try await reseller.adjustSubUserBalance(userId: id, amount: 30, remark: "to begin with", intent: "demo-funds")

@@ -18,7 +18,7 @@ struct Entry: Decodable {
 
 let reseller = try ResellerClient(store: FolderStore("hopline-records"))  // HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD
 do {
-    let made = try await reseller.createUser(username: "shop-17", password: "a long password", intent: "user-17")
+    let made = try await reseller.createUser(username: "shop-17", password: Secret("a long password"), intent: "user-17")
     guard let user = made.id else { fatalError("the service did not say which number it has") }
     try await reseller.adjustSubUserBalance(userId: user, amount: 50, remark: "for May", intent: "money-17")
 

@@ -7,7 +7,7 @@ import Testing
 @Suite("a task that is cancelled")
 struct CancelTests {
     /// A store whose saves wait for leave.
-    final class Gate: Store, @unchecked Sendable {
+    final class Slow: Store, @unchecked Sendable {
         private let folder: FolderStore
         private let gate = DispatchSemaphore(value: 0)
         let entered = Counter()
@@ -21,7 +21,7 @@ struct CancelTests {
 
         struct Gated: Shelf {
             let shelf: any Shelf
-            let gate: Gate
+            let gate: Slow
 
             func keep(_ record: String, _ data: Data?) throws {
                 gate.entered.add(1)
@@ -60,10 +60,10 @@ struct CancelTests {
         await agent.close()
     }
 
-    @Test("before the save: nothing was sent and nothing is kept")
+    @Test("before it begins: nothing is sent and nothing is saved, not even for a moment")
     func beforeSave() async throws {
-        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
-        let agent = try sandbox.client(store: folder.store)
+        let (sandbox, folder, saves) = (try await Sandbox("--provisioning-ms", "100"), Folder(), Counter())
+        let agent = try sandbox.client(store: Watched(shelf: folder.store.open()) { if $0 == "save" { saves.add(1) } })
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
             return try await agent.open("job-1")
@@ -72,7 +72,7 @@ struct CancelTests {
         let error = try await failure { try await task.value }
         #expect(error.kind == .cancelled && error.effect == .none && error.intent == "job-1")
         #expect(try await sandbox.charges() == 0)
-        #expect(try folder.records.isEmpty)
+        #expect(try folder.records.isEmpty && saves.total == 0)
         await agent.close()
         try await resumed(sandbox, folder)
     }
@@ -80,7 +80,7 @@ struct CancelTests {
     @Test("while it is saved: nothing was sent, and the record is gone again")
     func whileSaving() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
-        let gate = Gate(folder.store)
+        let gate = Slow(folder.store)
         let agent = try sandbox.client(store: gate)
         let task = Task { try await agent.open("job-1") }
         try await until("a save is under way") { gate.entered.total == 1 }
@@ -131,6 +131,74 @@ struct CancelTests {
         await agent.close()
         try await sandbox.control("clock", ["advance_ms": 60_000])
         try await resumed(sandbox, folder)
+    }
+
+    /// Cancels a task at one of the moments that are passed.
+    final class Moments: @unchecked Sendable {
+        private let lock = NSLock()
+        private var left: Int
+        private var cancel: (@Sendable () -> Void)?
+
+        init(_ left: Int) {
+            self.left = left
+        }
+
+        func arm(_ cancel: @escaping @Sendable () -> Void) {
+            lock.withLock { self.cancel = cancel }
+        }
+
+        var isArmed: Bool { lock.withLock { cancel != nil } }
+        /// Whether the moment has not come.
+        var isLeft: Bool { lock.withLock { left >= 0 } }
+
+        func passed() {
+            let cancel = lock.withLock {
+                left -= 1
+                return left == -1 ? self.cancel : nil
+            }
+            cancel?()
+        }
+    }
+
+    @Test("at any moment, over a transport that does not heed it: what was sent is never said not to be")
+    func everyMoment() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        var (moment, effects) = (0, Set<HoplineError.Effect>())
+        while true {
+            let (folder, moments, sends) = (Folder(), Moments(moment), Counter())
+            let transport = Sending { request in
+                moments.passed()
+                if request.method == "POST" { sends.add(1) }
+                // A task of its own, which nobody cancels.
+                return try await Task.detached {
+                    let response = try await URLSessionTransport().send(request)
+                    moments.passed()
+                    return response
+                }.value
+            }
+            let agent = try sandbox.client(store: Watched(shelf: folder.store.open()) { _ in moments.passed() }, transport: transport)
+            let task = Task {
+                while !moments.isArmed { await Task.yield() }
+                return try await agent.open("job-1", credentials: true)
+            }
+            moments.arm { task.cancel() }
+            do {
+                _ = try await task.value
+            } catch let error as HoplineError {
+                effects.insert(error.effect)
+                #expect(error.kind == .cancelled, "moment \(moment): \(error.debugDescription)")
+                #expect(error.effect != .none || sends.total == 0, "moment \(moment): \(error.debugDescription)")
+            }
+            await agent.close()
+            // What is said not to be done is bought anew here, and a charge of its own shows.
+            let again = try sandbox.client(store: folder.store)
+            #expect(try await again.open("job-1", credentials: true).phase == .ready)
+            await again.close()
+            moment += 1
+            #expect(try await sandbox.charges() == moment, "moment \(moment - 1)")
+            if moments.isLeft { break }
+        }
+        #expect(moment >= 12 && effects == [.none, .unknown, .done], "\(moment), \(effects)")
     }
 
     @Test("lets others who wait for the same intent go on, and other purchases too")

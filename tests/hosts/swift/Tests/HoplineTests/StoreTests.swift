@@ -1,5 +1,6 @@
 import Foundation
-import Hopline
+@testable import Hopline
+import HoplineCore
 import Kit
 import Testing
 
@@ -66,5 +67,65 @@ struct StoreTests {
         }
         let other = try client(wire.url, store: folder.store)
         try await until("it is free") { try await other.saved().map(\.intent) == ["job-1"] }
+    }
+
+    @Test("a folder of the user's own is made where the system keeps such, for nobody else")
+    func applicationSupport() async throws {
+        let name = "hopline-\(UUID().uuidString)"
+        let above = try FileManager.default.url(for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+        let folder = above.appendingPathComponent(name).path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let wire = try Wire(asked: { connection, _ in connection.close() })
+        for _ in 0..<2 {
+            let agent = try client(wire.url, store: FolderStore.applicationSupport(name))
+            _ = try await failure { try await agent.buy("job-1") }
+            await agent.close()
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(names.filter { $0.hasSuffix(".record") }.count == 1)
+        #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
+    }
+
+    @Test("what the store said of one record is not said of failures that have nothing to do with it")
+    func said() async throws {
+        struct Full: Error {}
+        let (wire, fails) = (try Wire(asked: { connection, _ in connection.close() }), Counter())
+        fails.add(1)
+        let agent = try client(wire.url, store: Watched(shelf: MemoryStore().open()) { if $0 == "save" && fails.total > 0 { throw Full() } })
+        let first = try await failure { try await agent.buy("job-1") }
+        #expect(first.kind == .store && first.effect == .none && first.notes == ["the store said: Full"], "\(first.debugDescription)")
+        fails.add(-1)
+        for error in [try await failure { try await agent.buy("job-2") }, try await failure { try await agent.getBalance() }] {
+            #expect(error.kind != .store && !error.notes.contains { $0.contains("store") }, "\(error.debugDescription)")
+        }
+    }
+
+    /// A core whose lists can't be read.
+    final class Unreadable: HoplineCore.Client, @unchecked Sendable {
+        override func savedList() -> String { #"[{"record":"r","holds":"something_new"}]"# }
+        override func restore(records: [HoplineCore.Record], sameAccount: Bool) -> String { "{}" }
+    }
+
+    @Test("a list that can't be read is an error, and lets go of nothing")
+    func unreadable() async throws {
+        let store = MemoryStore()
+        let (shelf, other) = (try store.open(), try store.open())
+        let make = { @Sendable () throws -> HoplineCore.Client in
+            try Unreadable(options: #"{"base_url":"https://api.example/v1","api_key":"key"}"#, entropy: Data(count: 16))
+        }
+        let records = try Records(make(), shelf, sameAccount: false, capped: false, reader: make)
+        #expect(await records.enter("create_session", "job-1") == nil)
+        records.leave("job-1")
+        // What is asked for after it is done after it.
+        _ = await records.free("saved")
+        _ = await records.free("saved")
+        let isFree = try other.claimIntent("job-1")
+        #expect(!isFree, "it is this client's still")
+        try shelf.keep("r", Data())
+        shelf.release("r")
+        for result in [await records.free("saved").map { _ in }, await records.adopt("resume") { _ in true }.map { .failure($0) } ?? .success(())] {
+            guard case .failure(let error) = result else { throw Unmet("the list can't be read") }
+            #expect(error.kind == .misuse && error.message.contains("can't be read"), "\(error.debugDescription)")
+        }
     }
 }

@@ -14,6 +14,13 @@ func failure<Value>(_ work: () async throws -> Value, _ at: SourceLocation = #_s
     }
 }
 
+/// The secrets of the tests are no secrets, so they are written as literals. The package itself has none.
+extension Secret: @retroactive ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) {
+        self.init(text)
+    }
+}
+
 extension AgentClient {
     /// The same purchase in all tests.
     @discardableResult
@@ -84,6 +91,54 @@ final class Folder: Sendable {
 
     deinit {
         try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+/// A store around another, for tests that watch it or make it fail.
+struct Watched: Store, Shelf {
+    let shelf: any Shelf
+    /// Called at the begin and at the end of each call, with its name.
+    let passed: @Sendable (String) throws -> Void
+
+    func open() throws -> any Shelf { self }
+    func keep(_ record: String, _ data: Data?) throws { try around(data == nil ? "delete" : "save") { try shelf.keep(record, data) } }
+    func scanning<Found>(_ body: () throws -> Found) throws -> Found { try shelf.scanning(body) }
+    func free() throws -> [(record: String, data: Data)] { try around("free") { try shelf.free() } }
+    func claim(_ record: String) throws -> Data? { try around("claim") { try shelf.claim(record) } }
+    func release(_ record: String) { shelf.release(record) }
+    func claimIntent(_ intent: String) throws -> Bool { try around("claim intent") { try shelf.claimIntent(intent) } }
+    func releaseIntent(_ intent: String) { shelf.releaseIntent(intent) }
+    func close() { shelf.close() }
+
+    private func around<Answer>(_ call: String, _ body: () throws -> Answer) throws -> Answer {
+        try passed(call)
+        let answer = try body()
+        try passed(call)
+        return answer
+    }
+}
+
+/// A transport that is a function.
+struct Sending: Transport {
+    let act: @Sendable (Request) async throws -> Response
+
+    func send(_ request: Request) async throws -> Response { try await act(request) }
+}
+
+/// Opens once, for whoever waits at it.
+actor Gate {
+    private var isOpen = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func open() {
+        isOpen = true
+        waiting.forEach { $0.resume() }
+        waiting = []
+    }
+
+    /// Not left by a cancelled task, either.
+    func pass() async {
+        if !isOpen { await withCheckedContinuation { waiting.append($0) } }
     }
 }
 

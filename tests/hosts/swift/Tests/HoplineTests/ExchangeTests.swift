@@ -1,0 +1,116 @@
+import Foundation
+@testable import Hopline
+import HoplineCore
+import Kit
+import Testing
+
+/// A send is stepped through by hand: what was never handed to the transport was never sent, and nothing else is said to be.
+@Suite("one send")
+struct ExchangeTests {
+    private func request(timeoutMs: UInt32 = 60_000, sendBefore: Int64 = .max) -> HoplineCore.Request {
+        HoplineCore.Request(
+            method: "POST", url: "https://api.example/v1/sessions", headers: [], body: nil, timeoutMs: timeoutMs, sendBefore: sendBefore, maxBody: 1000)
+    }
+
+    /// What came of a send, as `kind sent`, and how often the transport had it.
+    private final class Told: @unchecked Sendable {
+        let sends = Counter()
+        private let lock = NSLock()
+        private var outcomes: [String] = []
+
+        var all: [String] { lock.withLock { outcomes } }
+
+        func hear(_ outcome: Exchange.Outcome) {
+            let said =
+                switch outcome {
+                case .response(let response): "\(response.status)"
+                case .failed(let kind, let sent, _): "\(kind) \(sent)"
+                }
+            lock.withLock { outcomes.append(said) }
+        }
+    }
+
+    /// A send over a transport that answers when the gate opens, whether its task is cancelled or not.
+    private func exchange(_ told: Told, _ gate: Gate, timeoutMs: UInt32 = 60_000, headers: (@Sendable () async throws -> [String: Secret])? = nil) -> Exchange {
+        let transport = Sending { _ in
+            told.sends.add(1)
+            await gate.pass()
+            return Response(status: 200)
+        }
+        return Exchange(request(timeoutMs: timeoutMs), [], transport, Headers(given: headers)) { told.hear($0) }
+    }
+
+    @Test("that is aborted before it starts never starts")
+    func beforeStart() async throws {
+        let (told, gate) = (Told(), Gate())
+        let exchange = exchange(told, gate)
+        exchange.abort()
+        exchange.start()
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(told.all == ["aborted never"] && told.sends.total == 0)
+    }
+
+    @Test("that is aborted while its headers are awaited never reaches the transport")
+    func beforeHandOver() async throws {
+        let (told, gate, asked, renewed) = (Told(), Gate(), Counter(), Gate())
+        let exchange = exchange(told, gate, headers: {
+            asked.add(1)
+            await renewed.pass()
+            return ["authorization": "canary"]
+        })
+        exchange.start()
+        try await until("the headers are asked for") { asked.total == 1 }
+        exchange.abort()
+        await renewed.open()
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(told.all == ["aborted never"] && told.sends.total == 0)
+    }
+
+    @Test("that the transport has is aborted as one that may have been sent, whatever comes of it later")
+    func afterHandOver() async throws {
+        let (told, gate) = (Told(), Gate())
+        let exchange = exchange(told, gate)
+        exchange.start()
+        try await until("the transport has it") { told.sends.total == 1 }
+        exchange.abort()
+        await gate.open()
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(told.all == ["aborted maybe"])
+    }
+
+    @Test("that was answered is not aborted any more")
+    func answered() async throws {
+        let (told, gate) = (Told(), Gate())
+        let exchange = exchange(told, gate)
+        await gate.open()
+        exchange.start()
+        try await until("it is answered") { !told.all.isEmpty }
+        exchange.abort()
+        #expect(told.all == ["200"])
+    }
+
+    @Test("whose time is up says whether the transport had it")
+    func timeout() async throws {
+        for isOut in [false, true] {
+            let (told, gate) = (Told(), Gate())
+            let exchange = exchange(told, gate, timeoutMs: 100, headers: {
+                if !isOut { await gate.pass() }
+                return [:]
+            })
+            exchange.start()
+            try await until("it has ended") { !told.all.isEmpty }
+            #expect(told.all == [isOut ? "timeout maybe" : "timeout never"])
+            await gate.open()
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(told.sends.total == (isOut ? 1 : 0) && told.all.count == 1)
+        }
+    }
+
+    @Test("that is come to too late is not sent")
+    func late() async throws {
+        let told = Told()
+        Exchange(request(sendBefore: Clock.monotonic - 1), [], Sending { _ in throw Unmet("nothing is sent") }, Headers(given: nil)) { told.hear($0) }.start()
+        try await until("it has ended") { !told.all.isEmpty }
+        #expect(told.all == ["late never"])
+    }
+}

@@ -1,21 +1,19 @@
-//! The whole life of an account: limits, prices, a session that is bought for no more than it was quoted, used, moved to
-//! another exit when a site blocks it, and ended; a top-up, and what all of it cost. The example `ureq` sends its requests and
-//! keeps its records, so it goes on with the same purchase and the same order when it is killed and started again.
+//! The whole life of an account: its budget, prices, a session that is bought for no more than it was quoted, used, moved to
+//! another exit when a site blocks it, and ended; and what all of it cost. Killed at any moment and started again, it goes on
+//! with the same purchase: the example `ureq`, which sends its requests, keeps its records.
 //!
 //!     HOPLINE_BASE_URL=… HOPLINE_API_KEY=… cargo run --example account
 
 use std::error::Error;
 
-use hopline::client::{Host, Outputs, Phase, Position, Seen, Ticket, Until, Verdict};
+use hopline::client::{Host, OpenSession, Outputs, Phase, Position, Seen, SessionReply, Ticket, Verdict};
 use hopline::contract::agent::{
-    CreateRecharge, CreateSession, GetAccount, GetBalance, GetBudget, GetSessionHealth, ListProducts, ListTransactions, Product,
-    ProductFilter, ReportSessionEvent, RotateSession, SessionType, TerminateSession, UpdateBudget,
+    CreateSession, GetAccount, GetBalance, GetBudget, GetSessionHealth, ListProducts, ListTransactions, Product, ProductFilter,
+    ReportSessionEvent, RotateSession, SessionType, TerminateSession,
 };
-use hopline::contract::{Decimal, Patch};
-use hopline::policy::quote;
+use hopline::policy::{Kind, quote};
 use hopline::{CallOptions, Client, ClientOptions, drive};
-use serde::Deserialize;
-use ureq_example::{Ureq, entropy, options};
+use ureq_example::{Ureq, entropy, forget, options};
 
 #[path = "ureq.rs"]
 #[allow(dead_code, reason = "it is a program of its own; only its transport and its store are used here")]
@@ -46,14 +44,39 @@ impl Account {
     }
 }
 
-/// What the service answers about a balance. Its members are not shown in the contract, so a program reads its own.
-#[derive(Deserialize)]
-struct Balance {
-    balance: Decimal,
+/// Our own name for this purchase: whoever starts it again gets the same session.
+const INTENT: &str = "job-17";
+
+impl Account {
+    /// The session of this job: the one that an earlier run bought, or may have bought, before one is chosen and bought. A
+    /// product that is chosen anew may be another one, and one intent stands for one request.
+    fn session(&mut self) -> Result<SessionReply, Box<dyn Error>> {
+        let options = CallOptions { credentials: true, ..CallOptions::default() };
+        if let Some(earlier) = self.0.resume_intent(INTENT, options.clone()) {
+            match self.wait(Ticket::<OpenSession>::of(earlier)) {
+                // An earlier run ended it, and was killed before it forgot it.
+                Err(error) if error.kind == Kind::Ended => forget(&mut self.0, INTENT),
+                earlier => return Ok(earlier?),
+            }
+        }
+        let products = self.products()?;
+        let cheapest = products.iter().filter(|product| product.available).min_by_key(|product| product.price);
+        let quoted = quote(cheapest.ok_or("no dynamic product is available; try again later")?, "0.5".parse()?)?;
+        println!("{} {} of {} cost {} {}", quoted.quantity, quoted.unit, quoted.product_no, quoted.total, quoted.currency);
+        let wanted = CreateSession {
+            session_type: SessionType::Dynamic,
+            product_no: quoted.product_no,
+            quantity: Some(quoted.quantity),
+            ..CreateSession::default()
+        };
+        let bought = CallOptions { intent: Some(INTENT.to_owned()), max_unit_price: Some(quoted.unit_price), ..options };
+        let bought = self.0.open_session(wanted, bought);
+        Ok(self.wait(bought)?)
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // This client buys for no more than that in a UTC day.
+    // This client buys for no more than that in a UTC day. The account's own `daily_limit_usd` holds for all of its clients.
     let options = ClientOptions { daily_cap_usd: Some(50.into()), ..options()? };
     let mut account = Account(Client::new(options, entropy()?)?, Ureq::new("hopline-records")?);
     let records = account.1.folder.records()?;
@@ -63,30 +86,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let read = account.0.start(GetAccount {}, CallOptions::default());
     println!("account {}", account.wait(read)?.api_key_prefix.as_deref().unwrap_or("without a prefix"));
-    // The account's own limits hold for all of its clients: what is left out stays, and null is sent as null.
-    let limits = UpdateBudget { daily_limit_usd: Patch::Set(100.into()), key_limit_usd: Patch::Null, ..UpdateBudget::default() };
-    let set = account.0.start(limits, CallOptions::default());
-    account.wait(set)?;
     let read = account.0.start(GetBudget {}, CallOptions::default());
     println!("its budget is {}", account.wait(read)?.raw.text());
 
-    let products = account.products()?;
-    let cheapest = products.iter().filter(|product| product.available).min_by_key(|product| product.price);
-    let quoted = quote(cheapest.ok_or("no dynamic product is available; try again later")?, "0.5".parse()?)?;
-    println!("{} {} of {} cost {} {}", quoted.quantity, quoted.unit, quoted.product_no, quoted.total, quoted.currency);
-
-    // The intent is our own name for this purchase: whoever starts it again gets the same session.
-    let wanted = CreateSession {
-        session_type: SessionType::Dynamic,
-        product_no: quoted.product_no,
-        quantity: Some(quoted.quantity),
-        ..CreateSession::default()
-    };
-    let limited = CallOptions { credentials: true, max_unit_price: Some(quoted.unit_price), ..CallOptions::intent("job-17") };
-    let bought = account.0.open_session(wanted, limited);
-    let open = account.wait(bought)?;
+    let open = account.session()?;
     let session_id = open.session_id;
     println!("{session_id} is {:?}", open.phase);
+    if open.phase != Phase::Ready {
+        return Err(format!("{session_id} is {} and can't be used; look at it before buying again", open.session.status).into());
+    }
 
     // Tell what was met, and do as advised. The members of an event are not shown in the contract, so these are our own.
     let event = r#"{"status":403,"latency_ms":120,"target":"shop.example"}"#.parse()?;
@@ -103,19 +111,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ended = account.0.start(TerminateSession { session_id }, CallOptions::default());
     account.wait(ended)?;
 
+    forget(&mut account.0, INTENT);
     let read = account.0.start(GetBalance {}, CallOptions::default());
-    let Balance { balance } = account.wait(read)?.raw.read()?;
-    let wanted = CreateRecharge { amount_usd: Some(20.into()), ..CreateRecharge::default() };
-    let ordered = account.0.start(wanted, CallOptions::intent("top-up-17"));
-    let order = account.wait(ordered)?;
-    println!("pay {} for the order {}", order.amount_usdt.ok_or("the order has no amount")?, order.order_id);
-    let topped_up = Until { at: "/balance".into(), at_least: Some(Decimal(balance.0 + Decimal::from(20).0)), ..Until::default() };
-    let watched = CallOptions { until: Some(topped_up), deadline_ms: Some(600_000), ..CallOptions::default() };
-    let read = account.0.start(GetBalance {}, watched);
-    if account.wait(read)?.phase != Some(Phase::Ready) {
-        return Err(format!("the order {} is not paid yet; the balance says when it is", order.order_id).into());
-    }
-    println!("the top-up is there");
+    println!("the balance is now {}", account.wait(read)?.raw.text());
     let read = account.0.start(ListTransactions {}, CallOptions::default());
     println!("transactions: {}", account.wait(read)?.raw.text());
     Ok(())

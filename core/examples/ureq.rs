@@ -13,9 +13,10 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{FailureKind, Host, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent};
+use hopline::client::{FailureKind, Host, OpenSession, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent, SessionReply, Ticket};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, GetBalance, ListProducts, ProductFilter, SessionType, TerminateSession};
+use hopline::policy::Kind;
 use hopline::wire::Request;
 use hopline::{CallOptions, Client, ClientOptions, Millis, Now, drive};
 use ureq::Agent;
@@ -40,22 +41,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         eprintln!("left {record} alone: {why}");
     }
 
-    let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
-    let listed = client.start(wanted, CallOptions::default());
-    let products = drive(&mut client, listed, &mut host)?;
-    let offered = products.items.iter().filter(|product| product.available);
-    let cheapest = offered.min_by_key(|product| product.price).ok_or("no dynamic product is available; try again later")?;
-    println!("buying 1 {} of {} for {} {}", cheapest.unit, cheapest.product_no, cheapest.price, cheapest.currency);
-
-    // The intent is our own name for this purchase: whoever starts it again gets the same session.
-    let request = CreateSession {
-        session_type: SessionType::Dynamic,
-        product_no: cheapest.product_no.clone(),
-        quantity: Some(1.into()),
-        ..CreateSession::default()
-    };
-    let bought = client.open_session(request, CallOptions { credentials: true, ..CallOptions::intent("example") });
-    let open = drive(&mut client, bought, &mut host)?;
+    let open = session(&mut client, &mut host)?;
     let id = open.session_id;
     if open.phase != Phase::Ready {
         return Err(format!("{id} is {} and can't be used; look at it before buying again", open.session.status).into());
@@ -70,12 +56,46 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let ended = client.start(TerminateSession { session_id: id.clone() }, CallOptions::default());
     drive(&mut client, ended, &mut host)?;
-    // The purchase is remembered so that nobody repeats it; this one is over, and the next run may buy again.
-    let over: Vec<RecordId> = client.saved().into_iter().filter(|saved| saved.session_id.as_ref() == Some(&id)).map(|s| s.record).collect();
-    over.iter().for_each(|record| _ = client.forget(record));
+    forget(&mut client, INTENT);
     let read = client.start(GetBalance {}, CallOptions::default());
     println!("ended {id}; the balance is now {}", drive(&mut client, read, &mut host)?.raw.text());
     Ok(())
+}
+
+/// Our own name for this purchase: whoever starts it again gets the same session.
+const INTENT: &str = "example";
+
+/// The session that an earlier run bought, or may have bought; only where there is none, the cheapest is chosen and bought. The
+/// cheapest may be another one by now, and one intent stands for one request.
+fn session(client: &mut Client, host: &mut Ureq) -> Result<SessionReply, Box<dyn Error>> {
+    let options = CallOptions { credentials: true, ..CallOptions::default() };
+    if let Some(earlier) = client.resume_intent(INTENT, options.clone()) {
+        match drive(client, Ticket::<OpenSession>::of(earlier), host) {
+            // An earlier run ended it, and was killed before it forgot it.
+            Err(error) if error.kind == Kind::Ended => forget(client, INTENT),
+            earlier => return Ok(earlier?),
+        }
+    }
+    let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
+    let listed = client.start(wanted, CallOptions::default());
+    let products = drive(client, listed, host)?;
+    let offered = products.items.iter().filter(|product| product.available);
+    let cheapest = offered.min_by_key(|product| product.price).ok_or("no dynamic product is available; try again later")?;
+    println!("buying 1 {} of {} for {} {}", cheapest.unit, cheapest.product_no, cheapest.price, cheapest.currency);
+    let request = CreateSession {
+        session_type: SessionType::Dynamic,
+        product_no: cheapest.product_no.clone(),
+        quantity: Some(1.into()),
+        ..CreateSession::default()
+    };
+    let bought = client.open_session(request, CallOptions { intent: Some(INTENT.to_owned()), ..options });
+    Ok(drive(client, bought, host)?)
+}
+
+/// The purchase is remembered so that nobody repeats it; this one is over, and the next run may buy again.
+pub(crate) fn forget(client: &mut Client, intent: &str) {
+    let over: Vec<_> = client.saved().into_iter().filter(|saved| saved.intent.as_deref() == Some(intent)).collect();
+    over.iter().for_each(|saved| _ = client.forget(&saved.record));
 }
 
 /// The address and the key, from the environment.

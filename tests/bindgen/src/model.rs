@@ -230,7 +230,10 @@ mod tests {
             named_in_camel("as `needs_project_id` of `query_products`, `dynamic_proxy`"),
             "as `needsProjectId` of `queryProducts`, `dynamic_proxy`"
         );
-        assert_eq!(functions_in_camel("`order_no` of `place_order`, `find_dynamic_order`"), "`order_no` of `placeOrder`, `findDynamicOrder`");
+        assert_eq!(
+            functions_in_camel("`order_no` of `place_order`, `find_dynamic_order`"),
+            "`order_no` of `placeOrder`, `findDynamicOrder`"
+        );
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment, and somebody who pays
-//! what they order.
+//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment; and those that keep records
+//! run twice, the second time after a kill.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::Fail;
 use crate::cargo::{built, root};
 use crate::test::Outcome;
+
+/// Those that keep no records: what they bought is forgotten when they end.
+const WITHOUT_RECORDS: [&str; 2] = ["first", "reqwest"];
 
 /// Runs every example of core. They and the sandbox were built with the tests.
 pub(crate) fn run() -> Result<Outcome, Fail> {
@@ -21,7 +23,7 @@ pub(crate) fn run() -> Result<Outcome, Fail> {
         // Each has a folder of its own, since some leave their records in the present one.
         let folder = std::env::temp_dir().join(format!("hopline-example-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let ended = sandbox.run(name, &folder);
+        let ended = if WITHOUT_RECORDS.contains(&name) { sandbox.run(name, &folder) } else { sandbox.run_again(name, &folder) };
         std::fs::remove_dir_all(&folder)?;
         ended?;
         passed += 1;
@@ -37,7 +39,6 @@ pub(crate) struct Sandbox {
     pub(crate) backend_url: String,
     /// Who logs in at the backend, and with which password.
     pub(crate) login: [String; 2],
-    control_url: String,
 }
 
 impl Sandbox {
@@ -52,39 +53,60 @@ impl Sandbox {
             api_key: field("api_key")?,
             backend_url: field("backend_url")?,
             login: [field("username")?, field("password")?],
-            control_url: field("control_url")?,
             process,
         })
     }
 
+    /// Runs an example to its end.
     fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {
+        let mut process = self.begin(example, folder)?;
+        let bought = ready(&mut process, true)?;
+        let status = process.wait()?;
+        if !status.success() {
+            return Err(format!("the example {example} ended with {status}").into());
+        }
+        bought.map(|_| ()).ok_or(format!("the example {example} did not say that anything was ready").into())
+    }
+
+    /// Kills an example when what it bought is ready, and runs it again: it must go on with the same purchase.
+    fn run_again(&self, example: &str, folder: &Path) -> Result<(), Fail> {
+        let mut process = self.begin(example, folder)?;
+        let bought = ready(&mut process, false)?;
+        process.kill()?;
+        process.wait()?;
+        println!("(killed)");
+        let mut process = self.begin(example, folder)?;
+        let again = ready(&mut process, true)?;
+        let status = process.wait()?;
+        match (bought, again) {
+            _ if !status.success() => Err(format!("the example {example} ended with {status} when it was started again").into()),
+            (Some(bought), Some(again)) if bought == again => Ok(()),
+            (bought, again) => Err(format!("the example {example} bought {bought:?}, and started again {again:?}").into()),
+        }
+    }
+
+    fn begin(&self, example: &str, folder: &Path) -> Result<Child, Fail> {
         let mut command = Command::new(built(&format!("examples/{example}"))?);
         command.current_dir(folder).env("HOPLINE_BASE_URL", &self.agent_url).env("HOPLINE_API_KEY", &self.api_key);
         let [username, password] = &self.login;
         command.env("HOPLINE_BACKEND_URL", &self.backend_url).env("HOPLINE_USERNAME", username).env("HOPLINE_PASSWORD", password);
-        let mut process = command.stdout(Stdio::piped()).spawn()?;
-        for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
-            let line = line?;
-            println!("{line}");
-            if let Some((_, order)) = line.split_once("for the order ") {
-                self.pay(order)?;
-            }
-        }
-        let status = process.wait()?;
-        if status.success() { Ok(()) } else { Err(format!("the example {example} ended with {status}").into()) }
+        Ok(command.stdout(Stdio::piped()).spawn()?)
     }
+}
 
-    /// Pays an order to top up.
-    fn pay(&self, order: &str) -> Result<(), Fail> {
-        let (host, path) = self.control_url.trim_start_matches("http://").split_once('/').ok_or("the sandbox has no control")?;
-        let body = format!("{{\"order_id\":\"{order}\"}}");
-        let mut connection = TcpStream::connect(host)?;
-        let head = format!("POST /{path}/pay HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
-        connection.write_all(format!("{head}{body}").as_bytes())?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer)?;
-        if answer.starts_with("HTTP/1.1 2") { Ok(()) } else { Err(format!("the order {order} can't be paid: {answer}").into()) }
+/// What an example says is ready; reads on to its end, or only so far.
+fn ready(process: &mut Child, to_end: bool) -> Result<Option<String>, Fail> {
+    let mut bought = None;
+    for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
+        let line = line?;
+        println!("{line}");
+        let is_ready = [" is ready", " is Ready", " is active"].iter().find_map(|words| line.split_once(words));
+        bought = bought.or(is_ready.map(|(what, _)| what.to_owned()));
+        if bought.is_some() && !to_end {
+            break;
+        }
     }
+    Ok(bought)
 }
 
 impl Drop for Sandbox {

@@ -77,18 +77,21 @@ fn sum(one: Decimal, other: Decimal) -> Decimal {
 }
 
 impl Price {
-    /// Another key takes the place of one that was answered. If that one may have bought all the same, it stays counted, and the
-    /// new one counts beside it.
-    pub(super) fn begin_key(&mut self, may_have_sold: bool, rules: Rules) {
+    /// Another key takes the place of one that was answered, and has a price of its own. If the earlier one may have bought all the
+    /// same, it stays counted; otherwise this returns what is free again.
+    pub(super) fn begin_key(&mut self, may_have_sold: bool, rules: Rules) -> Option<Reserved> {
         (self.read, self.quote) = (false, None);
-        if !may_have_sold || !rules.holds(Rule::NewKeyCounts) {
-            return;
+        if !rules.holds(Rule::NewKeyCounts) {
+            return None;
         }
-        if let Some(reserved) = self.reserved.take() {
-            let earlier = self.earlier.filter(|earlier| earlier.day == reserved.day);
-            let usd = earlier.map_or(reserved.usd, |earlier| sum(earlier.usd, reserved.usd));
-            self.earlier = Some(Reserved { usd, ..reserved });
+        let reserved = self.reserved.take()?;
+        if !may_have_sold {
+            return Some(reserved);
         }
+        let earlier = self.earlier.filter(|earlier| earlier.day == reserved.day);
+        let usd = earlier.map_or(reserved.usd, |earlier| sum(earlier.usd, reserved.usd));
+        self.earlier = Some(Reserved { usd, ..reserved });
+        None
     }
 }
 

@@ -185,8 +185,10 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Some(key) = key {
             job.ledger.replace(key);
-            job.price.begin_key(job.ledger.may_have_sold, self.rules);
+            let freed = job.price.begin_key(job.ledger.may_have_sold, self.rules);
+            self.uncount([freed]);
         }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         job.last = Some((judgement, error.clone()));
         job.go(On::Again);
         let (attempts, at) = (job.tally.attempts, spread.min(job.window_end(now).max(at)));

@@ -35,6 +35,8 @@ pub(crate) enum Fate {
     Expired,
     /// The service refuses.
     Refused,
+    /// Executed after the price has risen.
+    Dearer,
     /// Refused for an hour.
     ThrottledLong,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use hopline::client::{Client, ClientOptions, FailureKind, Millis, Now, Outcome, Record, RecordId, Sent};
-use hopline::contract::{Api, Secret};
+use hopline::contract::{Api, Decimal, Secret};
 use hopline::policy::Rule;
 use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Config, ErrorFault, Fault, FaultRule, Service};
@@ -35,6 +35,10 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) now: Now,
     pub(crate) store: BTreeMap<RecordId, Vec<u8>>,
+    /// What a client may buy in a day.
+    pub(crate) daily_cap: Option<Decimal>,
+    /// Whether the price has risen.
+    pub(crate) dearer: bool,
     /// Of the reseller API: the token that a client starts from.
     pub(crate) token: Option<String>,
     delayed: Vec<http::Request<Vec<u8>>>,
@@ -55,7 +59,17 @@ impl World {
                 (service, Some(token.clone()))
             }
         };
-        World { api, service: service.clone(), now: START, store: BTreeMap::new(), token, delayed: Vec::new(), clients: 0 }
+        World {
+            api,
+            service: service.clone(),
+            now: START,
+            store: BTreeMap::new(),
+            daily_cap: None,
+            dearer: false,
+            token,
+            delayed: Vec::new(),
+            clients: 0,
+        }
     }
 
     /// A client of a new process, with what the store holds.
@@ -69,6 +83,7 @@ impl World {
             username: login.as_ref().map(|login| Secret::new(login.username.as_str())),
             password: login.map(|login| Secret::new(login.password)),
             token: self.token.clone().map(Secret::new),
+            daily_cap_usd: self.daily_cap,
             without,
             ..ClientOptions::default()
         };
@@ -154,6 +169,11 @@ impl World {
             }
             Fate::StoredFailure => self.fail(&request, false),
             Fate::StoredSale => self.fail(&request, true),
+            Fate::Dearer => {
+                self.dearer = true;
+                self.service.set_price("dynamic-world", 12.into());
+                self.execute(&request)
+            }
             Fate::Unreached => Heard::Lost(FailureKind::Connect, Sent::Never),
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Clock {
     elapsed: Millis,
     /// The service's clock, and how much had passed when it was read.
     server: Option<(Millis, Millis)>,
+    /// The same, with the monotonic time when it was read.
+    service: Option<(Millis, Millis)>,
 }
 
 impl Clock {
@@ -38,9 +40,21 @@ impl Clock {
         self.last.unwrap_or_default().monotonic
     }
 
+    /// The monotonic time; `None` before the host has told it. What must not be forgotten too early is aged by it: a wall clock
+    /// may leap ahead.
+    pub(super) fn steady(&self) -> Option<Millis> {
+        self.last.map(|last| last.monotonic)
+    }
+
+    /// The service's time now, by its own clock and the monotonic one.
+    pub(super) fn service(&self) -> Option<Millis> {
+        self.service.map(|(server, at)| server.saturating_add(self.monotonic().saturating_sub(at)))
+    }
+
     /// Takes in what a safe read said of the service's clock.
     pub(super) fn hear(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));
+        self.service = Some((server, self.monotonic()));
     }
 
     pub(super) fn knows_server(&self) -> bool {

@@ -117,6 +117,9 @@ impl Client {
         }
         let operation = job.operation();
         let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
+        if result.is_ok() && !job.waiting.is_empty() {
+            delete.extend(job.session.as_deref().and_then(|session| self.take_finished_session(session, job.intent.as_deref())));
+        }
         match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
@@ -129,6 +132,8 @@ impl Client {
                     record: job.record.take(),
                     opened,
                     at,
+                    finished_at: self.clock.service(),
+                    since: None,
                 };
                 self.save_accepted(name, &accepted);
                 self.accept(name.clone(), accepted);
@@ -145,7 +150,9 @@ impl Client {
                 };
                 let record = job.record.take();
                 let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
-                let accepted = Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at };
+                let finished_at = self.clock.service();
+                let accepted =
+                    Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at, finished_at, since: None };
                 self.save_accepted(name, &accepted);
                 self.accept(name.clone(), accepted);
             }

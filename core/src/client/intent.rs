@@ -5,7 +5,7 @@ use super::options::CallOptions;
 use super::session::{ended, is_over_for_good, phase_of};
 use super::start::check_rotation;
 use super::store::JobId;
-use super::types::{Answered, CommandId, Millis, RecordId};
+use super::types::{Answered, CommandId, Millis, Phase, RecordId};
 use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
@@ -34,7 +34,12 @@ pub(super) struct Accepted {
     pub(super) record: Option<RecordId>,
     /// Of `open_session`: the session lives on under this id.
     pub(super) opened: bool,
+    /// When it was accepted, by this client's wall clock: which of two is the later one.
     pub(super) at: Millis,
+    /// When it was finished, by the service's clock: when it was accepted, and of a session, when that was seen to be over.
+    pub(super) finished_at: Option<Millis>,
+    /// From when its 30 days count, monotonic; none while its session lives.
+    pub(super) since: Option<Millis>,
 }
 
 impl Job {
@@ -81,6 +86,9 @@ impl Client {
         options: &CallOptions,
     ) -> Option<CommandId> {
         self.forget_old_intents();
+        if let Some(error) = self.refused_intent(name, endpoint.name) {
+            return Some(self.reject(error, Some(name.to_owned())));
+        }
         let known = match self.intents.get(name)? {
             Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
             Intent::Accepted(accepted) => accepted.fingerprint.clone(),
@@ -96,6 +104,9 @@ impl Client {
     /// waited for, an accepted answer is given again. `None` if the intent stands for nothing. Nothing new is ever bought.
     pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> Option<CommandId> {
         self.forget_old_intents();
+        if let Some(error) = self.refused_intent(intent, "resume") {
+            return Some(self.reject(error, Some(intent.to_owned())));
+        }
         let (endpoint, follow, session) = match self.intents.get(intent)? {
             Intent::Active(id) => {
                 let job = self.jobs.get(id)?;
@@ -139,38 +150,84 @@ impl Client {
         }
     }
 
-    /// Remembers what an intent was accepted as.
-    pub(super) fn accept(&mut self, name: String, accepted: Accepted) {
-        // A time of 0 is that of a client which had not been told the time: unknown, not long ago.
-        if accepted.at > 0 {
-            self.accepted_at.insert((accepted.at, name.clone()));
+    /// Remembers what an intent was accepted as. Its age is never told too old: it counts from now where it is not known.
+    pub(super) fn accept(&mut self, name: String, mut accepted: Accepted) {
+        if self.is_finished(&accepted) {
+            let service = self.clock.service();
+            let age = accepted.finished_at.zip(service).map_or(0, |(at, now)| now.saturating_sub(at).max(0));
+            let since = self.clock.steady().map(|now| now.saturating_sub(age));
+            accepted.since = accepted.since.into_iter().chain(since).min();
+            self.finished.extend(accepted.since.map(|since| (since, name.clone())));
+            if service.is_none() {
+                self.unaged.insert(name.clone());
+            }
+        } else {
+            accepted.since = None;
         }
         self.intents.insert(name, Intent::Accepted(Box::new(accepted)));
     }
 
-    /// Forgets the intents that were accepted too long ago. A session that one of them opened stays.
+    /// Whether nothing that costs money lives on under an accepted intent.
+    pub(super) fn is_finished(&self, accepted: &Accepted) -> bool {
+        if accepted.operation != CreateSession::ENDPOINT.name {
+            return true;
+        }
+        let tracked = accepted.facts.session_id.as_ref().and_then(|id| self.sessions.get(id));
+        let status = tracked.and_then(|tracked| tracked.status.as_deref()).or(accepted.facts.status.as_deref());
+        phase_of(status, tracked.map_or(&[], |tracked| &tracked.ends)) == Phase::Ended
+    }
+
+    /// A session was seen to be over, or to live again: so does what its intents are remembered for.
+    pub(super) fn intents_follow(&mut self, session: &str, status: &str) {
+        let stands_for = |intent: &Intent| match intent {
+            Intent::Accepted(accepted) => accepted.facts.session_id.as_deref() == Some(session),
+            Intent::Active(_) => false,
+        };
+        let names: Vec<String> = self.intents.iter().filter(|(_, intent)| stands_for(intent)).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let Some(Intent::Accepted(accepted)) = self.intents.get(&name) else { continue };
+            let mut accepted = (**accepted).clone();
+            accepted.facts.status = Some(status.to_owned());
+            (accepted.finished_at, accepted.since) = (self.clock.service(), None);
+            self.save_accepted(&name, &accepted);
+            self.accept(name, accepted);
+        }
+    }
+
+    /// Forgets the intents that were finished too long ago, with their sessions.
     fn forget_old_intents(&mut self) {
-        let limit = self.clock.unix().saturating_sub(REMEMBERED);
-        while let Some((at, name)) = self.accepted_at.first().filter(|(at, _)| *at < limit).cloned() {
-            self.accepted_at.pop_first();
-            let record = match self.intents.get(&name) {
-                Some(Intent::Accepted(accepted)) if accepted.at == at => {
-                    let session = accepted.facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id));
-                    session.map(|tracked| tracked.intent.take_if(|(known, _)| *known == name));
-                    accepted.record.clone()
+        let Some(now) = self.clock.steady() else { return };
+        if self.clock.service().is_some() || !std::mem::replace(&mut self.aging, true) {
+            for name in std::mem::take(&mut self.unaged) {
+                if let Some(Intent::Accepted(accepted)) = self.intents.get(&name) {
+                    let accepted = (**accepted).clone();
+                    self.accept(name, accepted);
                 }
-                // The name belongs to a later purchase by now.
+            }
+        }
+        let limit = now.saturating_sub(REMEMBERED);
+        while let Some((since, name)) = self.finished.first().filter(|(since, _)| *since < limit).cloned() {
+            self.finished.pop_first();
+            let known = match self.intents.get(&name) {
+                Some(Intent::Accepted(accepted)) if accepted.since == Some(since) => (**accepted).clone(),
+                // The name belongs to a later purchase by now, or its session lives again.
                 _ => continue,
             };
             self.intents.remove(&name);
-            record.iter().for_each(|record| self.delete(record));
+            let session = known.facts.session_id.filter(|id| {
+                let tracked = self.sessions.get(id);
+                tracked.is_some_and(|tracked| tracked.changing.is_empty() && tracked.intent.as_ref().is_some_and(|(of, _)| *of == name))
+            });
+            let tracked = session.and_then(|id| self.sessions.remove(&id));
+            let records = known.record.into_iter().chain(tracked.and_then(|tracked| tracked.record));
+            records.for_each(|record| self.delete(&record));
         }
     }
 
     /// Frees the name of an accepted intent.
     pub(super) fn forget_intent(&mut self, name: String) {
         if let Some(Intent::Accepted(accepted)) = self.intents.remove(&name) {
-            self.accepted_at.remove(&(accepted.at, name));
+            accepted.since.map(|since| self.finished.remove(&(since, name)));
         }
     }
 

@@ -8,7 +8,6 @@ use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
-use super::record::BadRecord;
 use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
 use super::{Client, Seen, Settlement, Verdict};
 use crate::contract::endpoint;
@@ -97,13 +96,15 @@ impl Client {
         Some(told(known.operation, known.result.as_ref()?))
     }
 
-    /// Takes records back: `{"held":[record],"refused":[{"record","reason","message"}]}`.
+    /// Takes records back: `{"held":[record],"refused":[{"record","reason","message","intent"}]}`.
     pub fn restore_text(&mut self, records: impl IntoIterator<Item = (String, Vec<u8>)>, same_account: bool) -> String {
         #[derive(Serialize)]
         struct Refused {
             record: RecordId,
             reason: &'static str,
             message: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            intent: Option<String>,
         }
         #[derive(Serialize)]
         struct Told {
@@ -113,14 +114,8 @@ impl Client {
         let records = records.into_iter().map(|(id, data)| Record { id: RecordId(id), data });
         let restored = if same_account { self.restore_same_account(records) } else { self.restore(records) };
         let refused = restored.refused.into_iter().map(|(record, bad)| {
-            let reason = match bad {
-                BadRecord::Damaged(_) => "damaged",
-                BadRecord::Newer(_) => "newer",
-                BadRecord::OtherApi(_) => "other_api",
-                BadRecord::OtherAccount => "other_account",
-                BadRecord::InUse => "in_use",
-            };
-            Refused { record, reason, message: bad.to_string() }
+            let intent = self.refused.get(&record).and_then(|refused| refused.intent.clone());
+            Refused { record, reason: bad.as_str(), message: bad.to_string(), intent }
         });
         text(&Told { refused: refused.collect(), held: restored.held })
     }

@@ -47,6 +47,7 @@ impl Client {
             facts: accepted.facts.clone(),
             opened: accepted.opened,
             at: accepted.at,
+            finished_at: accepted.finished_at.filter(|_| self.is_finished(accepted)),
         });
         self.store.own(&record, Owner::Intent(intent.to_owned()));
         self.save(&record, Some(data.bytes()), None);
@@ -76,5 +77,6 @@ fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         credentials: tracked.credentials,
         auto_rotate: tracked.auto_rotate,
         ends: tracked.ends.clone(),
+        over_at: tracked.over_at,
     }
 }

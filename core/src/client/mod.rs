@@ -26,6 +26,7 @@ mod outcome;
 mod pages;
 mod price;
 mod record;
+mod refused;
 mod restore;
 mod saved;
 mod send;
@@ -62,6 +63,7 @@ use self::job::{Job, State as JobState};
 use self::login::Login;
 use self::numbers::Numbers;
 use self::record::Account;
+use self::refused::Refused;
 use self::session::Tracked;
 use self::store::{JobId, Owner, Store};
 use self::untaken::Untaken;
@@ -100,8 +102,15 @@ pub struct Client {
     commands: BTreeMap<CommandId, Command>,
     sessions: BTreeMap<String, Tracked>,
     intents: BTreeMap<String, Intent>,
-    /// When intents were accepted, Unix milliseconds, and their names: the oldest are forgotten first.
-    accepted_at: BTreeSet<(Millis, String)>,
+    /// When intents were finished, monotonic, and their names: the oldest are forgotten first.
+    finished: BTreeSet<(Millis, String)>,
+    /// Finished intents whose age waits for the service's time.
+    unaged: BTreeSet<String>,
+    /// Whether those that were restored before the first poll have begun to age.
+    aging: bool,
+    /// The records that were refused, and the intents that can be read in them.
+    refused: BTreeMap<RecordId, Refused>,
+    refused_intents: BTreeSet<(String, RecordId)>,
     /// What became of operations whose callers were gone, by their records.
     untaken: BTreeMap<RecordId, Untaken>,
     store: Store,
@@ -170,10 +179,11 @@ impl Client {
         }
         let entropy = Entropy::new(entropy);
         let owner = options.api_key.as_ref().or(options.username.as_ref());
+        let named = options.account.is_some();
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
         Ok(Client {
-            account: Account { digest: entropy::digest(&salt, &[name.reveal()]), salt },
+            account: Account { digest: entropy::digest(&salt, &[name.reveal()]), salt, named },
             account_name: name,
             api: options.api,
             base,
@@ -196,7 +206,11 @@ impl Client {
             commands: BTreeMap::new(),
             sessions: BTreeMap::new(),
             intents: BTreeMap::new(),
-            accepted_at: BTreeSet::new(),
+            finished: BTreeSet::new(),
+            unaged: BTreeSet::new(),
+            aging: false,
+            refused: BTreeMap::new(),
+            refused_intents: BTreeSet::new(),
             untaken: BTreeMap::new(),
             store: Store::default(),
             pending: BTreeMap::new(),

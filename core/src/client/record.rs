@@ -49,6 +49,9 @@ pub(super) struct Data {
 pub(super) struct Account {
     pub(super) salt: String,
     pub(super) digest: String,
+    /// Whether the caller named it: then the digest is of that name, and not of a key that may change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) named: bool,
 }
 
 /// A call that was about to be sent.
@@ -132,6 +135,9 @@ pub(super) struct SavedSession {
     /// Further statuses that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ends: Vec<String>,
+    /// When it was seen to be over, by the service's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) over_at: Option<Millis>,
 }
 
 /// What an accepted intent is remembered by.
@@ -143,6 +149,9 @@ pub(super) struct Done {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) opened: bool,
     pub(super) at: Millis,
+    /// When it was finished, by the service's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) finished_at: Option<Millis>,
 }
 
 /// Why a record is refused. It stays in the store.
@@ -163,6 +172,35 @@ pub enum BadRecord {
     /// It is alive in this client.
     #[error("the record is in use in this client")]
     InUse,
+}
+
+/// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
+pub(super) fn intent_of(bytes: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        intent: Option<String>,
+    }
+    let whole = serde_json::from_slice::<Named>(bytes).ok().and_then(|named| named.intent);
+    whole.or_else(|| {
+        // No text inside a record can hold these bytes: its quotes would be escaped.
+        let member = b"\"intent\":";
+        let at = bytes.windows(member.len()).position(|window| window == member)?;
+        let rest = bytes.get(at.saturating_add(member.len())..)?;
+        serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()
+    })
+}
+
+impl BadRecord {
+    /// The reason in a word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            BadRecord::Damaged(_) => "damaged",
+            BadRecord::Newer(_) => "newer",
+            BadRecord::OtherApi(_) => "other_api",
+            BadRecord::OtherAccount => "other_account",
+            BadRecord::InUse => "in_use",
+        }
+    }
 }
 
 impl Data {

@@ -6,7 +6,7 @@ use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
 use super::order::{OrderWatch, bad_order_no};
-use super::record::{BadRecord, Data, SavedCall, SavedSession};
+use super::record::{BadRecord, Data, SavedCall, SavedSession, intent_of};
 use super::session::Tracked;
 use super::start::check_rotation;
 use super::store::{JobId, Owner};
@@ -14,7 +14,7 @@ use super::types::{CommandId, Millis, Record, RecordId};
 use super::untaken::Untaken;
 use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
-use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::agent::{CreateSession, GetSession, TerminateSession};
 use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::{Built, Facts, build};
@@ -44,7 +44,7 @@ impl Client {
         self.restore_as(records, false)
     }
 
-    /// The same for records of an account that the caller says is this one, under another key.
+    /// The same for records of an account that the caller says is this one, under another key or at another base URL.
     pub fn restore_same_account(&mut self, records: impl IntoIterator<Item = Record>) -> Restored {
         self.restore_as(records, true)
     }
@@ -55,10 +55,16 @@ impl Client {
             let read = self.readable(&record, same_account);
             match read.and_then(|data| if self.is_in_use(&record.id, &data) { Err(BadRecord::InUse) } else { Ok(data) }) {
                 Ok(data) => {
+                    self.unrefuse_record(&record.id);
                     self.hold(record.id.clone(), data);
                     restored.held.push(record.id);
                 }
-                Err(bad) => restored.refused.push((record.id, bad)),
+                Err(bad) => {
+                    if bad != BadRecord::InUse {
+                        self.refuse_record(record.id.clone(), bad.clone(), intent_of(&record.data), !self.is_foreign(&record.data));
+                    }
+                    restored.refused.push((record.id, bad));
+                }
             }
         }
         restored
@@ -66,7 +72,7 @@ impl Client {
 
     fn readable(&self, record: &Record, same_account: bool) -> Result<Data, BadRecord> {
         let data = Data::read(&record.data, self.api)?;
-        if data.base_url != self.base.as_str() {
+        if data.base_url != self.base.as_str() && !same_account {
             return Err(BadRecord::OtherApi(data.base_url));
         }
         let ours = digest(&data.account.salt, &[self.account_name.reveal()]) == data.account.digest;
@@ -74,6 +80,14 @@ impl Client {
             return Err(BadRecord::OtherAccount);
         }
         Ok(data)
+    }
+
+    /// Whether a record is another account's for sure: both have names of their callers', and these differ.
+    fn is_foreign(&self, data: &[u8]) -> bool {
+        let read = Data::read(data, self.api);
+        let (ours, theirs) = (&self.account, read.as_ref().map(|data| &data.account));
+        let name = self.account_name.reveal();
+        theirs.is_ok_and(|theirs| ours.named && theirs.named && digest(&theirs.salt, &[name]) != theirs.digest)
     }
 
     /// Whether a record, or what it is about, is alive in this client already.
@@ -119,8 +133,17 @@ impl Client {
         } else if let (Some(done), Some((name, fingerprint))) = (data.done, intent) {
             let operation = endpoint(&done.operation).map_or(crate::contract::ANY, |endpoint| endpoint.name);
             self.store.own(&record, Owner::Intent(name.clone()));
-            let accepted =
-                Accepted { fingerprint, operation, facts: done.facts, raw: None, record: Some(record), opened: done.opened, at: done.at };
+            let accepted = Accepted {
+                fingerprint,
+                operation,
+                facts: done.facts,
+                raw: None,
+                record: Some(record),
+                opened: done.opened,
+                at: done.at,
+                finished_at: done.finished_at,
+                since: None,
+            };
             self.accept(name, accepted);
         }
     }
@@ -128,7 +151,7 @@ impl Client {
     /// Holds a session. It has one record: a further one, of another intent, only remembers that intent.
     fn hold_session(&mut self, record: RecordId, session: SavedSession, intent: Option<(String, String)>, at: Millis) {
         let named = intent.clone().filter(|(name, _)| self.yields(name, at));
-        let id = session.id;
+        let (id, over_at) = (session.id, session.over_at);
         let further = self.follows(&id).then(|| record.clone());
         if further.is_none() {
             self.store.own(&record, Owner::Session(id.clone()));
@@ -140,6 +163,7 @@ impl Client {
                 credentials: session.credentials,
                 auto_rotate: session.auto_rotate || before.auto_rotate,
                 ends: session.ends,
+                over_at: session.over_at,
                 intent,
                 ..before
             };
@@ -150,7 +174,10 @@ impl Client {
             self.store.own(record, Owner::Intent(name.clone()));
         }
         let (facts, operation) = (self.known(&id).0, CreateSession::ENDPOINT.name);
-        self.accept(name, Accepted { fingerprint, operation, facts, raw: None, record: further, opened: true, at });
+        self.accept(
+            name,
+            Accepted { fingerprint, operation, facts, raw: None, record: further, opened: true, at, finished_at: over_at, since: None },
+        );
     }
 
     /// Holds a call that may have been sent.
@@ -261,8 +288,11 @@ impl Client {
             // It was named already, and that says more.
             Settlement::Happened if job.order.is_some() => return false,
             Settlement::Happened => {
-                let session_id = job.session.clone();
-                self.close_doubt(record, id, Facts { session_id, settled: true, ..Facts::default() });
+                let (session_id, terminates) = (job.session.clone(), job.operation() == TerminateSession::ENDPOINT.name);
+                self.close_doubt(record, id, Facts { session_id: session_id.clone(), settled: true, ..Facts::default() });
+                if let (true, Some(session)) = (terminates, session_id) {
+                    self.terminated(&session).iter().for_each(|record| self.delete(record));
+                }
             }
             Settlement::NotHappened => {
                 let error = job.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
@@ -320,6 +350,7 @@ impl Client {
             credentials: job.watch.credentials,
             auto_rotate: job.watch.auto_rotate,
             ends: job.watch.ends,
+            over_at: None,
         };
         self.hold_session(record.clone(), saved, intent.clone(), self.clock.unix());
         match intent {
@@ -343,7 +374,8 @@ impl Client {
         let operation = job.operation();
         let Some(name) = job.intent else { return self.delete(record) };
         let (fingerprint, record, at) = (job.fingerprint, Some(record.clone()), self.clock.unix());
-        let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened: false, at };
+        let finished_at = self.clock.service();
+        let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened: false, at, finished_at, since: None };
         self.save_accepted(&name, &accepted);
         self.accept(name, accepted);
     }
@@ -352,6 +384,10 @@ impl Client {
     /// given: its record goes. What is under way or in
     /// doubt stays. Returns whether something was forgotten.
     pub fn forget(&mut self, record: &RecordId) -> bool {
+        if self.unrefuse_record(record) {
+            self.delete(record);
+            return true;
+        }
         match self.store.owner(record).cloned() {
             Some(Owner::Session(id)) if self.sessions.get(&id).is_some_and(|tracked| tracked.changing.is_empty()) => {
                 let name = self.sessions.remove(&id).and_then(|tracked| tracked.intent).map(|(name, _)| name);

@@ -28,6 +28,9 @@ pub struct Saved {
     pub status: Option<String>,
     /// What there is to do about it.
     pub holds: Holds,
+    /// Of a record that was refused: why, in a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
     /// Since when it is in doubt, Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_doubt_since: Option<Millis>,
@@ -47,8 +50,10 @@ pub enum Holds {
     Session,
     /// An order that was accepted, and is to be watched.
     Order,
-    /// An intent that was accepted.
+    /// An intent that was accepted, and all that is left of it: its session, if it had one, is over.
     Accepted,
+    /// A record that was refused: it can only be forgotten.
+    Refused,
 }
 
 impl Client {
@@ -69,6 +74,7 @@ impl Client {
                 order_no: job.order.as_ref().map(|order| order.order_no.clone()),
                 status: job.order.as_ref().and_then(|order| order.status.clone()),
                 holds,
+                reason: None,
                 in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held && job.order.is_none()),
             })
         });
@@ -80,7 +86,12 @@ impl Client {
                 session_id: Some(id.clone()),
                 order_no: None,
                 status: tracked.status.clone(),
-                holds: Holds::Session,
+                holds: if tracked.is_over() && tracked.intent.as_ref().is_some_and(|(name, _)| self.accepted_as(name, id)) {
+                    Holds::Accepted
+                } else {
+                    Holds::Session
+                },
+                reason: None,
                 in_doubt_since: None,
             })
         });
@@ -93,11 +104,12 @@ impl Client {
                 order_no: accepted.facts.order_no.clone(),
                 status: accepted.facts.status.clone(),
                 holds: Holds::Accepted,
+                reason: None,
                 in_doubt_since: None,
             }),
             Intent::Active(_) => None,
         });
         let untaken = self.untaken.iter().map(|(record, untaken)| untaken.shown(record));
-        jobs.chain(sessions).chain(intents).chain(untaken).collect()
+        jobs.chain(sessions).chain(intents).chain(untaken).chain(self.refused_records()).collect()
     }
 }

@@ -30,11 +30,19 @@ pub(super) struct Tracked {
     pub(super) auto_rotate: bool,
     /// Further statuses that end it.
     pub(super) ends: Vec<String>,
+    /// When it was seen to be over, by the service's clock.
+    pub(super) over_at: Option<Millis>,
     /// The jobs that change it: one, unless more of them came out of records.
     pub(super) changing: BTreeSet<JobId>,
     /// The intent it was bought under, and what tells its request from another.
     pub(super) intent: Option<(String, String)>,
     pub(super) observed: super::observe::Observed,
+}
+
+impl Tracked {
+    pub(super) fn is_over(&self) -> bool {
+        phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
+    }
 }
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
@@ -141,7 +149,7 @@ impl Client {
         match job.endpoint.name {
             "create_static_order" if job.places_order() => return self.ordered(id, answered),
             "create_session" if job.watch.follow == Follow::UntilReady => return self.bought(id, answered),
-            "get_session" => self.learn(&answered.facts),
+            "get_session" => self.learn_and_save(&answered.facts),
             "rotate_session" | "renew_session" => {
                 if let Some(session) = job.session.clone().and_then(|session| self.sessions.get_mut(&session)) {
                     session.observed.changed(now);
@@ -154,7 +162,7 @@ impl Client {
                     job.go(On::Follow);
                     return self.set_timer(id, now);
                 }
-                self.learn(&answered.facts);
+                self.learn_and_save(&answered.facts);
             }
             "terminate_session" => return self.gone(id, answered),
             _ => {}
@@ -180,9 +188,12 @@ impl Client {
         (Facts { session_id: Some(session_id.to_owned()), status, session_type, ..Facts::default() }, raw)
     }
 
-    /// Takes in what an answer says of a session that is followed.
-    fn learn(&mut self, facts: &Facts) {
-        if let Some(tracked) = facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id)) {
+    /// Takes in what an answer says of a session. Returns whether it is over now and was not, or lives again.
+    fn learn(&mut self, facts: &Facts) -> bool {
+        let Some(id) = &facts.session_id else { return false };
+        let (mut was_over, mut over) = (false, phase_of(facts.status.as_deref(), &[]) == Phase::Ended);
+        if let Some(tracked) = self.sessions.get_mut(id) {
+            was_over = tracked.is_over();
             tracked.seen = true;
             if facts.status.is_some() {
                 tracked.status.clone_from(&facts.status);
@@ -190,7 +201,33 @@ impl Client {
             if facts.session_type.is_some() {
                 tracked.session_type.clone_from(&facts.session_type);
             }
+            over = tracked.is_over();
+            if over != was_over {
+                tracked.over_at = self.clock.service().filter(|_| over);
+            }
         }
+        if let (true, Some(status)) = (over != was_over, &facts.status) {
+            self.intents_follow(id, status);
+        }
+        over != was_over
+    }
+
+    /// The same; a session that is over, or lives again, is saved.
+    fn learn_and_save(&mut self, facts: &Facts) {
+        if let (true, Some(session)) = (self.learn(facts), &facts.session_id) {
+            self.save_session(session);
+        }
+    }
+
+    /// The record of a session that is over and stands for no intent: it goes once that was told. The intent of the job that
+    /// ends is one, too.
+    pub(super) fn take_finished_session(&mut self, session: &str, intent: Option<&str>) -> Option<RecordId> {
+        let tracked = self.sessions.get(session).filter(|tracked| tracked.is_over() && tracked.changing.is_empty())?;
+        let bought_as = tracked.intent.as_ref().map(|(name, _)| name.as_str());
+        if bought_as.is_some_and(|name| intent == Some(name) || self.accepted_as(name, session)) {
+            return None;
+        }
+        self.sessions.get_mut(session)?.record.take()
     }
 
     /// The same for the session of a job; returns its id and status if the status is news.
@@ -240,36 +277,33 @@ impl Client {
     /// The session is terminated: it is followed no more.
     pub(super) fn gone(&mut self, id: JobId, answered: Answered) {
         let session = self.jobs.get(&id).and_then(|job| job.session.clone());
-        let tracked = session.as_ref().and_then(|session| self.sessions.remove(session));
-        if let Some((tracked, record)) = tracked.and_then(|mut tracked| tracked.record.take().map(|record| (tracked, record))) {
-            self.keep_for_intent(id, session, tracked, record);
+        let record = session.and_then(|session| self.terminated(&session));
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.also_delete = record;
         }
         self.finish(id, Ok(answered));
     }
 
-    /// The record of a session that is no more: the purchase is remembered under its intent, the session is not.
-    fn keep_for_intent(&mut self, id: JobId, session: Option<String>, tracked: Tracked, record: RecordId) {
-        let name = tracked.intent.map(|(name, _)| name).unwrap_or_default();
+    /// A session is no more: its purchase is remembered under its intent, the session is not. Returns its record where
+    /// nothing is remembered by it.
+    pub(super) fn terminated(&mut self, session: &str) -> Option<RecordId> {
+        let mut tracked = self.sessions.remove(session).unwrap_or_default();
+        let (mut record, name) = (tracked.record.take(), tracked.intent.map(|(name, _)| name).unwrap_or_default());
         match self.intents.get_mut(&name) {
-            Some(Intent::Accepted(accepted)) if accepted.facts.session_id == session => {
-                accepted.facts.status = Some("terminated".to_owned());
-                accepted.record = Some(record);
-                let accepted = accepted.clone();
-                return self.save_accepted(&name, &accepted);
+            Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session) => {
+                accepted.record = record.take().or(accepted.record.take());
             }
             // Whoever opened it still waits for it, and remembers it in the end.
             Some(Intent::Active(other)) => {
-                if let Some(job) = self.jobs.get_mut(other).filter(|job| job.session == session && job.record.is_none()) {
-                    self.store.own(&record, Owner::Job(job.id));
-                    job.record = Some(record);
-                    return;
+                if let Some(job) = self.jobs.get_mut(other).filter(|job| job.session.as_deref() == Some(session) && job.record.is_none()) {
+                    record.iter().for_each(|record| self.store.own(record, Owner::Job(job.id)));
+                    job.record = record.take();
                 }
             }
             // The name may belong to a later purchase by now.
             _ => {}
         }
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.also_delete = Some(record);
-        }
+        self.intents_follow(session, "terminated");
+        record
     }
 }

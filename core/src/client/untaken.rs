@@ -22,7 +22,17 @@ impl Untaken {
         if endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe) {
             return None;
         }
-        let done = |facts, raw| Accepted { fingerprint: String::new(), operation, facts, raw, record: None, opened: false, at: 0 };
+        let done = |facts, raw| Accepted {
+            fingerprint: String::new(),
+            operation,
+            facts,
+            raw,
+            record: None,
+            opened: false,
+            at: 0,
+            finished_at: None,
+            since: None,
+        };
         match result {
             Ok(Answered { facts, raw, .. }) => {
                 let raw = (raw.text().len() <= KEPT_RAW).then_some(raw);
@@ -45,7 +55,17 @@ impl Untaken {
             }
         };
         let record = record.clone();
-        Saved { record, operation: operation.to_owned(), intent: None, session_id, order_no, status, holds, in_doubt_since: None }
+        Saved {
+            record,
+            operation: operation.to_owned(),
+            intent: None,
+            session_id,
+            order_no,
+            status,
+            holds,
+            reason: None,
+            in_doubt_since: None,
+        }
     }
 }
 

@@ -208,7 +208,7 @@ export interface Saved {
   /** The status of the session or the order, when it was last read. */
   status?: string;
   /** What there is to do about it; what is `in_doubt_for_good` can only be settled, and `reconcile` may show what became of it. */
-  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted";
+  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted" | "refused";
   /** Since when it is in doubt, Unix milliseconds. */
   in_doubt_since?: number;
 }

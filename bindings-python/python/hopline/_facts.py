@@ -79,7 +79,7 @@ class Saved:
     """Its record, to `resume`, `settle` or `forget` it by."""
     operation: str
     """The operation that made it."""
-    holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted"] | str
+    holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted", "refused"] | str
     """What it stands for. What is `in_doubt_for_good` can't be sent again: it can only be settled."""
     intent: str | None = None
     """Your own name for it."""

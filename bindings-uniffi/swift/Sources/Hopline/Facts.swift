@@ -129,6 +129,8 @@ public struct Saved: Sendable, Hashable {
         case order
         /// An intent that was accepted.
         case accepted
+        /// A record that was refused: forget it.
+        case refused
     }
 
     /// Its record: what `resume`, `settle` and `forget` take.

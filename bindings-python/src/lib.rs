@@ -34,6 +34,13 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
     Now { unix: unix_ms, monotonic: monotonic_ms }
 }
 
+fn result_tuple(py: Python<'_>, result: Result<TakenText, String>) -> PyResult<Bound<'_, PyTuple>> {
+    match result {
+        Ok(TakenText { facts, raw, view, phase }) => ("answered", facts, raw, phase, view).into_pyobject(py),
+        Err(error) => ("failed", error).into_pyobject(py),
+    }
+}
+
 #[pymethods]
 impl Client {
     /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
@@ -107,11 +114,19 @@ impl Client {
     /// The result of a command that completed, once: `("answered", facts, raw, phase, view)` or `("failed", error)`, else `None`.
     fn take<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let taken = self.lock().take_text(command);
-        let tuple = taken.map(|taken| match taken {
-            Ok(TakenText { facts, raw, view, phase }) => ("answered", facts, raw, phase, view).into_pyobject(py),
-            Err(error) => ("failed", error).into_pyobject(py),
-        });
-        tuple.transpose()
+        taken.map(|taken| result_tuple(py, taken)).transpose()
+    }
+
+    /// The same, left where it is.
+    fn result<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let result = self.lock().result_text(command);
+        result.map(|result| result_tuple(py, result)).transpose()
+    }
+
+    /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may
+    /// have been, keeps its record. Returns whether there was a result.
+    fn abandon(&self, command: u32) -> bool {
+        self.lock().abandon(CommandId(command))
     }
 
     /// Takes records back from the store, each its name and its bytes: JSON,
@@ -151,6 +166,16 @@ impl Client {
     /// What the store holds, as a JSON list. Nothing is sent.
     fn saved_list(&self) -> String {
         self.lock().saved_text()
+    }
+
+    /// Whether a record is kept under an intent, or soon will be.
+    fn holds_intent(&self, intent: &str) -> bool {
+        self.lock().holds_intent(intent)
+    }
+
+    /// Whether the client follows a session, which has not ended as far as it knows.
+    fn follows(&self, session_id: &str) -> bool {
+        self.lock().follows(session_id)
     }
 
     /// Of the reseller API: the token that is used at present.
@@ -205,6 +230,7 @@ fn ip_range(text: &str) -> String {
 /// The module. It needs no GIL: the class holds its own lock.
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
     module.add_function(wrap_pyfunction!(misfit, module)?)?;
     module.add_function(wrap_pyfunction!(page_params, module)?)?;

@@ -9,12 +9,13 @@
 
 from . import _types
 from ._agent import AgentClient, AsyncAgentClient, Seen
-from ._client import Resumed
+from ._client import AsyncResumed, Resumed
 from ._errors import (
     Busy,
     Cancelled,
     Decode,
     Effect,
+    Ended,
     HoplineError,
     InDoubt,
     Invalid,
@@ -25,16 +26,18 @@ from ._errors import (
     StoreError,
     Unavailable,
 )
+from ._events import AsyncEvents, Events
 from ._facts import Event, Rejected, Saved, Verdict
+from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response
 from ._options import Options
 from ._order import OrderReply
 from ._pages import AsyncPages, End, Pages
 from ._price import Quote, quote
 from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
-from ._proxy import Settings
+from ._proxy import Settings, UseWith
 from ._reseller import AsyncResellerClient, ResellerClient
-from ._session import AsyncOpening, OpenSession, SessionReply
+from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._store import FolderStore, MemoryStore, Shelf, Store
 from ._telemetry import session_event
 from ._types import *  # noqa: F403
@@ -44,15 +47,20 @@ __all__ = [
     "UNSET",
     "AgentClient",
     "AsyncAgentClient",
+    "AsyncEvents",
+    "AsyncOpenSession",
     "AsyncOpening",
     "AsyncPages",
     "AsyncResellerClient",
+    "AsyncResumed",
     "Busy",
     "Cancelled",
     "Decode",
     "Effect",
     "End",
+    "Ended",
     "Event",
+    "Events",
     "Failed",
     "FolderStore",
     "HoplineError",
@@ -89,6 +97,7 @@ __all__ = [
     "Unavailable",
     "Unset",
     "Until",
+    "UseWith",
     "Value",
     "Verdict",
     "is_shared",

@@ -53,18 +53,17 @@ class AgentClient(Blocking, AgentOperations):
                 returns a `Response`; without it, the standard library.
             store: Where records are kept; without it, in memory.
             same_account: Whether records of another key are of this account all the same.
-            on_event: Is told of progress.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is
                 under way; recharges do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which
                 holds across clients.
-            backend_ready: `backend_ready` as `register_account` answered. Known to be false, nothing is bought.
+            backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
             options: How to repeat, wait and read; see `Options`.
         """
         # What holds the key is a secret from here on, so that no traceback can show it.
         api_key = None if api_key is None else Secret(api_key)
-        self._send = choose(http)
-        self._engine = new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options)
-        self._listen(on_event)
+        send = choose(http)
+        self._attach(send, new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options), on_event)
 
     def to_async(self, *, http: Any = None) -> "AsyncAgentClient":
         """The same client for tasks: one account, one store, one core. To close either is to close both."""
@@ -115,17 +114,15 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
                 `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
             store: Where records are kept; without it, in memory.
             same_account: Whether records of another key are of this account all the same.
-            on_event: Is told of progress.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that this client buys in a UTC day, as for `AgentClient`.
-            backend_ready: `backend_ready` as `register_account` answered. Known to be false, nothing is bought.
+            backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
             options: How to repeat, wait and read; see `Options`.
         """
         # What holds the key is a secret from here on, so that no traceback can show it.
         api_key = None if api_key is None else Secret(api_key)
-        self._send = choose_async(http)
-        self._disk = Disk()
-        self._engine = new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options)
-        self._listen(on_event)
+        send = choose_async(http)
+        self._attach(send, new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options), on_event)
 
     def to_sync(self, *, http: Any = None) -> AgentClient:
         """The same client for threads: one account, one store, one core. To close either is to close both."""

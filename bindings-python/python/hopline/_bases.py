@@ -11,7 +11,8 @@ from ._http._choose import AsyncTransport
 from ._order import OrderReply
 from ._pages import AsyncPages, Pages
 from ._run import Begin, Disk, run, run_async
-from ._session import AsyncOpening, OpenSession, SessionReply
+from ._proxy import UseWith, check_use_with
+from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._types import Reconciliation
 from ._values import Reply, dumps
 from ._work import Taken
@@ -78,7 +79,8 @@ class Caller:
 
         return Pages(operation, params, position, max_pages, page, items)
 
-    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> OpenSession:
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> OpenSession:
+        check_use_with(params, use_with)
         found = read_session("create_session", self._run("open_session", begin("open_session", params, options), options))
         if isinstance(found, HoplineError):
             raise found
@@ -97,7 +99,7 @@ class Caller:
         return found
 
     def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
-        take_up(self._engine, "reconcile", params["record"])
+        self._engine.take_up("reconcile", params["record"])
         return self._call("reconcile", params, options, Reconciliation)
 
     def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
@@ -143,14 +145,15 @@ class AsyncCaller:
 
         return AsyncPages(operation, params, position, max_pages, page, items)
 
-    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpening:
-        async def opening() -> SessionReply:
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpening:
+        async def open_session() -> AsyncOpenSession:
+            check_use_with(params, use_with)
             found = read_session("create_session", await self._run("open_session", begin("open_session", params, options), options))
             if isinstance(found, HoplineError):
                 raise found
-            return found
+            return AsyncOpenSession._of(found, lambda: self._end(found, keep))
 
-        return AsyncOpening(opening, lambda opened: self._end(opened, keep))
+        return AsyncOpening(open_session())
 
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
         found = read_session("get_session", await self._run("wait_session", begin("wait_session", params, options), options))
@@ -165,8 +168,11 @@ class AsyncCaller:
         return found
 
     async def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
-        take_up(self._engine, "reconcile", params["record"])
+        await self._take_up("reconcile", params["record"])
         return await self._call("reconcile", params, options, Reconciliation)
+
+    async def _take_up(self, operation: str, record: str) -> None:
+        await self._disk.run(self._engine, lambda: self._engine.take_up(operation, record))
 
     async def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
         taken = await run_async(self._engine, self._send, self._disk, operation, start, _intent(options))
@@ -176,11 +182,6 @@ class AsyncCaller:
     async def _end(self, opened: SessionReply, keep: bool) -> None:
         if is_to_end(self._engine, opened, keep):
             await self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
-
-
-def take_up(engine: Engine, operation: str, record: str) -> None:
-    """Takes up a record of the store, if no living client has it."""
-    engine.call(operation, lambda core: engine.adopt(lambda saved: saved.record == record))
 
 
 def is_to_end(engine: Engine, opened: SessionReply, keep: bool) -> bool:

@@ -1,34 +1,39 @@
 """What the clients of both APIs do: records, events, and their end. One class for threads, and one for tasks."""
 
 import asyncio
-import queue
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self, TypeAlias, TypeVar, cast
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from ._answers import read_any
-from ._bases import AsyncCaller, Caller, take_up
+from ._bases import AsyncCaller, Caller, in_core_words
 from ._engine import Engine
-from ._errors import HoplineError
+from ._errors import HoplineError, invalid
+from ._events import AsyncEvents, Events
 from ._facts import Event, Rejected, Saved
-from ._http import choose, choose_async
+from ._http import AsyncTransport, Transport, choose, choose_async, close
 from ._order import OrderReply
 from ._run import Begin, Disk, run, run_async
-from ._session import SessionReply
-from ._values import Reply
+from ._session import AsyncOpenSession, OpenSession, SessionReply
+from ._values import Reply, dumps
+from ._waiting import wait
+from ._work import Taken
 
-Resumed: TypeAlias = SessionReply | OrderReply | Reply | HoplineError
-"""What came of a record that was resumed: its session, its order, its answer, or why not."""
+Resumed: TypeAlias = OpenSession | OrderReply | Reply
+"""What was resumed: a session, an order or an answer."""
+AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
+"""What a task resumed: a session, an order or an answer."""
 B = TypeVar("B", bound="Blocking")
 T = TypeVar("T", bound="Tasks")
 _MOST_THREADS = 64
 
 
-class _Common:
-    """What needs no waiting, and so is the same for threads and for tasks."""
+class Blocking(Caller):
+    """A client for threads."""
 
     __slots__ = ()
-    _engine: Engine
 
     def saved(self) -> list[Saved]:
         """What the store holds: what this client has, and what no living client has. Nothing is sent."""
@@ -38,38 +43,71 @@ class _Common:
         """Records of the store that this client leaves alone, such as those of another account."""
         return self._engine.rejected()
 
-    def _adopt_all(self) -> Callable[[Any], list[int]]:
-        def start(core: Any) -> list[int]:
-            self._engine.adopt(lambda saved: True)
-            return cast(list[int], core.resume_all())
+    @overload
+    def resume(
+        self, record: str, *, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+    ) -> Resumed: ...
 
-        return start
+    @overload
+    def resume(
+        self, *, intent: str, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+    ) -> Resumed | None: ...
 
-    def _listen(self, on_event: Callable[[Event], object] | None) -> None:
-        if on_event is not None:
-            self._engine.listeners.append(on_event)
+    def resume(
+        self,
+        record: str | None = None,
+        *,
+        intent: str | None = None,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        keep: bool = False,
+    ) -> Resumed | None:
+        """Goes on with what a record holds, or with what an intent stands for.
 
+        Args:
+            record: The record, as an error or `saved` names it.
+            intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
+            deadline: Seconds to wait in all for a session or an order; 300 if left out.
+            credentials: Whether a session's username and password are to be read.
+            keep: Whether a session lives on when its `with` block is left. A static one always does.
 
-class Blocking(_Common, Caller):
-    """A client for threads."""
-
-    __slots__ = ()
-
-    def resume(self, record: str) -> Resumed:
-        """Goes on with what a record holds. Raises what it ended with, if that is no answer."""
-        take_up(self._engine, "resume", record)
-        found = self._resumed(lambda core: core.resume(record, "{}"))
+        Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
+        """
+        options = _options(deadline, credentials)
+        if record is None:
+            taken = self._resumed_intent(_named(intent), options)
+            if taken is None:
+                return None
+        elif intent is not None:
+            _one_of_both()
+        else:
+            self._engine.take_up("resume", record)
+            taken = self._run("resume", lambda core: core.resume(record, options), {})
+        found = self._read(taken, keep)
         if isinstance(found, HoplineError):
             raise found
         return found
 
-    def resume_all(self) -> list[Resumed]:
-        """Goes on with all that can be resumed, also of clients that are no more. Nothing is raised: failures are in the list."""
-        commands = self._engine.call("resume_all", self._adopt_all())
+    def resume_all(self) -> list[Resumed | HoplineError]:
+        """Goes on with everything in the store that can be resumed and that no living client has, including what processes that
+        crashed have left. Nothing is raised: failures are in the list.
+
+        The records that it takes up stay this client's until it is closed. Where several workers share a store, let one of them call
+        this, and let the others resume their own intents.
+        """
+        self._engine.take_up_all("resume_all")
+        commands = self._engine.call("resume_all", lambda core: core.resume_all())
         if not commands:
             return []
-        with ThreadPoolExecutor(min(len(commands), _MOST_THREADS), "hopline-resume") as pool:
-            return list(pool.map(lambda command: self._resumed(lambda core: command), commands))
+        pool = ThreadPoolExecutor(min(len(commands), _MOST_THREADS), "hopline-resume")
+        try:
+            return _all([pool.submit(self._again, command) for command in commands])
+        except BaseException:
+            for command in commands:
+                self._engine.cancel(command)
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
         """Closes a doubt by hand, once you know what happened. Whether there was one.
@@ -77,21 +115,18 @@ class Blocking(_Common, Caller):
         :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
             be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
         """
-        take_up(self._engine, "settle", record)
+        self._engine.take_up("settle", record)
         return self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
         in doubt stays."""
-        take_up(self._engine, "forget", record)
+        self._engine.take_up("forget", record)
         return self._now("forget", lambda core: core.forget(record))
 
-    def events(self) -> Iterator[Event]:
-        """Progress, from now on until the client is closed."""
-        told: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._engine.listeners.append(told.put)
-        self._engine.closers.append(lambda: told.put(None))
-        return iter(told.get, None)
+    def events(self) -> Events:
+        """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
+        return self._engine.stream(Events)
 
     def close(self) -> None:
         """Gives up what is under way and keeps its records. No session and no order ends by it."""
@@ -103,15 +138,26 @@ class Blocking(_Common, Caller):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _attach(self, send: Transport, engine: Engine, on_event: Callable[[Event], object] | None) -> None:
+        self._send, self._engine = send, engine
+        engine.closers.append(partial(close, send))
+        if on_event is not None:
+            engine.listeners.append(on_event)
+
     def _for_tasks(self, kind: type[T], http: Any) -> T:
         other = kind.__new__(kind)
-        other._send, other._engine, other._disk = choose_async(http), self._engine, Disk()
+        other._attach(choose_async(http), self._engine, None)
         return other
 
-    def _resumed(self, start: Begin) -> Resumed:
-        taken = run(self._engine, self._send, "resume", start)
-        assert taken is not None  # a command that has ended was taken
-        return read_any(taken)
+    def _again(self, command: int) -> Resumed | HoplineError:
+        return self._read(self._run("resume", _known(command), {}), False)
+
+    def _resumed_intent(self, intent: str, options: str) -> Taken | None:
+        return run(self._engine, self._send, "resume", lambda core: core.resume_intent(intent, options), intent)
+
+    def _read(self, taken: Taken, keep: bool) -> Resumed | HoplineError:
+        found = read_any(taken)
+        return OpenSession._of(found, lambda: self._end(found, keep)) if isinstance(found, SessionReply) else found
 
     def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
         done = self._engine.ask(operation, ask)
@@ -119,27 +165,99 @@ class Blocking(_Common, Caller):
         return done
 
 
-class Tasks(_Common, AsyncCaller):
+def _known(command: int) -> Begin:
+    return lambda core: command
+
+
+def _options(deadline: float | None, credentials: bool | None) -> str:
+    return dumps(in_core_words({"deadline": deadline, "credentials": credentials}))
+
+
+def _named(intent: str | None) -> str:
+    return _one_of_both() if intent is None else intent
+
+
+def _one_of_both() -> NoReturn:
+    invalid("resume", "intent", "or a record must be given, and not both")
+
+
+def _all(resumed: "list[Future[Resumed | HoplineError]]") -> list[Resumed | HoplineError]:
+    """What came of each. Ctrl-C ends the wait, which that of a future does not on every system."""
+    for one in resumed:
+        ended = threading.Event()
+        one.add_done_callback(lambda _, ended=ended: ended.set())  # type: ignore[misc]
+        wait(ended, None)
+    return [one.result() for one in resumed]
+
+
+class Tasks(AsyncCaller):
     """A client for tasks."""
 
     __slots__ = ()
 
-    async def resume(self, record: str) -> Resumed:
-        """Goes on with what a record holds. Raises what it ended with, if that is no answer."""
-        take_up(self._engine, "resume", record)
-        found = await self._resumed(lambda core: core.resume(record, "{}"))
+    async def saved(self) -> list[Saved]:
+        """What the store holds: what this client has, and what no living client has. Nothing is sent."""
+        return await self._disk.run(self._engine, self._engine.saved)
+
+    async def rejected(self) -> list[Rejected]:
+        """Records of the store that this client leaves alone, such as those of another account."""
+        return await self._disk.run(self._engine, self._engine.rejected)
+
+    @overload
+    async def resume(
+        self, record: str, *, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+    ) -> AsyncResumed: ...
+
+    @overload
+    async def resume(
+        self, *, intent: str, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+    ) -> AsyncResumed | None: ...
+
+    async def resume(
+        self,
+        record: str | None = None,
+        *,
+        intent: str | None = None,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        keep: bool = False,
+    ) -> AsyncResumed | None:
+        """Goes on with what a record holds, or with what an intent stands for.
+
+        Args:
+            record: The record, as an error or `saved` names it.
+            intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
+            deadline: Seconds to wait in all for a session or an order; 300 if left out.
+            credentials: Whether a session's username and password are to be read.
+            keep: Whether a session lives on when its `with` block is left. A static one always does.
+
+        Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
+        """
+        options = _options(deadline, credentials)
+        if record is None:
+            taken = await self._resumed_intent(_named(intent), options)
+            if taken is None:
+                return None
+        elif intent is not None:
+            _one_of_both()
+        else:
+            await self._take_up("resume", record)
+            taken = await self._run("resume", lambda core: core.resume(record, options), {})
+        found = self._read(taken, keep)
         if isinstance(found, HoplineError):
             raise found
         return found
 
-    async def resume_all(self) -> list[Resumed]:
-        """Goes on with all that can be resumed, also of clients that are no more. Nothing is raised: failures are in the list."""
-        commands = self._engine.call("resume_all", self._adopt_all())
+    async def resume_all(self) -> list[AsyncResumed | HoplineError]:
+        """Goes on with everything in the store that can be resumed and that no living client has, including what processes that
+        crashed have left. Nothing is raised: failures are in the list.
 
-        def known(command: int) -> Begin:
-            return lambda core: command
-
-        return list(await asyncio.gather(*(self._resumed(known(command)) for command in commands)))
+        The records that it takes up stay this client's until it is closed. Where several workers share a store, let one of them call
+        this, and let the others resume their own intents.
+        """
+        await self._disk.run(self._engine, lambda: self._engine.take_up_all("resume_all"))
+        commands = self._engine.call("resume_all", lambda core: core.resume_all())
+        return list(await asyncio.gather(*(self._again(command) for command in commands)))
 
     async def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
         """Closes a doubt by hand, once you know what happened. Whether there was one.
@@ -147,39 +265,22 @@ class Tasks(_Common, AsyncCaller):
         :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
             be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
         """
-        take_up(self._engine, "settle", record)
+        await self._take_up("settle", record)
         return await self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     async def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
         in doubt stays."""
-        take_up(self._engine, "forget", record)
+        await self._take_up("forget", record)
         return await self._now("forget", lambda core: core.forget(record))
 
-    def events(self) -> AsyncIterator[Event]:
-        """Progress, from now on until the client is closed."""
-        loop = asyncio.get_running_loop()
-        told: asyncio.Queue[Event | None] = asyncio.Queue()
-
-        def tell(event: Event | None) -> None:
-            try:
-                loop.call_soon_threadsafe(told.put_nowait, event)
-            except RuntimeError:  # the loop is closed, and nobody listens
-                return
-
-        self._engine.listeners.append(tell)
-        self._engine.closers.append(lambda: tell(None))
-
-        async def each() -> AsyncIterator[Event]:
-            while (event := await told.get()) is not None:
-                yield event
-
-        return each()
+    def events(self) -> AsyncEvents:
+        """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
+        return self._engine.stream(AsyncEvents)
 
     async def close(self) -> None:
         """Gives up what is under way and keeps its records. No session and no order ends by it."""
         self._engine.close()
-        self._disk.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -187,15 +288,26 @@ class Tasks(_Common, AsyncCaller):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _attach(self, send: AsyncTransport, engine: Engine, on_event: Callable[[Event], object] | None) -> None:
+        self._send, self._engine, self._disk = send, engine, Disk()
+        engine.closers += [partial(close, send), self._disk.close]
+        if on_event is not None:
+            engine.listeners.append(on_event)
+
     def _for_threads(self, kind: type[B], http: Any) -> B:
         other = kind.__new__(kind)
-        other._send, other._engine = choose(http), self._engine
+        other._attach(choose(http), self._engine, None)
         return other
 
-    async def _resumed(self, start: Begin) -> Resumed:
-        taken = await run_async(self._engine, self._send, self._disk, "resume", start)
-        assert taken is not None  # a command that has ended was taken
-        return read_any(taken)
+    async def _again(self, command: int) -> AsyncResumed | HoplineError:
+        return self._read(await self._run("resume", _known(command), {}), False)
+
+    async def _resumed_intent(self, intent: str, options: str) -> Taken | None:
+        return await run_async(self._engine, self._send, self._disk, "resume", lambda core: core.resume_intent(intent, options), intent)
+
+    def _read(self, taken: Taken, keep: bool) -> AsyncResumed | HoplineError:
+        found = read_any(taken)
+        return AsyncOpenSession._of(found, lambda: self._end(found, keep)) if isinstance(found, SessionReply) else found
 
     async def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
         done = self._engine.ask(operation, ask)

@@ -1,27 +1,36 @@
 """The client core with what surrounds it: its lock, its records, and who waits for what.
 
-Threads and tasks are all alike here: each is an `Owner`, which waits for one command, does the work that its turns give it,
-and takes the result. Nothing in this file waits or sends.
+Threads and tasks are alike here. Each is an `Owner`, which waits for one command, does the work that its turns give it, and takes
+the result. Saves and sends end by themselves, so whoever began one may give up meanwhile. Nothing in this file waits or sends.
 """
 
+import heapq
 import logging
 import os
 import threading
+import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import _hopline
 from ._errors import HoplineError, misuse
+from ._events import Stream
 from ._facts import Event, Rejected, Saved
 from ._http import Failed, Request, Response
-from ._http._base import named
+from ._http._base import USER_AGENT, named
 from ._records import Records, new_core, said
 from ._store import Store
-from ._values import Misfit, Secret
-from ._work import Owner, Save, Send, Taken, Wait, now
+from ._values import Secret, loads
+from ._work import Done, Owner, Save, Send, Taken, Wait, now
 
+S = TypeVar("S", bound=Stream)
 T = TypeVar("T")
 _log = logging.getLogger("hopline")
+_GRACE_MS = 200
+"""An HTTP client keeps the timeout by itself and can say whether anything was sent, so it may be first."""
+_MOST_TROUBLES = 64
 
 
 class Engine:
@@ -33,32 +42,58 @@ class Engine:
         self._core = new_core(options)
         self.records = Records(options, store, same_account, capped)
         if capped:
-            # What clients that are no more have spent today counts from the first purchase on.
-            self.records.adopt(self._core, lambda saved: False)
+            # What clients that have ended spent today counts from the first purchase on.
+            self._restore(self.records.take_totals())
         self._closed = False
+        self._claiming = 0
+        self._present: set[Owner] = set()
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None
         self._until: int | None = None
         self._ended: set[int] = set()
+        self._out: dict[int, Send] = {}
+        """The sends that were not answered yet, whether they were begun or not."""
+        self._unwanted: set[int] = set()
+        """Sends that were to be broken off before the core gave them out."""
+        self._left_saves: deque[Save] = deque()
+        self._left_sends: deque[Send] = deque()
+        """What an owner left undone that others may wait for."""
+        self._deadlines: list[tuple[int, int]] = []
+        self._troubles: dict[str, str] = {}
         self.listeners: list[Callable[[Event], object]] = []
+        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self.closers: list[Callable[[], object]] = []
+        """What is to end with the client. Nothing here may refer to the engine."""
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close, self.closers)
+        self._finalizer.atexit = False  # the system frees what an ended process held
 
     # What a command goes through.
 
-    def enter(self, owner: Owner, operation: str, begin: Callable[[_hopline.Client], int] | None) -> None:
-        """Starts a command for its owner, or (`None`) nothing but what is left to do."""
+    def admit(self, owner: Owner) -> None:
+        """The owner is here, so its intent is in use."""
         with self._lock:
-            if owner.intent is not None:
-                self.records.claim_intent(self._core, operation, owner.intent)
-            if begin is not None:
-                owner.command = begin(self._core)
+            self._present.add(owner)
+
+    def claim(self, owner: Owner, operation: str) -> None:
+        """Makes the owner's intent this client's, with what is stored under it. It may read the disk, and holds no lock then."""
+        if owner.intent is not None:
+            self._restore(self.records.claim_intent(operation, owner.intent))
+            with self._lock:
+                if owner not in self._present:  # it gave up meanwhile
+                    self._free_intents()
+
+    def enter(self, owner: Owner, begin: Callable[[_hopline.Client], int | None] | None) -> None:
+        """Starts a command for its owner. Where there is none to start, the owner does what is left to do."""
+        with self._lock:
+            owner.command = None if begin is None else begin(self._core)
+            if owner.command is not None:
                 self._owners[owner.command] = owner
                 # One that was resumed before anybody waited for it may have ended meanwhile.
                 owner.completed = owner.command in self._ended
                 self._ended.discard(owner.command)
 
-    def turn(self, owner: Owner) -> Save | Send | Wait:
-        """What the owner is to do next. `Wait` with `taken` set means that all is done."""
+    def turn(self, owner: Owner) -> Save | Send | Wait | Done:
+        """What the owner is to do next."""
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
@@ -66,22 +101,37 @@ class Engine:
             self._tell(event)
         return work
 
-    def _turn(self, owner: Owner, events: list[str]) -> Save | Send | Wait:
+    def _turn(self, owner: Owner, events: list[str]) -> Save | Send | Wait | Done:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
+        self._expire()
         until = self._drain(owner, events)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner)
             # To take a result lets its record be deleted.
             until = self._drain(owner, events)
-        if owner.inbox:
-            owner.out = owner.inbox.popleft()
+        # Saves first: somebody's purchase may wait for one.
+        if owner.saves or self._left_saves:
+            work = (owner.saves or self._left_saves).popleft()
+            owner.saving[work.step] = work
             self._keep_time(until)
-            return owner.out
-        if owner.command is None or owner.taken is not None:
+            return work
+        while (send := self._next_send(owner)) is not None:
+            if now()[1] <= send.send_before:
+                self._begin(send)
+                self._keep_time(self._soonest(until))
+                return send
+            # It took too long to come to this, so the core decides anew.
+            del self._out[send.step]
+            self._core.fail(send.step, "late", "never", *now())
+            until = self._drain(owner, events)
+        if owner.saves or (owner.completed and owner.taken is None):
+            return self._turn(owner, events)
+        until = self._soonest(until)
+        if owner.is_done():
             self._keep_time(until)
-            return Wait(None)
+            return Done()
         owner.waiting = True
         if self._keeper is None:
             self._keeper, self._until = owner, until
@@ -96,13 +146,17 @@ class Engine:
                 case ("wait", until):
                     return until
                 case ("save", step_id, record, data):
-                    owner.inbox.append(Save(step_id, record, data))
+                    owner.saves.append(Save(step_id, record, data))
                 case ("send", step_id, command, method, url, headers, body, timeout, send_before, max_body):
-                    request = Request(
-                        method=method, url=url, headers=dict(headers), body=body, timeout=timeout / 1000, max_body=max_body
-                    )
+                    if step_id in self._unwanted:
+                        self._unwanted.discard(step_id)
+                        self._core.fail(step_id, "aborted", "never", *now())
+                        continue
+                    sent = {"user-agent": USER_AGENT, **dict(headers)}
+                    request = Request(method=method, url=url, headers=sent, body=body, timeout=timeout / 1000, max_body=max_body)
+                    send = self._out[step_id] = Send(step_id, command, request, send_before)
                     sender = self._owners.get(command, owner)
-                    sender.inbox.append(Send(step_id, request, send_before))
+                    (self._left_sends if sender.given_up else sender.sends).append(send)
                     self._wake(sender, owner)
                 case ("completed", command):
                     if waiting := self._owners.get(command):
@@ -117,6 +171,14 @@ class Engine:
         if other is not owner:
             other.wake()
 
+    def _wake_one(self, command: int | None) -> None:
+        """There is something to drain: whoever waits for the command does so, or else anybody who waits."""
+        owner = None if command is None else self._owners.get(command)
+        if owner is None or not owner.waiting:
+            owner = self._keeper or next((other for other in self._present if other.waiting), None)
+        if owner is not None:
+            owner.wake()
+
     def _keep_time(self, until: int | None) -> None:
         """Somebody who waits must wake when the core wants to go on; one is enough."""
         if until is None:
@@ -124,91 +186,165 @@ class Engine:
         if self._keeper is not None:
             if self._until is None or until < self._until:
                 self._keeper.wake()
-        elif waiting := next((owner for owner in self._owners.values() if owner.waiting), None):
+        elif waiting := next((owner for owner in self._present if owner.waiting), None):
             waiting.wake()
 
     def _take(self, owner: Owner) -> Taken:
-        taken = None if owner.command is None else self._core.take(owner.command)
+        taken = None
+        if owner.command is not None and owner.given_up:
+            # Nobody gets what it was done as, so its record is to stay.
+            taken = self._core.result(owner.command)
+            self._core.abandon(owner.command)
+        elif owner.command is not None:
+            taken = self._core.take(owner.command)
         match taken:
             case ("answered", facts, raw, phase, view):
                 return Taken(facts=facts, raw=raw, phase=phase, view=view)
             case ("failed", failure):
-                return Taken(failure=failure, notes=owner.notes)
+                return Taken(failure=failure, notes=owner.notes + self._trouble_behind(failure))
         misuse("client", "the result was taken before")
 
     def leave(self, owner: Owner) -> None:
         """The owner waits no more."""
         with self._lock:
+            self._present.discard(owner)
             if owner.command is not None:
                 self._owners.pop(owner.command, None)
             if self._keeper is owner:
                 self._keeper = None
                 self._keep_time(self._until)
-            if owner.intent is not None or self.records.loose:
-                self.records.free_intents(self._core, {other.intent for other in self._owners.values()})
-            if self._closed and not self._owners:
-                self.records.shelf.close()
+            # Of a save that was interrupted twice nobody knows whether it is kept.
+            self._left_saves.extend((*owner.saving.values(), *owner.saves))
+            self._left_sends.extend(owner.sends)
+            if self._left_saves or self._left_sends:
+                self._wake_one(None)
+            self._free_intents()
+            if self._closed and not self._present:
+                self._finish()
+
+    def _free_intents(self) -> None:
+        if self.records.loose and not self._claiming:
+            self.records.free_intents({owner.intent for owner in self._present}, self._core.holds_intent)
 
     # What comes of work.
 
     def kept(self, owner: Owner, work: Save, trouble: OSError | None) -> None:
         """A record is kept, or it is not certain that it is."""
         with self._lock:
-            owner.out = None
+            owner.saving.pop(work.step, None)
             if trouble is None:
                 self._core.saved(work.step, *now())
                 self.records.loose |= work.data is None
             else:
-                for one in {id(one): one for one in (owner, *self._owners.values())}.values():
-                    one.notes.append(f"the store said: {said(trouble)}")
+                self._troubles.pop(work.record, None)
+                self._troubles[work.record] = said(trouble)
+                if len(self._troubles) > _MOST_TROUBLES:
+                    del self._troubles[next(iter(self._troubles))]
                 self._core.fail(work.step, "store", "never", *now())
+            owner.wake()
 
-    def answered(self, owner: Owner, work: Send, answer: Any) -> None:
+    def _trouble_behind(self, failure: str) -> list[str]:
+        """What the store said, where that is why a command failed."""
+        error: dict[str, Any] = loads(failure) if self._troubles else {}
+        if error.get("kind") != "store":
+            return []
+        latest = next(reversed(self._troubles.values()))
+        return [f"the store said: {self._troubles.get(error.get('record', ''), latest)}"]
+
+    def _next_send(self, owner: Owner) -> Send | None:
+        """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
+        if owner.given_up:
+            self._left_sends.extend(owner.sends)
+            owner.sends.clear()
+            if self._left_sends:
+                self._wake_one(None)
+            return None
+        for queue in (owner.sends, self._left_sends):
+            while queue:
+                send = queue.popleft()
+                if send.step in self._out:
+                    return send
+        return None
+
+    def _begin(self, send: Send) -> None:
+        deadline = now()[1] + round(send.request.timeout * 1000) + _GRACE_MS
+        send.is_begun = True
+        heapq.heappush(self._deadlines, (deadline, send.step))
+
+    def _soonest(self, until: int | None) -> int | None:
+        """When to look again: when the core wants to go on, or the next send has taken too long."""
+        while self._deadlines and self._deadlines[0][1] not in self._out:
+            heapq.heappop(self._deadlines)
+        ends = [self._deadlines[0][0]] if self._deadlines else []
+        return min((*ends, *([] if until is None else [until])), default=None)
+
+    def _expire(self) -> None:
+        """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
+        while self._deadlines and self._deadlines[0][0] <= now()[1]:
+            self._break_off(heapq.heappop(self._deadlines)[1], "timeout")
+
+    def _break_off(self, step: int, kind: str) -> None:
+        """Ends a send from here. Whatever comes of it later is not heard."""
+        if (send := self._out.pop(step, None)) is not None:
+            self._core.fail(step, kind, "maybe" if send.is_begun else "never", *now())
+            send.request.abort()
+
+    def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
-            owner.out = None
-            failure = answer if isinstance(answer, Failed) else None
-            if isinstance(answer, Response):
-                try:
-                    self._core.respond(
-                        work.step, answer.status, named(answer.headers), bytes(answer.body), answer.truncated, *now()
-                    )
-                    return
-                except (TypeError, ValueError, AttributeError, OverflowError) as error:
-                    owner.notes.append(f"the transport's response could not be read: {type(error).__name__}")
-            elif isinstance(answer, BaseException) and failure is None:
-                owner.notes.append(f"the transport raised {type(answer).__name__}, whose text is left out since it may hold secrets")
-            elif failure is None:
-                owner.notes.append(f"the transport returned `{type(answer).__name__}` where a hopline.Response was due")
-            kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe")
+            if self._out.pop(work.step, None) is None:
+                return  # it was given up, or took too long
+            owner = self._owners.get(work.command)
+            notes = [] if owner is None else owner.notes
+            self._answer(work, answer, notes)
+            self._wake_one(work.command)
+
+    def _answer(self, work: Send, answer: Any, notes: list[str]) -> None:
+        failure = answer if isinstance(answer, Failed) else None
+        if isinstance(answer, Response):
             try:
-                self._core.fail(work.step, kind, sent, *now())
-            except (TypeError, ValueError):
-                self._core.fail(work.step, "other", "maybe", *now())
-
-    def is_late(self, work: Send) -> bool:
-        """Whether the core must decide anew, since it took too long to come to this."""
-        return now()[1] > work.send_before
-
-    def abandon(self, owner: Owner, why: BaseException) -> None:
-        """The owner gives up: its command is cancelled, what may have been sent stays in doubt, its record is kept. What comes
-        of it stands in the notes of why it did."""
-        with self._lock:
-            if owner.command is None:
+                self._core.respond(work.step, answer.status, named(answer.headers), bytes(answer.body), answer.truncated, *now())
                 return
-            out, owner.out = owner.out, None
-            self._core.cancel(owner.command, *now())
-            if isinstance(out, Send):
-                self._core.fail(out.step, "aborted", "maybe", *now())
-            elif out is not None:
-                owner.inbox.appendleft(out)  # to keep it once more does no harm
-            while not isinstance(work := self.turn(owner), Wait):
-                if isinstance(work, Save):
-                    self.kept(owner, work, self.records.keep(work))
-                else:
-                    self._core.fail(work.step, "aborted", "never", *now())
-        if owner.taken is not None and owner.taken.failure is not None:
-            why.add_note(str(HoplineError._parse(owner.taken.failure)))
+            except (TypeError, ValueError, AttributeError, OverflowError) as error:
+                notes.append(f"the transport's response could not be read: {type(error).__name__}")
+        elif isinstance(answer, BaseException) and failure is None:
+            notes.append(f"the transport raised {type(answer).__name__}, whose text is left out since it may hold secrets")
+        elif failure is None:
+            notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
+        elif failure.why is not None:
+            notes.append(failure.why)
+        kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe")
+        try:
+            self._core.fail(work.step, kind, sent, *now())
+        except (TypeError, ValueError):
+            self._core.fail(work.step, "other", "maybe", *now())
+
+    def give_up(self, owner: Owner) -> None:
+        """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
+        kept. Work on until it is done."""
+        with self._lock:
+            owner.given_up = True
+            self._cancel(owner.command)
+
+    def cancel(self, command: int) -> None:
+        """Cancels a command, whoever waits for it."""
+        with self._lock:
+            self._cancel(command)
+            self._wake_one(command)
+
+    def _cancel(self, command: int | None) -> None:
+        """The core names the request to break off, unless somebody else waits for the same."""
+        step = None if command is None else self._core.cancel(command, *now())
+        if step is not None and step in self._out:
+            self._break_off(step, "aborted")
+        elif step is not None:
+            self._unwanted.add(step)
+
+    def save_again(self, owner: Owner) -> None:
+        """What was being saved when the thread was interrupted is to be saved once more, which does no harm."""
+        with self._lock:
+            owner.saves.extendleft(owner.saving.values())
+            owner.saving.clear()
 
     # What is known.
 
@@ -241,21 +377,39 @@ class Engine:
 
     def saved(self) -> list[Saved]:
         """What this client holds, and what no living client of its store does."""
-        return self.call("saved", lambda core: Saved._parse(core.saved_list()) + self.records.free()[0])
-
-    def follows(self, session_id: str) -> bool:
-        """Whether this client follows a session, which has not ended as far as it knows."""
         held = self.call("saved", lambda core: Saved._parse(core.saved_list()))
-        return any(saved.session_id == session_id and saved.holds == "session" for saved in held)
+        return held + self.records.free()[0]
 
     def rejected(self) -> list[Rejected]:
         """The free records of the store that are none of this account's, or unreadable."""
-        return self.call("rejected", lambda core: self.records.free()[1])
+        self.check("rejected")
+        return self.records.free()[1]
 
-    def adopt(self, wanted: Callable[[Saved], bool]) -> None:
-        """Takes up the free records that are wanted."""
+    def follows(self, session_id: str) -> bool:
+        """Whether this client follows a session, which has not ended as far as it knows."""
+        return self.call("saved", lambda core: core.follows(session_id))
+
+    def take_up(self, operation: str, record: str) -> None:
+        """Takes up one record, if no living client has it."""
+        self._take_up(operation, lambda: self.records.take_up(record))
+
+    def take_up_all(self, operation: str) -> None:
+        """Takes up every free record."""
+        self._take_up(operation, self.records.take_up_all)
+
+    def _take_up(self, operation: str, claim: Callable[[], list[tuple[str, bytes]]]) -> None:
+        self.check(operation)
         with self._lock:
-            self.records.adopt(self._core, wanted)
+            self._claiming += 1  # their intents are claimed before the core knows of them
+        try:
+            self._restore(claim())
+        finally:
+            with self._lock:
+                self._claiming -= 1
+
+    def _restore(self, taken: list[tuple[str, bytes]]) -> None:
+        with self._lock:
+            self.records.restore(self._core, taken)
 
     def close(self) -> None:
         """Gives up what is under way, keeps its records, and gives the store back."""
@@ -266,24 +420,59 @@ class Engine:
                 return
             self._closed = True
             for owner in list(self._owners.values()):
-                if owner.command is not None:
-                    self._core.cancel(owner.command, *now())
-                owner.aborted = True
+                self._cancel(owner.command)
                 owner.wake()
-            if not self._owners:
-                self.records.shelf.close()
-            for closer in self.closers:
-                closer()
+            for stream in list(self._streams):
+                stream.end()
+            if not self._present:
+                self._finish()
+
+    def _finish(self) -> None:
+        """The client is closed, and nobody waits in it any more."""
+        self._finalizer.detach()
+        self.records.shelf.close()
+        for closer in self.closers:
+            closer()
+
+    # What is told.
+
+    def stream(self, make: Callable[[], S]) -> S:
+        """Events from now on, for as long as somebody has the stream."""
+        self.check("events")
+        with self._lock:
+            stream = make()
+            self._streams.add(stream)
+            return stream
 
     def _tell(self, text: str) -> None:
-        if not self.listeners:
+        streams = list(self._streams)
+        if not self.listeners and not streams:
             return
         try:
             event = Event._parse(text)
-        except Misfit:
-            return
-        for listener in list(self.listeners):
+        except Exception:  # nothing depends on events, so nothing may fail by them
+            return _log.exception("an event of Hopline's could not be read")
+        for listener in (*self.listeners, *(stream.put for stream in streams)):
             try:
                 listener(event)
-            except Exception:  # nothing depends on events, so nothing may fail by them
+            except Exception:
                 _log.exception("a listener of Hopline's events raised")
+
+
+def _dropped(pid: int, close: Callable[[], object], closers: list[Callable[[], object]]) -> None:
+    """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
+    if pid == os.getpid():
+        warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
+        for one in (close, *closers):
+            one()
+
+
+def explain(operation: str, owner: Owner, why: BaseException) -> None:
+    """Notes on the exception what came of a command that was given up for it."""
+    if owner.taken is None:
+        return
+    if owner.taken.failure is not None:
+        return why.add_note(str(HoplineError._parse(owner.taken.failure)))
+    facts = loads(owner.taken.facts)
+    ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]
+    why.add_note(f"{operation}: it was done before it was given up" + "".join(f"; {one}" for one in ids))

@@ -1,12 +1,12 @@
 """What an operation can end with other than its answer: one exception for each kind of failure."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from ._values import Misfit, loads
 
 Kind: TypeAlias = Literal[
-    "invalid", "refused", "unavailable", "in_doubt", "protocol", "decode", "busy", "cancelled", "store", "misuse"
+    "invalid", "refused", "unavailable", "in_doubt", "protocol", "decode", "busy", "cancelled", "store", "misuse", "ended"
 ]
 """What kind of failure it is. The list is closed."""
 Effect: TypeAlias = Literal["none", "unknown", "done"]
@@ -60,6 +60,9 @@ class HoplineError(Exception):
     """Not before this time."""
     attempts: int
     """How often it was sent."""
+    is_refused_by_us: bool
+    """Whether a `Refused` comes from this client (its daily cap, the price limit, an account that is not ready) and no answer of the
+    service is behind it."""
     raw: Any
     """`data` of a success that does not fit its type; its text, where Python's JSON can't read it. It may hold secrets."""
 
@@ -85,6 +88,7 @@ class HoplineError(Exception):
         self.record = fields.get("record")
         self.retry_at = moment(fields.get("retry_at"))
         self.attempts = fields.get("attempts", 0)
+        self.is_refused_by_us = fields.get("refused_by_us", False)
         self.raw = fields.get("raw")
         cause = fields.get("cause")
         if cause is not None:
@@ -127,8 +131,13 @@ def _again(cls: type[HoplineError], message: str, fields: dict[str, Any], notes:
 
 
 def moment(ms: int | None) -> datetime | None:
-    """A time of the core as Python has it."""
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+    """A time of the core as Python has it. What lies beyond Python's last year, or before its first, is the end of that."""
+    if ms is None:
+        return None
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return (datetime.max if ms > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 class Invalid(HoplineError, kind="invalid"):
@@ -136,7 +145,7 @@ class Invalid(HoplineError, kind="invalid"):
 
 
 class Refused(HoplineError, kind="refused"):
-    """Refused by the service."""
+    """Refused: it was not done. `is_refused_by_us` says whether by the service or by a limit of this client."""
 
 
 class Unavailable(HoplineError, kind="unavailable"):
@@ -148,7 +157,12 @@ class InDoubt(HoplineError, kind="in_doubt"):
 
 
 class ProtocolError(HoplineError, kind="protocol"):
-    """The answer was none of the API's."""
+    """The response was not in the API's format; it may be a gateway's error page."""
+
+
+class Ended(HoplineError, kind="ended"):
+    """The session of this intent is over, and nothing was bought. Choose a new intent, such as one with the date, or `forget` its
+    `record`."""
 
 
 class Decode(HoplineError, kind="decode"):

@@ -18,7 +18,8 @@ class Locks:
     """The names that this process holds in one file."""
 
     _known: dict[str, "Locks"] = {}
-    _guard = threading.Lock()
+    _guard = threading.RLock()
+    """Reentrant, since the garbage collector may close a dropped client while this thread holds it."""
 
     def __init__(self, path: Path) -> None:
         self._pid = os.getpid()
@@ -36,6 +37,11 @@ class Locks:
             if known is None or known._pid != os.getpid() or not known._lives(path):
                 known = cls._known[name] = Locks(path)
             return known
+
+    @classmethod
+    def _forget(cls) -> None:
+        """Of a child of a fork: it holds nothing of its parent's, and a thread that held the guard is not there any more."""
+        cls._known, cls._guard = {}, threading.RLock()
 
     def _lives(self, path: Path) -> bool:
         """Whether the file is still there, and not another one of its name."""
@@ -82,6 +88,9 @@ class Locks:
 
 _SCAN = 0
 _FREE_ERRORS = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Locks._forget)
 
 if sys.platform == "win32":
     import msvcrt

@@ -61,7 +61,7 @@ class _Walk(Generic[I, P]):
 
 
 class Pages(_Walk[I, P]):
-    """The items of a list, over all of its pages. Each page is read when it is come to.
+    """The items of a list, over all of its pages. Pages are fetched lazily.
 
     A read that fails raises and moves nothing: iterate again to try that page again.
     """
@@ -88,7 +88,7 @@ class Pages(_Walk[I, P]):
 
 
 class AsyncPages(_Walk[I, P]):
-    """The items of a list, over all of its pages. Each page is read when it is come to.
+    """The items of a list, over all of its pages. Pages are fetched lazily.
 
     A read that fails raises and moves nothing: iterate again to try that page again.
     """

@@ -1,7 +1,10 @@
 """The records of one client: what its store keeps, what it holds, what it may take up."""
 
+import json
+import logging
 import secrets
 from collections.abc import Callable
+from typing import NamedTuple
 
 from . import _hopline
 from ._errors import Busy, HoplineError, StoreError
@@ -9,6 +12,8 @@ from ._facts import Rejected, Saved
 from ._store import Shelf, Store
 from ._values import Secret, loads
 from ._work import Save
+
+_log = logging.getLogger("hopline")
 
 
 def new_core(options: Secret) -> _hopline.Client:
@@ -26,14 +31,30 @@ def _made(options: Secret) -> _hopline.Client | HoplineError:
         return HoplineError._parse(str(error))
 
 
+class _Known(NamedTuple):
+    """What the name of a record stands for. It never changes."""
+
+    intent: str | None = None
+    is_total: bool = False
+    """Whether it says what was spent in a day."""
+    is_damaged: bool = False
+    """Whether it can't be read, so that it may belong to any intent."""
+
+    def concerns(self, intent: str, capped: bool) -> bool:
+        """Whether the core has to know of it before it starts something under an intent."""
+        return self.intent == intent or self.is_damaged or (self.is_total and capped)
+
+
 class Records:
-    """The store as one client has it. The engine's lock is held around all but `keep`."""
+    """The store as one client has it. Whatever reads the store does so without the engine's lock; `restore`, `free_intents` and the
+    set of intents are used under it."""
 
     def __init__(self, options: Secret, store: Store, same_account: bool, capped: bool) -> None:
         self._options = options
         self._capped = capped
         self._same_account = same_account
         self._intents: set[str] = set()
+        self._known: dict[str, _Known] = {}
         self.loose = False
         """Whether an intent of this client may have nothing held under it any more."""
         try:
@@ -55,57 +76,72 @@ class Records:
         """The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses."""
         try:
             with self.shelf.scanning():
-                return self._free()[:2]
+                records = self.shelf.free()
         except OSError as error:
             raise _unusable(error) from None
-
-    def _free(self) -> tuple[list[Saved], list[Rejected], list[str]]:
-        records = self.shelf.free()
         if not records:
-            return [], [], []
+            return [], []
         reader = new_core(self._options)
-        told = loads(reader.restore(records, self._same_account))
-        saved = Saved._parse(reader.saved_list())
-        totals = [record for record in told["held"] if all(one.record != record for one in saved)]
-        return saved, [Rejected(**one) for one in told["refused"]], totals
+        refused = loads(reader.restore(records, self._same_account))["refused"]
+        return Saved._parse(reader.saved_list()), [Rejected(**one) for one in refused]
 
-    def adopt(self, core: _hopline.Client, wanted: Callable[[Saved], bool]) -> None:
-        """Takes up the free records that are wanted, unless another client was quicker. Under a cap, also what was spent."""
+    # Taking records up. Each gives what it has claimed, for `restore`.
+
+    def claim_intent(self, operation: str, intent: str) -> list[tuple[str, bytes]]:
+        """Makes an intent this client's, with the records of earlier clients under it. Of the store only names are read that this
+        client has not seen yet."""
         try:
-            with self.shelf.scanning():
-                found, _, totals = self._free()
-                names = totals if self._capped else []
-                for saved in found:
-                    if wanted(saved) and (saved.intent is None or self._claim_intent(saved.intent)):
-                        names.append(saved.record)
-                # Read anew, now that nobody else can change them.
-                taken = [(name, data) for name in names if (data := self.shelf.claim(name)) is not None]
+            if not self._claim_intent(intent):
+                what = "another living client of this store has this intent"
+                message = f"{operation} `{intent}`: {what}; nothing was changed; wait for the other change to end"
+                raise Busy(message, operation=operation, intent=intent, what=what, advice="wait_for_other")
+            return self._claim([name for name, one in self._learn().items() if one.concerns(intent, self._capped)])
         except OSError as error:
             raise _unusable(error) from None
-        if taken:
-            for refused in loads(core.restore(taken, self._same_account))["refused"]:
-                self.shelf.release(refused["record"])
 
-    def claim_intent(self, core: _hopline.Client, operation: str, intent: str) -> None:
-        """Makes an intent this client's, with the record of an earlier one that is no more."""
+    def take_totals(self) -> list[tuple[str, bytes]]:
+        """What clients that have ended spent in a day."""
         try:
-            claimed = self._claim_intent(intent)
+            return self._claim([name for name, one in self._learn().items() if one.is_total])
         except OSError as error:
             raise _unusable(error) from None
-        if not claimed:
-            what = "another living client of this store has this intent"
-            message = f"{operation} `{intent}`: {what}; nothing was changed; wait for the other change to end"
-            raise Busy(message, operation=operation, intent=intent, what=what, advice="wait_for_other")
-        self.adopt(core, lambda saved: saved.intent == intent)
 
-    def free_intents(self, core: _hopline.Client, used: set[str | None]) -> None:
-        """Gives the intents back that no command uses and that nothing is held under any more."""
-        self.loose = False
-        if idle := self._intents - used:
-            idle.difference_update(saved.intent for saved in Saved._parse(core.saved_list()))
-        for intent in idle:
-            self._intents.discard(intent)
-            self.shelf.release_intent(intent)
+    def take_up(self, record: str) -> list[tuple[str, bytes]]:
+        """One record, if nobody has it."""
+        try:
+            data = self.shelf.read(record)
+            return [] if data is None else self._claim_with_intents([(record, _known(data))])
+        except OSError as error:
+            raise _unusable(error) from None
+
+    def take_up_all(self) -> list[tuple[str, bytes]]:
+        """Every record that nobody has."""
+        try:
+            return self._claim_with_intents(list(self._learn().items()))
+        except OSError as error:
+            raise _unusable(error) from None
+
+    def _learn(self) -> dict[str, _Known]:
+        """What the names in the store stand for, this client's own left out."""
+        known = {}
+        for name in self.shelf.names():
+            if (one := self._known.get(name)) is not None:
+                known[name] = one
+            elif (data := self.shelf.read(name)) is not None:
+                known[name] = _known(data)
+        self._known = known
+        return known
+
+    def _claim_with_intents(self, found: list[tuple[str, _Known]]) -> list[tuple[str, bytes]]:
+        wanted = [one for one in found if not one[1].is_total or self._capped]
+        return self._claim([name for name, one in wanted if one.intent is None or self._claim_intent(one.intent)])
+
+    def _claim(self, names: list[str]) -> list[tuple[str, bytes]]:
+        if not names:
+            return []
+        # Read anew, now that nobody else can change them.
+        with self.shelf.scanning():
+            return [(name, data) for name in names if (data := self.shelf.claim(name)) is not None]
 
     def _claim_intent(self, intent: str) -> bool:
         if not self.shelf.claim_intent(intent):
@@ -113,6 +149,35 @@ class Records:
         self._intents.add(intent)
         self.loose = True
         return True
+
+    # Under the engine's lock.
+
+    def restore(self, core: _hopline.Client, taken: list[tuple[str, bytes]]) -> None:
+        """Gives the core what was claimed, and back what it refuses."""
+        if taken:
+            for refused in loads(core.restore(taken, self._same_account))["refused"]:
+                self.shelf.release(refused["record"])
+
+    def free_intents(self, used: set[str | None], is_known: Callable[[str], bool]) -> None:
+        """Gives the intents back that nobody here waits for and that nothing is held under any more."""
+        self.loose = False
+        for intent in self._intents - used:
+            if not is_known(intent):
+                self._intents.discard(intent)
+                try:
+                    self.shelf.release_intent(intent)
+                except Exception:  # a store of the caller's own; the command has its result all the same
+                    _log.exception("an intent could not be given back to the store")
+
+
+def _known(data: bytes) -> _Known:
+    """What a record is kept for."""
+    try:
+        record = json.loads(data)
+        intent = record.get("intent")
+        return _Known(intent if isinstance(intent, str) else None, "spent" in record)
+    except (ValueError, AttributeError, RecursionError):
+        return _Known(is_damaged=True)
 
 
 def said(trouble: OSError) -> str:

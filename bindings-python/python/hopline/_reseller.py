@@ -50,14 +50,13 @@ class ResellerClient(Blocking, ResellerOperations):
                 returns a `Response`; without it, the standard library.
             store: Where records are kept; without it, in memory.
             same_account: Whether records of another name are of this account all the same.
-            on_event: Is told of progress.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             options: How to repeat, wait and read; see `Options`.
         """
         # What holds them is a secret from here on, so that no traceback can show them.
         username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
-        self._send = choose(http)
-        self._engine = new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options)
-        self._listen(on_event)
+        send = choose(http)
+        self._attach(send, new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options), on_event)
 
     @property
     def token(self) -> Secret | None:
@@ -105,15 +104,13 @@ class AsyncResellerClient(Tasks, AsyncResellerOperations):
                 `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
             store: Where records are kept; without it, in memory.
             same_account: Whether records of another name are of this account all the same.
-            on_event: Is told of progress.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             options: How to repeat, wait and read; see `Options`.
         """
         # What holds them is a secret from here on, so that no traceback can show them.
         username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
-        self._send = choose_async(http)
-        self._disk = Disk()
-        self._engine = new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options)
-        self._listen(on_event)
+        send = choose_async(http)
+        self._attach(send, new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options), on_event)
 
     @property
     def token(self) -> Secret | None:

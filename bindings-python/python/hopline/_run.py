@@ -1,21 +1,22 @@
 """The drivers: what a thread does, and what a task does, from the start of a command to its result."""
 
 import asyncio
-import concurrent.futures
-import contextvars
 import threading
-import time
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from . import _hopline
-from ._engine import Engine
+from ._engine import Engine, explain
 from ._http import Failed
 from ._http._base import Transport
 from ._http._choose import AsyncTransport, in_thread
-from ._work import Owner, Save, Send, Taken, Wait
+from ._waiting import wait
+from ._work import Done, Owner, Save, Send, Taken, Wait
 
-Begin = Callable[[_hopline.Client], int]
+T = TypeVar("T")
+Begin = Callable[[_hopline.Client], int | None]
+"""Starts a command, or (`None`) finds that there is none to start."""
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, intent: str | None = None) -> Taken | None:
@@ -23,70 +24,73 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, in
     engine.check(operation)
     woken = threading.Event()
     owner = Owner(woken.set, intent)
+    engine.admit(owner)
     try:
-        engine.enter(owner, operation, begin)
-        while True:
-            woken.clear()
-            match engine.turn(owner):
-                case Save() as work:
-                    engine.kept(owner, work, engine.records.keep(work))
-                case Send() as work:
-                    engine.answered(owner, work, _exchange(engine, send, owner, work, woken))
-                case Wait() if begin is None or owner.taken is not None:
-                    return owner.taken
-                case Wait(seconds):
-                    woken.wait(seconds)
+        engine.claim(owner, operation)
+        engine.enter(owner, begin)
+        return _work(engine, send, owner, woken)
     except BaseException as why:
-        engine.abandon(owner, why)
+        engine.save_again(owner)
+        engine.give_up(owner)
+        _work(engine, send, owner, woken)
+        explain(operation, owner, why)
         raise
     finally:
         engine.leave(owner)
 
 
-def _exchange(engine: Engine, send: Transport, owner: Owner, work: Send, woken: threading.Event) -> Any:
-    """One send, for no longer than it may take, whatever the HTTP client makes of its timeout."""
-    if engine.is_late(work):
-        return Failed("late", "never")
-    came: list[Any] = []
-
-    def done(answer: Any) -> None:
-        came.append(answer)
-        woken.set()
-
-    context = contextvars.copy_context()
-    in_thread(lambda request: context.run(send, request), work.request, done)
-    end = time.monotonic() + work.request.timeout
-    try:
-        while not came:
-            left = end - time.monotonic()
-            if owner.aborted or left <= 0:
-                work.request.abort()
-                return Failed("aborted" if owner.aborted else "timeout", "maybe")
-            woken.wait(left)
-            woken.clear()
-    except BaseException:
-        work.request.abort()
-        raise
-    return came[0]
+def _work(engine: Engine, send: Transport, owner: Owner, woken: threading.Event) -> Taken | None:
+    while True:
+        woken.clear()
+        match engine.turn(owner):
+            case Save() as work:
+                engine.kept(owner, work, engine.records.keep(work))
+            case Send() as work:
+                try:
+                    in_thread(send, work.request, lambda answer, work=work: engine.answered(work, answer))  # type: ignore[misc]
+                except RuntimeError:  # there can be no more threads
+                    engine.answered(work, Failed("other", "never"))
+            case Wait(seconds):
+                wait(woken, seconds)
+            case Done():
+                return owner.taken
 
 
 class Disk:
-    """Threads that keep the records of an event loop."""
+    """Threads that wait for the disk in place of an event loop."""
 
     def __init__(self) -> None:
-        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self.ending: set[asyncio.Task[Any]] = set()
+        """Commands that were given up, and what is left to do of them."""
 
-    def submit(self, engine: Engine, work: Save) -> "concurrent.futures.Future[OSError | None]":
-        """Keeps a record meanwhile."""
+    def submit(self, work: Callable[[], T]) -> "Future[T]":
+        """Does it meanwhile."""
         if self._pool is None:
-            self._pool = concurrent.futures.ThreadPoolExecutor(4, "hopline-store")
-        return self._pool.submit(engine.records.keep, work)
+            self._pool = ThreadPoolExecutor(4, "hopline-store")
+        return self._pool.submit(work)
+
+    async def run(self, engine: Engine, work: Callable[[], T]) -> T:
+        """Does it and waits for that, in a thread if the store waits for a disk. It ends though the task is cancelled."""
+        if not engine.records.shelf.blocking:
+            return work()
+        return await asyncio.wrap_future(self.submit(work))
+
+    def keep(self, engine: Engine, owner: Owner, work: Save) -> None:
+        """Gives a record to the store, and tells the engine."""
+
+        def keep() -> None:
+            engine.kept(owner, work, engine.records.keep(work))
+
+        if engine.records.shelf.blocking:
+            self.submit(keep)
+        else:
+            keep()
 
     def close(self) -> None:
         """Lets the threads end."""
         if self._pool is not None:
             self._pool.shutdown(wait=False)
-            self._pool = None
 
 
 async def run_async(
@@ -96,82 +100,97 @@ async def run_async(
     engine.check(operation)
     loop = asyncio.get_running_loop()
     woken = asyncio.Event()
-    exchange: asyncio.Task[Any] | None = None
-
-    def wake_here() -> None:
-        woken.set()
-        if owner.aborted and exchange is not None:
-            exchange.cancel()
 
     def wake() -> None:
         try:
-            loop.call_soon_threadsafe(wake_here)
+            loop.call_soon_threadsafe(woken.set)
         except RuntimeError:  # the loop is closed, and nobody waits
             return
 
     owner = Owner(wake, intent)
+    engine.admit(owner)
     try:
-        engine.enter(owner, operation, begin)
-        while True:
-            woken.clear()
-            match engine.turn(owner):
-                case Save() as work:
-                    engine.kept(owner, work, await _keep(engine, disk, work))
-                case Send() as work if engine.is_late(work):
-                    engine.answered(owner, work, Failed("late", "never"))
-                case Send() as work:
-                    exchange = loop.create_task(_send(send, work))
-                    engine.answered(owner, work, await _outcome(owner, exchange))
-                case Wait() if begin is None or owner.taken is not None:
-                    return owner.taken
-                case Wait(None):
-                    await woken.wait()
-                case Wait(seconds):
-                    alarm = loop.call_later(seconds or 0, woken.set)
-                    try:
-                        await woken.wait()
-                    finally:
-                        alarm.cancel()
+        if intent is not None:
+            await disk.run(engine, lambda: engine.claim(owner, operation))
+        engine.enter(owner, begin)
+        taken = await _work_async(engine, send, disk, owner, woken)
+    except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
+        engine.give_up(owner)
+        _end_here(engine, owner)
+        raise
     except BaseException as why:
-        engine.abandon(owner, why)
+        engine.give_up(owner)
+        ending = loop.create_task(_end(engine, send, disk, owner, woken))
+        disk.ending.add(ending)
+        ending.add_done_callback(disk.ending.discard)
+        await asyncio.shield(ending)
+        explain(operation, owner, why)
         raise
-    finally:
-        engine.leave(owner)
+    engine.leave(owner)
+    return taken
 
 
-async def _outcome(owner: Owner, exchange: "asyncio.Task[Any]") -> Any:
+async def _end(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, woken: asyncio.Event) -> None:
+    """What is left to do of a command that was given up. The loop need not wait for it, and may end meanwhile."""
     try:
-        return await exchange
-    except asyncio.CancelledError:
-        # Cancelled was the exchange, by `close`, or this task, which then is to end.
-        if owner.aborted and not _is_cancelling():
-            return Failed("aborted", "maybe")
-        exchange.cancel()
+        await _work_async(engine, send, disk, owner, woken)
+    except BaseException:  # the loop itself ends
+        _end_here(engine, owner)
         raise
+    engine.leave(owner)
 
 
-def _is_cancelling() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+def _end_here(engine: Engine, owner: Owner) -> None:
+    ended = threading.Event()
+    owner.wake = ended.set
+    _work(engine, _never, owner, ended)
+    engine.leave(owner)
 
 
-async def _send(send: AsyncTransport, work: Send) -> Any:
-    """One send, for no longer than it may take. Exceptions are values here, since the core is to hear of them."""
-    deadline = asyncio.timeout(work.request.timeout)
-    try:
-        async with deadline:
+def _never(request: object) -> Any:
+    raise Failed("aborted", "never")
+
+
+async def _work_async(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, woken: asyncio.Event) -> Taken | None:
+    loop = asyncio.get_running_loop()
+    while True:
+        woken.clear()
+        match engine.turn(owner):
+            case Save() as work:
+                disk.keep(engine, owner, work)
+            case Send() as work:
+                _send(engine, send, work)
+            case Wait(None):
+                await woken.wait()
+            case Wait(seconds):
+                alarm = loop.call_later(seconds or 0, woken.set)
+                try:
+                    await woken.wait()
+                finally:
+                    alarm.cancel()
+            case Done():
+                return owner.taken
+
+
+_exchanges: set["asyncio.Task[Any]"] = set()
+"""An event loop itself does not keep its tasks alive."""
+
+
+def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
+    """One send, in a task of its own. Exceptions are values here, since the core is to hear of them."""
+    loop = asyncio.get_running_loop()
+
+    async def exchange() -> Any:
+        try:
             return await send(work.request)
-    except Exception as error:
-        return Failed("timeout", "maybe") if deadline.expired() else error
+        except Exception as error:
+            return error
 
+    def done(task: "asyncio.Task[Any]") -> None:
+        _exchanges.discard(task)
+        engine.answered(work, Failed("aborted", "maybe") if task.cancelled() else task.exception() or task.result())
 
-async def _keep(engine: Engine, disk: Disk, work: Save) -> OSError | None:
-    if not engine.records.shelf.blocking:
-        return engine.records.keep(work)
-    keeping = disk.submit(engine, work)
-    try:
-        return await asyncio.wrap_future(keeping)
-    except asyncio.CancelledError:
-        # Two saves of one record must never overlap, and `abandon` will keep it once more.
-        concurrent.futures.wait([keeping])
-        raise
+    task = loop.create_task(exchange())
+    _exchanges.add(task)
+    task.add_done_callback(done)
+    work.request.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))

@@ -1,6 +1,6 @@
 """A session as waiting for it ended, and the `with` block that ends it."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -60,29 +60,62 @@ def _plain(session_id: str, phase: Phase, session: Session, raw: Any) -> Session
     return SessionReply(session_id=session_id, phase=phase, session=session, raw=raw)
 
 
-class AsyncOpening:
-    """A session that is being opened: `await` it, or `async with` it, which ends a dynamic one unless `keep=True`."""
+class AsyncOpenSession(SessionReply):
+    """A session that a task opened. As an async context manager it ends a dynamic one, unless it was opened with `keep=True`."""
 
-    __slots__ = ("_end", "_open", "_reply")
+    _end: Callable[[], Awaitable[object]]
 
-    def __init__(self, open: Callable[[], Awaitable[SessionReply]], end: Callable[[SessionReply], Awaitable[object]]) -> None:
-        self._open = open
-        self._end = end
-        self._reply: SessionReply | None = None
+    @classmethod
+    def _of(cls, reply: SessionReply, end: Callable[[], Awaitable[object]]) -> Self:
+        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session, raw=reply.raw)
+        object.__setattr__(opened, "_end", end)
+        return opened
 
-    def __await__(self) -> Generator[Any, Any, SessionReply]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> SessionReply:
-        self._reply = await self._open()
-        return self._reply
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._reply is None:
-            return
         try:
-            await self._end(self._reply)
+            await self._end()
         except HoplineError as failure:
             if error is None:
                 raise
             error.add_note(f"and the session could not be ended: {failure}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What ends it belongs to its client, and stays there.
+        return _plain, (self.session_id, self.phase, self.session, self.raw)
+
+
+class AsyncOpening(Coroutine[Any, Any, AsyncOpenSession]):
+    """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
+    opened with `keep=True`. It buys when it is awaited, and can be awaited once."""
+
+    __slots__ = ("_opened", "_opening")
+
+    def __init__(self, opening: Coroutine[Any, Any, AsyncOpenSession]) -> None:
+        self._opening = opening
+        self._opened: AsyncOpenSession | None = None
+
+    def __await__(self) -> Generator[Any, Any, AsyncOpenSession]:
+        return self._opening.__await__()
+
+    def send(self, value: Any, /) -> Any:
+        """Goes on with the coroutine, as an event loop does."""
+        return self._opening.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raises an exception in the coroutine, as an event loop does."""
+        return self._opening.throw(*error)
+
+    def close(self) -> None:
+        """Drops the coroutine. If it was not awaited yet, nothing is bought."""
+        self._opening.close()
+
+    async def __aenter__(self) -> AsyncOpenSession:
+        self._opened = await self._opening
+        return self._opened
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._opened is not None:
+            await self._opened.__aexit__(kind, error, at)

@@ -1,6 +1,7 @@
 """Where records are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
 
 import os
+import re
 import secrets
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -8,6 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ._locks import Locks
+
+_RECORD = re.compile("[0-9a-f]{32}-r[0-9]+")
+"""How records are named. Other files of the folder are somebody else's."""
 
 
 class Shelf(Protocol):
@@ -19,6 +23,12 @@ class Shelf(Protocol):
     def keep(self, record: str, data: bytes | None) -> None:
         """Keeps a record so that it survives a crash, or deletes it (`None`). Raises `OSError` unless that is certain."""
 
+    def names(self) -> list[str]:
+        """The names of all records but this client's own."""
+
+    def read(self, record: str) -> bytes | None:
+        """A record, whoever has it; `None` if there is none of this name."""
+
     def scanning(self) -> AbstractContextManager[None]:
         """Held while free records are looked for and claimed, by one client of the store at a time."""
 
@@ -26,7 +36,7 @@ class Shelf(Protocol):
         """The records that no living client has."""
 
     def claim(self, record: str) -> bytes | None:
-        """Makes a record this client's and reads it; `None` if another client has it or it is gone."""
+        """Makes a record this client's and reads it; `None` if a client has it, this one included, or it is gone."""
 
     def release(self, record: str) -> None:
         """Gives a record back, as it is."""
@@ -38,7 +48,7 @@ class Shelf(Protocol):
         """Gives an intent back."""
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Gives everything back. The garbage collector may call it in any thread, if the client was dropped and not closed."""
 
 
 class Store(Protocol):
@@ -54,7 +64,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
         self._claims: dict[tuple[str, str], object] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def open(self) -> Shelf:
         """The store for one more client."""
@@ -66,15 +76,24 @@ class _MemoryShelf:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
+        self._own: set[tuple[str, str]] = set()
 
     def keep(self, record: str, data: bytes | None) -> None:
         with self._store._lock:
             if data is None:
                 self._store._records.pop(record, None)
-                self._store._claims.pop(("record", record), None)
+                self.release(record)
+            elif not self._claim("record", record):
+                raise OSError(f"the record {record} belongs to another client")
             else:
                 self._store._records[record] = data
-                self._store._claims[("record", record)] = self
+
+    def names(self) -> list[str]:
+        with self._store._lock:
+            return [record for record in self._store._records if ("record", record) not in self._own]
+
+    def read(self, record: str) -> bytes | None:
+        return self._store._records.get(record)
 
     def scanning(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -84,7 +103,10 @@ class _MemoryShelf:
             return [(record, data) for record, data in self._store._records.items() if ("record", record) not in self._store._claims]
 
     def claim(self, record: str) -> bytes | None:
-        return self._store._records.get(record) if self._claim("record", record) else None
+        with self._store._lock:
+            if ("record", record) in self._own or (data := self._store._records.get(record)) is None:
+                return None
+            return data if self._claim("record", record) else None
 
     def release(self, record: str) -> None:
         self._release("record", record)
@@ -96,17 +118,20 @@ class _MemoryShelf:
         self._release("intent", intent)
 
     def close(self) -> None:
-        with self._store._lock:
-            for name in [name for name, owner in self._store._claims.items() if owner is self]:
-                del self._store._claims[name]
+        for kind, name in list(self._own):
+            self._release(kind, name)
 
     def _claim(self, kind: str, name: str) -> bool:
         with self._store._lock:
-            return self._store._claims.setdefault((kind, name), self) is self
+            if self._store._claims.setdefault((kind, name), self) is not self:
+                return False
+            self._own.add((kind, name))
+            return True
 
     def _release(self, kind: str, name: str) -> None:
         with self._store._lock:
-            if self._store._claims.get((kind, name)) is self:
+            if (kind, name) in self._own:
+                self._own.discard((kind, name))
                 del self._store._claims[(kind, name)]
 
 
@@ -142,10 +167,12 @@ class _FolderShelf:
 
     def check(self) -> None:
         """Whether records could be kept, found out before anything is bought. Half-written ones of the dead are swept out."""
-        with self.scanning():
-            for draft in self._path.glob("*.draft"):
-                if not self._locks.is_taken(f"record {draft.stem}"):
-                    draft.unlink(missing_ok=True)
+        drafts = [path for path in self._path.glob("*.draft") if _RECORD.fullmatch(path.stem)]
+        if drafts:
+            with self.scanning():
+                for draft in drafts:
+                    if not self._locks.is_taken(f"record {draft.stem}"):
+                        draft.unlink(missing_ok=True)
         probe = self._path / f".probe-{secrets.token_hex(8)}"
         try:
             probe.write_bytes(b"")
@@ -169,27 +196,32 @@ class _FolderShelf:
         os.replace(draft, path)
         self._sync()
 
-    def scanning(self) -> AbstractContextManager[None]:
-        return self._locks.scanning()
+    def names(self) -> list[str]:
+        found = sorted(name.removesuffix(".json") for name in os.listdir(self._path) if name.endswith(".json"))
+        return [name for name in found if _RECORD.fullmatch(name) and f"record {name}" not in self._own]
 
-    def free(self) -> list[tuple[str, bytes]]:
-        found = []
-        for path in sorted(self._path.glob("*.json")):
-            if not self._locks.is_taken(f"record {path.stem}"):
-                try:
-                    found.append((path.stem, path.read_bytes()))
-                except FileNotFoundError:
-                    continue  # its client has just deleted it
-        return found
-
-    def claim(self, record: str) -> bytes | None:
-        if not self._claim(f"record {record}"):
+    def read(self, record: str) -> bytes | None:
+        # A name that somebody typed must not lead out of the folder.
+        if not _RECORD.fullmatch(record):
             return None
         try:
             return self._file(record).read_bytes()
         except FileNotFoundError:
-            self.release(record)
+            return None  # its client has just deleted it
+
+    def scanning(self) -> AbstractContextManager[None]:
+        return self._locks.scanning()
+
+    def free(self) -> list[tuple[str, bytes]]:
+        free = [name for name in self.names() if not self._locks.is_taken(f"record {name}")]
+        return [(name, data) for name in free if (data := self.read(name)) is not None]
+
+    def claim(self, record: str) -> bytes | None:
+        if f"record {record}" in self._own or not self._claim(f"record {record}"):
             return None
+        if (data := self.read(record)) is None:
+            self.release(record)
+        return data
 
     def release(self, record: str) -> None:
         self._release(f"record {record}")

@@ -5,7 +5,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -218,4 +218,8 @@ def _plain(value: Any) -> Any:
         return value.reveal()
     if isinstance(value, Until):
         return {"at": value.at, "is": list(value.is_), "at_least": value.at_least}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
     raise TypeError(f"a `{type(value).__name__}` can't be sent")

@@ -22,8 +22,10 @@ class Send:
     """Send a request."""
 
     step: int
+    command: int
     request: Request
     send_before: int
+    is_begun: bool = False
 
 
 @dataclass(slots=True)
@@ -31,6 +33,11 @@ class Wait:
     """Wait so many seconds, or (`None`) until woken."""
 
     seconds: float | None
+
+
+@dataclass(slots=True)
+class Done:
+    """Nothing is left to do."""
 
 
 @dataclass(slots=True)
@@ -46,19 +53,25 @@ class Taken:
 
 
 class Owner:
-    """A thread or task that waits for a command."""
+    """A thread or task that waits for a command, or for what is left to do of one that needs no waiting."""
 
-    __slots__ = ("aborted", "command", "completed", "inbox", "intent", "notes", "out", "taken", "waiting", "wake")
+    __slots__ = ("command", "completed", "given_up", "intent", "notes", "saves", "saving", "sends", "taken", "waiting", "wake")
 
     def __init__(self, wake: Callable[[], None], intent: str | None = None) -> None:
         self.wake = wake
         self.intent = intent
         self.command: int | None = None
-        self.inbox: deque[Save | Send] = deque()
-        self.out: Save | Send | None = None
+        self.saves: deque[Save] = deque()
+        self.sends: deque[Send] = deque()
+        self.saving: dict[int, Save] = {}
+        """The saves that it has begun, by their steps."""
         self.notes: list[str] = []
         self.taken: Taken | None = None
-        self.completed = self.waiting = self.aborted = False
+        self.completed = self.waiting = self.given_up = False
+
+    def is_done(self) -> bool:
+        """Whether nothing is left that it has to see to."""
+        return (self.command is None or self.taken is not None) and not self.saves and not self.saving
 
 
 def now() -> tuple[int, int]:

@@ -101,8 +101,8 @@ impl Client {
         taken || self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
     }
 
-    /// Whether a session has a record already.
-    fn follows(&self, session: &str) -> bool {
+    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
+    pub fn follows(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.record.is_some())
     }
 

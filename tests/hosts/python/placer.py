@@ -10,7 +10,9 @@ import sys
 
 import hopline
 from buyer import Points, Store
-from hopline._http._stdlib import send
+from hopline._http import choose
+
+send = choose(None)
 
 
 def main(folder: str, user_id: int, fatal: int | None) -> None:

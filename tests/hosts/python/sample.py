@@ -1,5 +1,6 @@
 """A program as mypy --strict reads it: every answer has its type."""
 
+import asyncio
 from decimal import Decimal
 from typing import Any, assert_type
 
@@ -33,13 +34,19 @@ def blocking(agent: hopline.AgentClient) -> None:
     assert_type(session.proxy.url(), hopline.Secret)
     for saved in agent.saved():
         assert_type(saved.intent, str | None)
+        assert_type(agent.resume(saved.record, deadline=60, credentials=True), hopline.Resumed)
+    assert_type(agent.resume(intent="job-17"), hopline.Resumed | None)
+    assert_type(agent.resume_all(), list[hopline.OpenSession | hopline.OrderReply | hopline.Reply | hopline.HoplineError])
 
 
 async def awaited(agent: hopline.AsyncAgentClient) -> None:
     async with agent.open_session(session_type="dynamic", product_no="p", deadline=1.5, auto_rotate=True) as session:
-        assert_type(session, hopline.SessionReply)
+        assert_type(session, hopline.AsyncOpenSession)
         assert_type(await agent.observe(session_id=session.session_id, seen=403), hopline.Verdict | None)
-    assert_type(await agent.open_session(session_type="dynamic", product_no="p"), hopline.SessionReply)
+    assert_type(await agent.open_session(session_type="dynamic", product_no="p", use_with="httpx"), hopline.AsyncOpenSession)
+    assert_type(asyncio.create_task(agent.open_session(session_type="dynamic", product_no="p")), asyncio.Task[hopline.AsyncOpenSession])
+    assert_type(await agent.resume("r-1"), hopline.AsyncResumed)
+    assert_type(await agent.saved(), list[hopline.Saved])
     assert_type(await agent.get_session(session_id=session.session_id), hopline.Session)
     assert_type([product async for product in agent.walk_products()], list[hopline.Product])
     assert_type([page async for page in agent.walk_public_products().pages()], list[hopline.ProductList])

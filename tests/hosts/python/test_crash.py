@@ -95,9 +95,19 @@ def test_an_interrupt_in_the_middle_of_a_purchase_leaves_it_in_doubt(sandbox: Sa
 
 
 def test_what_was_half_written_is_swept_out(tmp_path: Path) -> None:
-    (tmp_path / "00-r1.draft").write_text("{")
+    (tmp_path / f"{'0' * 32}-r1.draft").write_text("{")
     hopline.AgentClient(base_url="https://api.example/v1", store=hopline.FolderStore(tmp_path)).close()
     assert not list(tmp_path.glob("*.draft"))
+
+
+def test_files_of_other_people_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    for name in ("chapter-1.draft", "notes.json"):
+        (tmp_path / name).write_text("mine")
+    with hopline.AgentClient(base_url="https://api.example/v1", store=hopline.FolderStore(tmp_path)) as agent:
+        assert agent.saved() == [] and agent.rejected() == [] and agent.resume_all() == []
+        with pytest.raises(hopline.Misuse, match="no such record"):
+            agent.resume("../notes")
+    assert {path.name for path in tmp_path.iterdir()} >= {"chapter-1.draft", "notes.json"}
 
 
 def test_four_processes_share_a_folder_and_each_is_killed_and_started_again(tmp_path: Path) -> None:

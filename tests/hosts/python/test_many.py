@@ -93,7 +93,7 @@ def test_a_task_that_is_cancelled_leaves_its_purchase_in_doubt_and_others_go_on(
             with pytest.raises(asyncio.CancelledError):
                 await given_up
             assert (await other).session_id
-            assert {saved.intent: saved.holds for saved in agent.saved()}["job-1"] == "in_doubt"
+            assert {saved.intent: saved.holds for saved in await agent.saved()}["job-1"] == "in_doubt"
             sandbox.control("clock", {"advance_ms": 60_000})
             assert (await agent.create_session(**BUY, intent="job-1")).session_id
             await agent.close()

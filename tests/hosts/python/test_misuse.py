@@ -4,8 +4,10 @@ import asyncio
 import inspect
 import os
 import pickle
+from collections import ChainMap, deque
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import hopline
@@ -81,6 +83,19 @@ def test_money_is_sent_as_it_was_written(value: Any) -> None:
     session = hopline.AgentClient(**SOUND, http=http).create_session(**BUY, quantity=value)
     assert Decimal(bodies[0].split(b'"quantity":')[1].split(b",")[0].strip(b"}").decode()) == Decimal(str(value))
     assert str(session.estimated_charge_usd) == "0.10"
+
+
+def test_objects_and_lists_of_any_kind_are_sent() -> None:
+    bodies: list[bytes] = []
+
+    def http(request: hopline.Request) -> hopline.Response:
+        bodies.append(request.body or b"")
+        return hopline.Response(status=200, body=b'{"success":true,"data":{}}')
+
+    with hopline.AgentClient(**SOUND, http=http) as agent:
+        event = MappingProxyType({"status": 403, "seen": deque(["a"]), "range": range(2), "more": ChainMap({"x": Decimal("0.10")})})
+        agent.report_session_event(session_id="s-1", event=event)
+    assert b'"seen":["a"]' in bodies[0].replace(b": ", b":") and b"0.10" in bodies[0] and b"[0,1]" in bodies[0].replace(b", ", b",")
 
 
 def test_a_closed_client_says_so(sandbox: Sandbox) -> None:

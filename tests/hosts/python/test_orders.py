@@ -170,7 +170,7 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
             with pytest.raises(asyncio.CancelledError) as caught:
                 await task
             assert any("the order lives on" in note for note in caught.value.__notes__)
-            [saved] = reseller.saved()
+            [saved] = await reseller.saved()
             assert (saved.operation, saved.order_no) == ("create_static_order", event.order_no)
             assert saved.order_no is not None
             return saved.order_no
@@ -180,7 +180,7 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
             user = sandbox.backend()["users"][0]["id"]
             placed = await reseller.place_order(**order_for(user), intent="order-1")
             assert (placed.order_no, placed.phase) == (order_no, "ready")
-            [saved] = reseller.saved()
+            [saved] = await reseller.saved()
             assert await reseller.forget(saved.record)
 
     order_no = asyncio.run(give_up())

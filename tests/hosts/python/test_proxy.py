@@ -74,6 +74,51 @@ def test_what_can_not_speak_the_protocol_names_the_one_to_buy(sandbox: Sandbox) 
         }
 
 
+@pytest.mark.parametrize("client", ["aiohttp", "playwright"])
+def test_a_session_that_its_user_can_not_speak_to_is_refused_before_it_is_bought(client: Any, sandbox: Sandbox) -> None:
+    buy: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "use_with": client}
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            with pytest.raises(hopline.Invalid, match='`protocol="http"`'):
+                await agent.open_session(**buy)
+
+    with hopline.AgentClient(**sandbox.account) as agent:
+        for chosen in ({}, {"protocol": "socks5"}):
+            with pytest.raises(hopline.Invalid, match='`protocol="http"`') as caught:
+                agent.open_session(**buy, **chosen)
+            assert caught.value.effect == "none" and caught.value.field == "protocol"
+        asyncio.run(life())
+        with pytest.raises(hopline.Invalid, match="`use_with` must be one of requests, httpx"):
+            agent.open_session(**{**buy, "use_with": "lynx"})
+        assert sandbox.charges() == 0
+        assert agent.open_session(**buy, protocol="http", credentials=True).phase == "ready"
+
+
+@pytest.mark.parametrize("client", ["requests", "httpx"])
+def test_an_http_client_without_its_package_for_socks_is_told_which(
+    client: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        proxy = agent.open_session(session_type="dynamic", product_no="dynamic-world", credentials=True, use_with=client).proxy
+        monkeypatch.setattr("hopline._proxy.find_spec", lambda name: None)
+        with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):
+            agent.open_session(session_type="dynamic", product_no="dynamic-world", use_with=client)
+        with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):
+            proxy.for_requests() if client == "requests" else proxy.for_httpx()
+    assert sandbox.charges() == 1
+
+
+@pytest.mark.parametrize("host", ['h"\nurl = "x', "h\n", "a b", "h/..", "user@h", ""])
+def test_a_host_that_is_none_goes_into_no_url_and_no_configuration(host: str) -> None:
+    proxy = hopline.Proxy(host=host, port=1, protocol="http", **ODD)
+    for settings in (proxy.url, proxy.for_requests, proxy.for_httpx, proxy.for_aiohttp, proxy.for_playwright, proxy.for_curl):
+        with pytest.raises(hopline.Invalid, match="`host`"):
+            settings()
+    bracketed = hopline.Proxy(host="[::1]", port=1, protocol="http", **ODD)
+    assert urlsplit(bracketed.url().reveal()).hostname == "::1"
+
+
 def test_credentials_survive_the_url_whatever_they_are() -> None:
     proxy = hopline.Proxy(host="2001:db8::1", port=1080, protocol="socks5", **ODD)
     url = urlsplit(proxy.url().reveal())
@@ -91,8 +136,8 @@ def test_credentials_survive_the_url_whatever_they_are() -> None:
     [
         (hopline.Proxy(host="h", port=1, protocol="socks5"), "`username` and password were not asked for; use `credentials=True`"),
         (hopline.Proxy(protocol="socks5", **ODD), "`host` and port are missing"),
-        (hopline.Proxy(host="h", port=1, protocol="quic", **ODD), "`protocol` is none that is known"),
-        (hopline.Proxy(host="h", port=1, **ODD), "`protocol` is none that is known"),
+        (hopline.Proxy(host="h", port=1, protocol="quic", **ODD), "`protocol` is missing or unknown"),
+        (hopline.Proxy(host="h", port=1, **ODD), "`protocol` is missing or unknown"),
     ],
 )
 def test_a_proxy_that_is_not_complete_says_what_to_do(proxy: hopline.Proxy, said: str) -> None:

@@ -93,3 +93,56 @@ def test_an_intent_that_was_taken_up_by_its_record_is_free_for_others_once_nothi
         assert third.create_session(**BUY, intent="job").session_id == "s-1", "though the second client lives"
         with pytest.raises(hopline.Busy):
             second.create_session(**BUY, intent="job")
+
+
+@pytest.mark.parametrize("many", [300])
+def test_an_intent_is_found_by_its_name_and_no_record_is_read_twice(many: int, tmp_path: Path) -> None:
+    def lost(request: hopline.Request) -> Any:
+        raise hopline.Failed("closed", "maybe")
+
+    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
+        for n in range(many):
+            with suppress(hopline.InDoubt):
+                first.create_session(**BUY, intent=f"job-{n}")
+    read: list[str] = []
+
+    class Counting(hopline.FolderStore):
+        def open(self) -> hopline.Shelf:
+            shelf = super().open()
+            whole = shelf.read
+
+            def counted(record: str) -> bytes | None:
+                read.append(record)
+                return whole(record)
+
+            setattr(shelf, "read", counted)
+            return shelf
+
+    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=Counting(tmp_path)) as second:
+        for n in (0, many - 1, many):
+            with suppress(hopline.InDoubt):
+                second.create_session(**BUY, intent=f"job-{n}")
+        # Each once to learn its intent, and those of the two intents once more to take them up.
+        assert len(read) == many + 2
+        assert {saved.intent for saved in second.saved() if saved.holds == "in_doubt"} >= {"job-0", f"job-{many}"}
+
+
+def test_own_intents_are_not_listed_to_start_another(tmp_path: Path) -> None:
+    def bought(request: hopline.Request) -> Any:
+        return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+
+    class Core:
+        def __init__(self, core: Any) -> None:
+            self._core = core
+
+        def saved_list(self) -> str:
+            raise AssertionError("all that is held was listed")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._core, name)
+
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
+        setattr(agent._engine, "_core", Core(agent._engine._core))
+        for n in range(3):
+            with agent.open_session(**BUY, intent=f"job-{n}"):
+                pass

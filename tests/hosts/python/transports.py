@@ -26,9 +26,10 @@ def sync_http(name: str) -> Iterator[Any]:
             with urllib3.PoolManager() as pool:
                 yield pool
         case "callable":
-            from hopline._http._stdlib import send
+            from hopline._http import choose
 
-            yield lambda request: send(request)
+            own = choose(None)
+            yield lambda request: own(request)
         case _:
             yield None
 
@@ -46,10 +47,10 @@ async def async_http(name: str) -> AsyncIterator[Any]:
         case "callable":
             from hopline._http._choose import choose_async
 
-            own = choose_async(None)
+            awaited = choose_async(None)
 
             async def send(request: Any) -> Any:
-                return await own(request)
+                return await awaited(request)
 
             yield send
         case _:

@@ -23,6 +23,15 @@ class Wire:
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/v1"
         threading.Thread(target=self._accept, daemon=True).start()
 
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return len(self._open)
+
+    def is_open(self, n: int) -> bool:
+        """Whether a connection, by its number from 0, was not closed yet."""
+        return self._open[n].fileno() >= 0
+
     def close(self) -> None:
         self._listener.close()
         for connection in self._open:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from .._errors import misuse
 from ._base import Failed, Request, Response, before_first_byte, sent_headers
 
 if TYPE_CHECKING:
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awaitable[Response]]:
     """Sends through the session, without redirects and without its second send of a dropped PUT, DELETE or GET."""
     import aiohttp
+
+    if tuple(int(part) for part in aiohttp.__version__.split(".")[:2]) < (3, 12):
+        misuse("client", f"aiohttp {aiohttp.__version__} repeats requests by itself; install aiohttp 3.12 or later, which can be told not to")
 
     async def send(request: Request) -> Response:
         own = getattr(session, "_middlewares", ())

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from .._hopline import RESPONSE_HEADERS
+from .._hopline import RESPONSE_HEADERS, VERSION
 
+USER_AGENT = f"hopline-python/{VERSION}"
 Why: TypeAlias = Literal["dns", "connect", "tls", "timeout", "closed", "aborted", "late", "other"]
 """Why there was no response."""
 
@@ -36,7 +37,7 @@ class Request:
 
     def abort(self) -> None:
         """Breaks off whatever is under way."""
-        for abort in self._aborts:
+        for abort in list(self._aborts):
             try:
                 abort()
             except Exception:  # it was broken off already
@@ -60,15 +61,17 @@ class Response:
 class Failed(Exception):
     """No response. A callable of your own may raise it to say why, and whether the request may have arrived."""
 
-    def __init__(self, kind: Why = "other", sent: Literal["never", "maybe"] = "maybe") -> None:
+    def __init__(self, kind: Why = "other", sent: Literal["never", "maybe"] = "maybe", why: str | None = None) -> None:
         super().__init__(f"no response: {kind}; sent: {sent}")
         self.kind = kind
         """Why there was no response."""
         self.sent = sent
         """`never` only if no byte of the request can have left; otherwise `maybe`."""
+        self.why = why
+        """A sentence for people, without secrets. The error that comes of this has it as a note."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Failed, (self.kind, self.sent)
+        return Failed, (self.kind, self.sent, self.why)
 
 
 Transport: TypeAlias = Callable[[Request], Response]

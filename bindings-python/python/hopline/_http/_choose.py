@@ -1,23 +1,24 @@
 """Which transport belongs to what a caller gave as `http`."""
 
 import asyncio
+import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from .._errors import misuse
-from . import _stdlib
 from ._base import Failed, Request, Response, Transport
+from ._stdlib import Connections
 
 AsyncTransport = Callable[[Request], Awaitable[Response]]
 
 
 def choose(http: Any) -> Transport:
-    """The transport of a blocking client."""
+    """The transport of a blocking client. One that has something to close has a method for it."""
     match _library(http):
         case "none":
-            return _stdlib.send
+            return Connections()
         case "requests.Session":
             from . import _requests
 
@@ -49,12 +50,16 @@ def choose_async(http: Any) -> AsyncTransport:
 
             return _aiohttp.async_transport(http)
         case "none" | "requests.Session" | "httpx.Client" | "urllib3.PoolManager":
-            return _threaded(choose(http))
+            return Threaded(choose(http))
     if not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
+    if inspect.iscoroutinefunction(http) or inspect.iscoroutinefunction(getattr(http, "__call__", None)):
+        return cast(AsyncTransport, http)
+    # What it does is not known before it is called, and it may block.
+    in_threads = Threaded(http)
 
     async def send(request: Request) -> Response:
-        answer = http(request)
+        answer: Any = await in_threads(request)
         return cast(Response, await answer if inspect.isawaitable(answer) else answer)
 
     return send
@@ -71,18 +76,24 @@ def _library(http: Any) -> str:
 
 def in_thread(send: Transport, request: Request, done: Callable[[Response | BaseException], None]) -> None:
     """Sends in a thread of its own, so that whoever waits can give up on time whatever the HTTP client does."""
+    context = contextvars.copy_context()
 
     def work() -> None:
         try:
-            done(send(request))
+            done(context.run(send, request))
         except BaseException as error:  # it belongs to whoever waits
             done(error)
 
     threading.Thread(target=work, name="hopline-send", daemon=True).start()
 
 
-def _threaded(send: Transport) -> AsyncTransport:
-    async def exchange(request: Request) -> Response:
+class Threaded:
+    """A blocking transport as event loops want it: a thread for each request."""
+
+    def __init__(self, send: Transport) -> None:
+        self._send = send
+
+    async def __call__(self, request: Request) -> Response:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Response] = loop.create_future()
 
@@ -100,11 +111,18 @@ def _threaded(send: Transport) -> AsyncTransport:
             except RuntimeError:  # the loop is closed, and nobody waits
                 return
 
-        in_thread(send, request, done)
         try:
-            return await answer
-        except asyncio.CancelledError:
-            request.abort()
-            raise
+            in_thread(self._send, request, done)
+        except RuntimeError:  # there can be no more threads
+            raise Failed("other", "never") from None
+        return await answer
 
-    return exchange
+    def close(self) -> None:
+        """Closes what the blocking transport has open."""
+        close(self._send)
+
+
+def close(send: Transport | AsyncTransport) -> None:
+    """Closes a transport that is Hopline's own. What the caller gave is the caller's to close."""
+    if isinstance(send, Connections | Threaded):
+        send.close()

@@ -10,24 +10,29 @@ if TYPE_CHECKING:
 
 
 def transport(session: "requests.Session") -> Transport:
-    """Sends through the session, without redirects and its authentication. One whose adapters repeat is refused."""
-    from requests.exceptions import ConnectTimeout, RequestException, Timeout
+    """Sends through the session's adapters, with its proxies and certificates, but without its redirects, authentication, hooks and
+    whatever else a session adds to a send, such as a cache. One whose adapters repeat is refused."""
+    from requests import Request as Prepared
+    from requests.exceptions import ConnectTimeout, InvalidProxyURL, InvalidSchema, InvalidURL, RequestException, Timeout
 
-    _refuse_repeats(session)
+    if (repeats := _repeats(session)) is not None:
+        misuse("client", repeats)
 
     def send(request: Request) -> Response:
-        _refuse_repeats(session)  # an adapter may have been mounted since
+        if (repeats := _repeats(session)) is not None:  # an adapter may have been mounted since
+            raise Failed("other", "never", repeats)
         try:
-            response = session.request(
-                request.method,
-                request.url,
-                data=request.body,
-                headers=sent_headers(request),
-                allow_redirects=False,
-                stream=True,
-                timeout=(request.timeout, request.timeout),
-                auth=_as_it_is,
-            )
+            made = Prepared(request.method, request.url, data=request.body, headers=sent_headers(request), auth=_as_it_is)
+            prepared = session.prepare_request(made)
+            adapter = session.get_adapter(request.url)
+            settings: Any = session.merge_environment_settings(request.url, {}, True, None, None)
+        except RequestException as error:
+            raise Failed("other", "never", f"requests could not prepare the request: {type(error).__name__}") from None
+        try:
+            response = adapter.send(prepared, timeout=(request.timeout, request.timeout), **settings)
+        except (InvalidSchema, InvalidURL, InvalidProxyURL) as error:
+            # An adapter raises these before it connects.
+            raise Failed("other", "never", f"requests could not connect: {type(error).__name__}") from None
         except ConnectTimeout:
             raise Failed("timeout", "never") from None
         except Timeout:
@@ -47,12 +52,14 @@ def _as_it_is(prepared: Any) -> Any:
     return prepared
 
 
-def _refuse_repeats(session: "requests.Session") -> None:
+def _repeats(session: "requests.Session") -> str | None:
+    """What is wrong with a session that sends by itself what failed."""
     for prefix, adapter in session.adapters.items():
         repeats = getattr(adapter, "max_retries", None)
         counts = [getattr(repeats, name, None) for name in ("total", "connect", "read", "redirect", "status", "other")]
         if any(count for count in counts if count is not None):
-            misuse("client", f"the requests.Session repeats requests to `{prefix}` by itself; mount an adapter with max_retries=0")
+            return f"the requests.Session repeats requests to `{prefix}` by itself; mount an adapter with max_retries=0"
+    return None
 
 
 def _failure(error: Exception) -> Failed:

@@ -1,38 +1,124 @@
-"""The standard library, for programs that bring no HTTP client. One connection a request, and no proxy."""
+"""The standard library, for programs that bring no HTTP client. It uses no proxy."""
 
 import http.client
+import select
+import ssl
+import sys
+import time
+from collections import deque
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from ._base import Failed, Request, Response, before_first_byte, body_of, break_off, sent_headers
 
 _CHUNK = 1 << 16
+_MOST_IDLE = 64
+_IDLE_SECONDS = 15.0
+_Connection = http.client.HTTPConnection
+_Idle = tuple[float, tuple[str, str], _Connection]
 
 
-def send(request: Request) -> Response:
-    """Sends a request over a connection of its own."""
-    url = urlsplit(request.url)
-    make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-    connection = make(url.hostname or "", url.port, timeout=request.timeout)
-    request.on_abort(lambda: break_off(connection.sock))
+class Connections:
+    """The connections of one client: one TLS context, and reads over connections that are kept alive.
+
+    A write always gets a new connection: one that the service closes at the same moment would leave it in doubt.
+    """
+
+    def __init__(self) -> None:
+        self._idle: deque[_Idle] = deque()
+        self._context: ssl.SSLContext | None = None
+        self._is_closed = False
+
+    def __call__(self, request: Request) -> Response:
+        """Sends a request."""
+        url = urlsplit(request.url)
+        place = (url.scheme, url.netloc)
+        connection = self._kept(place) if request.method == "GET" else None
+        if connection is None:
+            connection = self._made(place, url.hostname or "", url.port)
+        reusable = False
+        try:
+            response = _answer(connection, request, f"{url.path or '/'}?{url.query}" if url.query else url.path or "/")
+            body, truncated = body_of(_chunks(response), request.max_body)
+            response.close()
+            reusable = not truncated and not response.will_close
+            return Response(status=response.status, headers=response.getheaders(), body=body, truncated=truncated)
+        finally:
+            if reusable:
+                self._keep(place, connection)
+            else:
+                connection.close()
+
+    def close(self) -> None:
+        """Closes the connections that are kept alive. Those in use close when they are done."""
+        self._is_closed = True
+        while (idle := _taken(self._idle)) is not None:
+            idle[2].close()
+
+    def _made(self, place: tuple[str, str], host: str, port: int | None) -> _Connection:
+        if place[0] != "https":
+            return http.client.HTTPConnection(host, port)
+        if self._context is None:
+            self._context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, context=self._context)
+
+    def _kept(self, place: tuple[str, str]) -> _Connection | None:
+        """A connection that the service has not closed, the last used first."""
+        while (idle := _taken(self._idle)) is not None:
+            since, where, connection = idle
+            if where == place and time.monotonic() - since < _IDLE_SECONDS and not _is_readable(connection):
+                return connection
+            connection.close()
+        return None
+
+    def _keep(self, place: tuple[str, str], connection: _Connection) -> None:
+        self._idle.append((time.monotonic(), place, connection))
+        while len(self._idle) > _MOST_IDLE or self._is_closed:
+            if (idle := _taken(self._idle, oldest=True)) is None:
+                return
+            idle[2].close()
+
+
+def _taken(idle: deque[_Idle], oldest: bool = False) -> _Idle | None:
+    # Other threads take too.
     try:
-        try:
+        return idle.popleft() if oldest else idle.pop()
+    except IndexError:
+        return None
+
+
+def _answer(connection: _Connection, request: Request, target: str) -> http.client.HTTPResponse:
+    try:
+        if connection.sock is None:
+            connection.timeout = request.timeout
             connection.connect()
-        except (OSError, UnicodeError) as error:
-            raise before_first_byte(error) from None
-        target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
-        try:
-            headers = {**sent_headers(request), "connection": "close"}
-            connection.request(request.method, target, body=request.body, headers=headers)
-            response = connection.getresponse()
-        except TimeoutError:
-            raise Failed("timeout", "maybe") from None
-        except (OSError, http.client.HTTPException):
-            raise Failed("closed", "maybe") from None
-        body, truncated = body_of(_chunks(response), request.max_body)
-        return Response(status=response.status, headers=response.getheaders(), body=body, truncated=truncated)
-    finally:
-        connection.close()
+        else:
+            connection.sock.settimeout(request.timeout)
+    except (OSError, UnicodeError) as error:
+        raise before_first_byte(error) from None
+    socket = connection.sock  # the connection forgets it once the answer says that it is the last one
+    request.on_abort(lambda: break_off(socket))
+    try:
+        connection.request(request.method, target, body=request.body, headers=sent_headers(request))
+        return connection.getresponse()
+    except TimeoutError:
+        raise Failed("timeout", "maybe") from None
+    except (OSError, http.client.HTTPException):
+        raise Failed("closed", "maybe") from None
+
+
+def _is_readable(connection: _Connection) -> bool:
+    """Whether an idle connection has something to read: its end, or what nobody asked for."""
+    if connection.sock is None:
+        return True
+    try:
+        if sys.platform == "win32":
+            return bool(select.select([connection.sock], [], [], 0)[0])
+        waiting = select.poll()
+        waiting.register(connection.sock, select.POLLIN)
+        return bool(waiting.poll(0))
+    except (OSError, ValueError):
+        return True
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:

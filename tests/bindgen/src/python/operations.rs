@@ -18,7 +18,15 @@ const REQUEST: [Given; 5] = [
 ];
 const RECORD: Given = ("record", "str", "", "The record of what is in doubt, as the error and `saved` name it.");
 const ORDER: Given = ("order_no", "str", "", "Its number.");
-const KEEP: Given = ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does.");
+const OPENING: [Given; 2] = [
+    ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does."),
+    (
+        "use_with",
+        "UseWith | None",
+        " = None",
+        "What the proxy is to be used with. If that can't speak the session's protocol, the purchase is refused and nothing is sent.",
+    ),
+];
 
 /// The text of the file of an API.
 pub(super) fn print(api: Api) -> String {
@@ -32,6 +40,7 @@ pub(super) fn print(api: Api) -> String {
     }
     put!(out, "from ._pages import AsyncPages, Pages");
     if api == Api::Agent {
+        put!(out, "from ._proxy import UseWith");
         put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
     }
     put!(out, "from ._types import *  # noqa: F403");
@@ -80,9 +89,9 @@ fn print_walk(out: &mut String, host: Host, walk: Walk) {
     let (items, page, item) = (python_name(walk.items), walk.page.name, answer_type(walk.item));
     let class = if host == Host::Sync { "Pages" } else { "AsyncPages" };
     let doc = [
-        format!("Walks all pages of `{}`, each read when it is come to.", walk.endpoint.name),
+        format!("Walks all pages of `{}`, which are fetched lazily.", walk.endpoint.name),
         String::new(),
-        format!("To iterate gives the `{items}` of all pages, to iterate its `pages()` whole pages."),
+        format!("Iterating gives the `{items}` of all pages; iterating its `pages()` gives whole pages."),
     ];
     Method {
         host,
@@ -112,7 +121,7 @@ fn print_waiting(out: &mut String, host: Host, api: Api) {
             params: params(create.request.fields),
             positional: 0,
             takes: Use::Open,
-            beside: vec![Param::from(&KEEP)],
+            beside: OPENING.iter().map(Param::from).collect(),
             answer: opened.to_owned(),
             // `async with` needs the purchase itself, before it is awaited.
             awaits: false,

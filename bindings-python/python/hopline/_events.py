@@ -1,0 +1,108 @@
+"""The events of a client as an iterator: from when it was asked for until the client is closed, or the iterator dropped."""
+
+import asyncio
+import threading
+from collections import deque
+from typing import Self
+
+from ._facts import Event
+from ._waiting import wait
+
+_MOST = 1000
+
+
+class Stream:
+    """Keeps the events that nobody has taken yet, the latest 1000 of them."""
+
+    __slots__ = ("__weakref__", "_events", "_is_over", "dropped")
+
+    dropped: int
+    """How many events were dropped, the oldest first, since nobody took them in time."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._is_over = False
+        self.dropped = 0
+
+    def put(self, event: Event) -> None:
+        """One more event."""
+        if not self._is_over:
+            self._events.append(event)
+            if len(self._events) > _MOST:
+                self._events.popleft()
+                self.dropped += 1
+            self._wake()
+
+    def end(self) -> None:
+        """There will be no more."""
+        self._is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
+        raise NotImplementedError
+
+
+class Events(Stream):
+    """Events for a thread. Iterating waits for the next one, and ends when the client is closed; events that nobody took by then
+    still come."""
+
+    __slots__ = ("_woken",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._woken = threading.Event()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        while True:
+            self._woken.clear()
+            if self._events:
+                return self._events.popleft()
+            if self._is_over:
+                raise StopIteration
+            wait(self._woken, None)
+
+    def close(self) -> None:
+        """Ends it. To drop it does the same."""
+        self.end()
+        self._events.clear()
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+
+class AsyncEvents(Stream):
+    """Events for a task. Iterating waits for the next one, and ends when the client is closed; events that nobody took by then
+    still come."""
+
+    __slots__ = ("_loop", "_woken")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            self._woken.clear()
+            if self._events:
+                return self._events.popleft()
+            if self._is_over:
+                raise StopAsyncIteration
+            await self._woken.wait()
+
+    async def aclose(self) -> None:
+        """Ends it. To drop it does the same."""
+        self.end()
+        self._events.clear()
+
+    def _wake(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._woken.set)
+        except RuntimeError:  # the loop is closed, and nobody listens
+            return

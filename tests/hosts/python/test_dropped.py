@@ -1,0 +1,157 @@
+"""Clients and iterators that nobody has any more, closed clients, forks: nothing is kept, nothing hangs."""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import hopline
+import pytest
+from conftest import BUY
+
+SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+
+
+def bought(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+
+
+def test_a_client_that_is_dropped_warns_and_gives_its_intents_back(tmp_path: Path) -> None:
+    for store in (hopline.MemoryStore(), hopline.FolderStore(tmp_path)):
+        agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+        agent.create_session(**BUY, intent="job-1")
+        with pytest.warns(ResourceWarning, match="without being closed"):
+            del agent
+            gc.collect()
+        with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
+            assert again.create_session(**BUY, intent="job-1").session_id == "s-1"
+
+
+def test_a_closed_client_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    agent = hopline.AgentClient(**SOUND)
+    agent.close()
+    del agent
+    gc.collect()
+    assert not [warning for warning in recwarn if warning.category is ResourceWarning and "hopline" in str(warning.message)]
+
+
+def test_an_iterator_of_events_that_is_dropped_listens_no_more() -> None:
+    with hopline.AgentClient(**SOUND) as agent:
+        for _ in range(1000):
+            agent.events()
+        gc.collect()
+        assert len(agent._engine._streams) == 0
+
+
+def test_events_of_a_closed_client_end_or_are_refused() -> None:
+    agent = hopline.AgentClient(**SOUND)
+    listened = agent.events()
+    agent.close()
+    assert list(listened) == []
+    with pytest.raises(hopline.Misuse, match="closed"):
+        agent.events()
+
+    async def life() -> None:
+        other = hopline.AsyncAgentClient(**SOUND)
+        listened = other.events()
+        await other.close()
+        assert [event async for event in listened] == []
+        with pytest.raises(hopline.Misuse, match="closed"):
+            other.events()
+
+    asyncio.run(life())
+
+
+def test_events_that_nobody_takes_are_dropped_and_counted() -> None:
+    with hopline.AgentClient(**SOUND) as agent:
+        listened = agent.events()
+        for n in range(1500):
+            agent._engine._tell(f'{{"event":"status","operation":"open_session","status":"{n}"}}')
+        assert listened.dropped == 500 and next(listened).status == "500"
+        listened.close()
+        assert list(listened) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_that_is_forked_while_a_store_is_in_use_makes_a_client_of_its_own(tmp_path: Path) -> None:
+    from hopline._locks import Locks
+
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with Locks._guard:
+            held.set()
+            over.wait(60)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
+            os._exit(0 if agent.create_session(**BUY, intent="child").session_id == "s-1" else 1)
+    try:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        over.set()
+        holding.join()
+
+
+def test_a_time_beyond_pythons_last_year_is_its_last_moment() -> None:
+    def http(request: hopline.Request) -> hopline.Response:
+        headers = {"date": "Thu, 01 Jan 1970 00:00:00 GMT", "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}
+        return hopline.Response(status=503, headers=headers, body=b"busy")
+
+    with hopline.AgentClient(**SOUND, http=http) as agent, pytest.raises(hopline.HoplineError) as caught:
+        agent.get_balance()
+    assert caught.value.retry_at is not None and caught.value.retry_at.year == 9999
+    assert hopline.HoplineError._of({"kind": "busy", "retry_at": 10**15}).retry_at is not None
+
+
+def test_an_event_loop_is_not_held_up_by_a_blocking_callable() -> None:
+    answered = threading.Event()
+
+    def http(request: hopline.Request) -> hopline.Response:
+        assert answered.wait(60)
+        return hopline.Response(status=200, body=b'{"success":true,"data":{}}')
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=http) as agent:
+            reading = asyncio.create_task(agent.get_balance())
+            await asyncio.sleep(0.1)
+            answered.set()
+            await reading
+
+    begun = time.monotonic()
+    asyncio.run(life())
+    assert time.monotonic() - begun < 30
+
+
+def test_an_event_loop_is_not_held_up_by_a_slow_store(tmp_path: Path) -> None:
+    going = threading.Event()
+
+    class Slow(hopline.FolderStore):
+        def open(self) -> hopline.Shelf:
+            shelf = super().open()
+            names = shelf.names
+
+            def slowly() -> list[str]:
+                assert going.wait(60)
+                return names()
+
+            setattr(shelf, "names", slowly)
+            return shelf
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=bought, store=Slow(tmp_path)) as agent:
+            tasks = [asyncio.create_task(agent.create_session(**BUY, intent="job-1")), asyncio.create_task(agent.saved())]
+            await asyncio.sleep(0.1)
+            await agent.get_session(session_id="s-1")
+            going.set()
+            await asyncio.gather(*tasks)
+
+    asyncio.run(life())

@@ -1,0 +1,266 @@
+"""Commands that are given up in the middle: nothing is stranded, nothing hangs, and nobody else pays for it."""
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import hopline
+import pytest
+from conftest import BUY
+
+SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+BOUGHT = hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+READ = hopline.Response(status=200, body=b'{"success":true,"data":{"balance":1}}')
+
+
+def answer(request: hopline.Request) -> hopline.Response:
+    return BOUGHT if request.method == "POST" else READ
+
+
+def lose(request: hopline.Request) -> hopline.Response:
+    raise hopline.Failed("closed", "maybe")
+
+
+class Gate(hopline.FolderStore):
+    """The folder, whose disk stands still where it is told to."""
+
+    def __init__(self, path: Path, at: Callable[[bytes | None], bool]) -> None:
+        super().__init__(path)
+        self.reached, self.opened = threading.Event(), threading.Event()
+        self._at = at
+
+    def open(self) -> hopline.Shelf:
+        shelf = super().open()
+        keep = shelf.keep
+
+        def kept(record: str, data: bytes | None) -> None:
+            if self._at(data) and not self.reached.is_set():
+                self.reached.set()
+                assert self.opened.wait(60)
+            keep(record, data)
+
+        setattr(shelf, "keep", kept)
+        return shelf
+
+
+async def until(holds: Callable[[], object]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+def doubt(folder: Path) -> str:
+    """The record of a purchase in doubt, of a client that has ended."""
+    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(folder)) as agent:
+        with pytest.raises(hopline.InDoubt) as caught:
+            agent.create_session(**BUY, intent="job-1")
+    assert caught.value.record is not None
+    return caught.value.record
+
+
+def test_a_settlement_that_is_cancelled_as_its_record_goes_strands_nobody(tmp_path: Path) -> None:
+    record = doubt(tmp_path)
+
+    async def life() -> None:
+        store = Gate(tmp_path, lambda data: data is None)
+        async with hopline.AsyncAgentClient(**SOUND, http=answer, store=store) as agent:
+            settling = asyncio.create_task(agent.settle(record, happened=False))
+            await until(store.reached.is_set)
+            settling.cancel()
+            threading.Timer(0.2, store.opened.set).start()
+            with pytest.raises(asyncio.CancelledError):
+                await settling
+            async with asyncio.timeout(60):
+                assert (await agent.create_session(**BUY, intent="job-1")).session_id == "s-1"
+
+    asyncio.run(life())
+
+
+def test_a_settlement_that_is_interrupted_as_its_record_goes_strands_nobody(tmp_path: Path) -> None:
+    record = doubt(tmp_path)
+
+    class Interrupted(hopline.FolderStore):
+        def open(self) -> hopline.Shelf:
+            shelf = super().open()
+            keep, left = shelf.keep, [KeyboardInterrupt()]
+
+            def kept(record: str, data: bytes | None) -> None:
+                if data is None and left:
+                    raise left.pop()
+                keep(record, data)
+
+            setattr(shelf, "keep", kept)
+            return shelf
+
+    with hopline.AgentClient(**SOUND, http=answer, store=Interrupted(tmp_path)) as agent:
+        with pytest.raises(KeyboardInterrupt):
+            agent.settle(record, happened=False)
+        assert agent.create_session(**BUY, intent="job-1").session_id == "s-1"
+
+
+def test_a_task_that_is_cancelled_does_not_make_its_event_loop_wait_for_the_disk(tmp_path: Path) -> None:
+    async def life() -> None:
+        store = Gate(tmp_path, lambda data: data is not None)
+        async with hopline.AsyncAgentClient(**SOUND, http=answer, store=store) as agent:
+            buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
+            await until(store.reached.is_set)
+            buying.cancel()
+            assert (await agent.get_balance()).raw == {"balance": 1} and not store.opened.is_set()
+            store.opened.set()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await buying
+            assert "given up before it had any effect" in str(caught.value.__notes__)
+        assert not list(tmp_path.glob("*.json"))
+
+    asyncio.run(life())
+
+
+def test_an_event_loop_that_ends_in_the_middle_of_a_save_leaves_nothing_half_done(tmp_path: Path) -> None:
+    store = Gate(tmp_path, lambda data: data is not None)
+
+    async def life() -> None:
+        agent = hopline.AsyncAgentClient(**SOUND, http=answer, store=store)
+        buying.append(asyncio.create_task(agent.create_session(**BUY, intent="job-1")))
+        await until(store.reached.is_set)
+        buying[0].cancel()
+        await asyncio.sleep(0)
+        threading.Timer(0.2, store.opened.set).start()
+
+    buying: list[asyncio.Task[Any]] = []
+    asyncio.run(life())
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
+    from hopline._bases import begin
+    from hopline._work import Owner
+
+    asked, answered = threading.Event(), threading.Event()
+
+    def http(request: hopline.Request) -> hopline.Response:
+        asked.set()
+        assert answered.wait(60)
+        return READ
+
+    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
+        engine, buyer = agent._engine, Owner(lambda: None)
+        engine.admit(buyer)
+        engine.enter(buyer, begin("create_session", BUY, {}))  # its save is to be done by whoever comes next
+        reading = threading.Thread(target=agent.get_balance)
+        reading.start()
+        assert asked.wait(60)
+        while not list(tmp_path.glob("*.json")):
+            assert not answered.is_set()
+            time.sleep(0.01)
+        engine.give_up(buyer)
+        engine.leave(buyer)
+        answered.set()
+        reading.join()
+
+
+def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_began_it() -> None:
+    sends: list[str] = []
+
+    async def life() -> None:
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        async def http(request: hopline.Request) -> hopline.Response:
+            sends.append(request.method)
+            asked.set()
+            await answered.wait()
+            return hopline.Response(status=200, body=b'{"success":true,"code":0,"data":{"id":7}}')
+
+        reseller = hopline.AsyncResellerClient(base_url="https://api.example/api", token="t", account="a", http=http)
+        first, second = (asyncio.create_task(reseller.create_user(username="shop-17", password="a long password", intent="user")) for _ in range(2))
+        await asked.wait()
+        await until(lambda: len(reseller._engine._owners) == 2)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        answered.set()
+        assert (await second).id == 7
+        await reseller.close()
+
+    asyncio.run(life())
+    assert sends == ["POST"], "it may not be sent again"
+
+
+@contextmanager
+def interrupted_once(ready: threading.Event) -> Iterator[None]:
+    """Ctrl-C, once something has happened."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def strike() -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        ready.wait()
+        time.sleep(0.1)
+        signal.pthread_kill(main, signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    threading.Thread(target=strike, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no signals to threads")
+def test_an_interrupt_ends_a_resumption_of_all_at_once(tmp_path: Path) -> None:
+    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
+        for n in range(3):
+            with suppress(hopline.InDoubt):
+                first.create_session(**BUY, intent=f"job-{n}")
+    asked, over = threading.Event(), threading.Event()
+
+    def http(request: hopline.Request) -> Any:
+        asked.set()
+        over.wait(60)
+        return READ
+
+    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
+        with interrupted_once(asked), pytest.raises(KeyboardInterrupt):
+            agent.resume_all()
+        assert not over.is_set(), "the service has not answered yet"
+        assert sorted(saved.intent or "" for saved in agent.saved()) == ["job-0", "job-1", "job-2"]
+        over.set()
+
+
+def test_a_failed_exchange_names_the_store_only_where_the_store_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
+
+        def full(file: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("os.fsync", full)
+            with pytest.raises(hopline.StoreError) as caught:
+                agent.create_session(**BUY)
+            assert "No space left" in str(caught.value.__notes__)
+        with pytest.raises(hopline.HoplineError) as other:
+            agent.get_balance()
+        assert not hasattr(other.value, "__notes__")
+
+
+def test_a_store_that_can_not_give_an_intent_back_does_not_take_a_purchases_place(tmp_path: Path) -> None:
+    class Broken(hopline.FolderStore):
+        def open(self) -> hopline.Shelf:
+            shelf = super().open()
+
+            def release(intent: str) -> None:
+                raise OSError(5, "the store is broken")
+
+            setattr(shelf, "release_intent", release)
+            return shelf
+
+    def refuse(request: hopline.Request) -> hopline.Response:
+        return hopline.Response(status=402, body=b'{"success":false,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"}}')
+
+    with hopline.AgentClient(**SOUND, http=refuse, store=Broken(tmp_path)) as agent, pytest.raises(hopline.Refused):
+        agent.create_session(**BUY, intent="job-1")

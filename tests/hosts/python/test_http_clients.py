@@ -1,0 +1,162 @@
+"""The HTTP clients that people bring, as they bring them: test transports, old versions, repeats, caches; and the built-in one."""
+
+import asyncio
+import contextvars
+from typing import Any
+
+import aiohttp
+import hopline
+import httpx
+import pytest
+import requests
+import wire
+from conftest import BUY
+from test_transports import misbehaving
+
+SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+BOUGHT = {"success": True, "data": {"session_id": "s-1", "status": "active"}}
+
+
+def handle(request: httpx.Request) -> httpx.Response:
+    return httpx.Response(202, json=BOUGHT)
+
+
+def read_early(response: httpx.Response) -> None:
+    response.read()
+
+
+async def read_early_too(response: httpx.Response) -> None:
+    await response.aread()
+
+
+@pytest.mark.parametrize("hooks", [[], [read_early]])
+def test_a_purchase_goes_through_httpxs_own_test_transport(hooks: list[Any]) -> None:
+    http = httpx.Client(transport=httpx.MockTransport(handle), event_hooks={"response": hooks})
+    with http, hopline.AgentClient(**SOUND, http=http, attempts=1) as agent:
+        assert agent.create_session(**BUY).session_id == "s-1"
+
+
+@pytest.mark.parametrize("hooks", [[], [read_early_too]])
+def test_the_same_in_a_task(hooks: list[Any]) -> None:
+    async def life() -> None:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(handle), event_hooks={"response": hooks})
+        async with http, hopline.AsyncAgentClient(**SOUND, http=http, attempts=1) as agent:
+            assert (await agent.create_session(**BUY)).session_id == "s-1"
+
+    asyncio.run(life())
+
+
+class Repeating(httpx.HTTPTransport):
+    """Sends again by itself, as retrying transports do."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        super().handle_request(request).read()
+        return super().handle_request(request)
+
+
+class RepeatingToo(httpx.AsyncHTTPTransport):
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await (await super().handle_async_request(request)).aread()
+        return await super().handle_async_request(request)
+
+
+def test_an_httpx_transport_that_repeats_by_itself_is_stopped_at_its_second_send() -> None:
+    async def life(url: str) -> None:
+        async with httpx.AsyncClient(transport=RepeatingToo()) as http:
+            async with hopline.AsyncAgentClient(base_url=url, api_key="k", http=http, attempts=1) as agent:
+                await agent.create_session(**BUY)
+
+    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
+        with httpx.Client(transport=Repeating()) as http, hopline.AgentClient(base_url=server.url, api_key="k", http=http, attempts=1) as agent:
+            with pytest.raises(hopline.InDoubt) as caught:
+                agent.create_session(**BUY)
+        assert len(server.requests) == 1 and "tried to repeat" in str(caught.value.__notes__)
+        with pytest.raises(hopline.InDoubt):
+            asyncio.run(life(server.url))
+        assert len(server.requests) == 2
+
+
+def test_an_aiohttp_that_is_too_old_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def life() -> None:
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(hopline.Misuse, match=r"aiohttp 3\.11\.18 .* install aiohttp 3\.12 or later"):
+                hopline.AsyncAgentClient(**SOUND, http=session)
+
+    monkeypatch.setattr(aiohttp, "__version__", "3.11.18")
+    asyncio.run(life())
+
+
+def test_what_requests_refuses_to_send_had_no_effect_and_says_why() -> None:
+    for spoil, said in (
+        (lambda session: session.mount("https://", requests.adapters.HTTPAdapter(max_retries=3)), "repeats requests to `https://`"),
+        (lambda session: session.adapters.clear(), "could not prepare the request: InvalidSchema"),
+        (lambda session: session.proxies.update(https="http://"), "could not connect: InvalidProxyURL"),
+    ):
+        with requests.Session() as session, hopline.AgentClient(**SOUND, http=session, attempts=1) as agent:
+            spoil(session)
+            with pytest.raises(hopline.Unavailable) as caught:
+                agent.create_session(**BUY)
+            assert caught.value.effect == "none" and said in str(caught.value.__notes__)
+
+
+def test_a_session_that_caches_is_not_asked_for_its_cache() -> None:
+    class Caching(requests.Session):
+        def send(self, request: Any, **settings: Any) -> Any:
+            raise AssertionError("an old answer")
+
+    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server, Caching() as session:
+        with hopline.AgentClient(base_url=server.url, api_key="k", http=session) as agent:
+            assert agent.get_session(session_id="s-1").session_id == "s-1"
+
+
+def test_reads_share_a_connection_and_each_write_has_one_of_its_own() -> None:
+    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
+        with hopline.AgentClient(base_url=server.url, api_key="k") as agent:
+            for _ in range(5):
+                agent.get_session(session_id="s-1")
+            assert server.connections == 1
+            for _ in range(3):
+                agent.create_session(**BUY)
+                agent.get_session(session_id="s-1")
+            assert server.connections == 4
+        assert not agent._send._idle  # type: ignore[attr-defined]
+        assert all(b"\r\nuser-agent: hopline-python/" in request.lower() for request in server.requests)
+
+
+def test_a_kept_connection_that_the_service_has_closed_is_not_used() -> None:
+    def once(connection: Any, n: int) -> None:
+        connection.sendall(wire.answer(wire.SESSION))
+        wire.close(connection, n)
+
+    with misbehaving(once) as server, hopline.AgentClient(base_url=server.url, api_key="k", attempts=1) as agent:
+        for n in range(3):
+            assert agent.get_session(session_id="s-1").session_id == "s-1"
+            while server.is_open(n):
+                pass
+
+
+def test_a_client_makes_one_tls_context() -> None:
+    from hopline._http._stdlib import Connections
+
+    own = Connections()
+    made = [own._made(("https", "api.example"), "api.example", None) for _ in range(2)]
+    assert made[0]._context is made[1]._context  # type: ignore[attr-defined]
+
+
+def test_a_callable_sees_the_context_of_who_called_in_threads_too() -> None:
+    name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="nobody")
+    seen: list[str] = []
+
+    def http(request: hopline.Request) -> hopline.Response:
+        seen.append(name.get())
+        return hopline.Response(status=200, body=b'{"success":true,"data":{}}')
+
+    async def life() -> None:
+        name.set("task")
+        async with hopline.AsyncAgentClient(**SOUND, http=http) as agent:
+            await agent.get_balance()
+
+    asyncio.run(life())
+    name.set("thread")
+    hopline.AgentClient(**SOUND, http=http).get_balance()
+    assert seen == ["task", "thread"]

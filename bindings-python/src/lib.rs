@@ -168,7 +168,7 @@ impl Client {
         self.lock().saved_text()
     }
 
-    /// Whether a record is kept under an intent, or soon will be.
+    /// Whether a record is kept under an intent, so that the claim of the name is to be kept as well.
     fn holds_intent(&self, intent: &str) -> bool {
         self.lock().holds_intent(intent)
     }

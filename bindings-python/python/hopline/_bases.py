@@ -172,7 +172,7 @@ class AsyncCaller:
         return await self._call("reconcile", params, options, Reconciliation)
 
     async def _take_up(self, operation: str, record: str) -> None:
-        await self._disk.run(self._engine, lambda: self._engine.take_up(operation, record))
+        await self._disk.run(self._engine, operation, lambda: self._engine.take_up(operation, record))
 
     async def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
         taken = await run_async(self._engine, self._send, self._disk, operation, start, _intent(options))

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from ._answers import read_any
@@ -13,7 +12,7 @@ from ._engine import Engine
 from ._errors import HoplineError, invalid
 from ._events import AsyncEvents, Events
 from ._facts import Event, Rejected, Saved
-from ._http import AsyncTransport, Transport, choose, choose_async, close
+from ._http import AsyncTransport, Transport, choose, choose_async, own
 from ._order import OrderReply
 from ._run import Begin, Disk, run, run_async
 from ._session import AsyncOpenSession, OpenSession, SessionReply
@@ -140,7 +139,7 @@ class Blocking(Caller):
 
     def _attach(self, send: Transport, engine: Engine, on_event: Callable[[Event], object] | None) -> None:
         self._send, self._engine = send, engine
-        engine.closers.append(partial(close, send))
+        own(send, engine.closing)
         if on_event is not None:
             engine.listeners.append(on_event)
 
@@ -197,11 +196,11 @@ class Tasks(AsyncCaller):
 
     async def saved(self) -> list[Saved]:
         """What the store holds: what this client has, and what no living client has. Nothing is sent."""
-        return await self._disk.run(self._engine, self._engine.saved)
+        return await self._disk.run(self._engine, "saved", self._engine.saved)
 
     async def rejected(self) -> list[Rejected]:
         """Records of the store that this client leaves alone, such as those of another account."""
-        return await self._disk.run(self._engine, self._engine.rejected)
+        return await self._disk.run(self._engine, "rejected", self._engine.rejected)
 
     @overload
     async def resume(
@@ -255,7 +254,7 @@ class Tasks(AsyncCaller):
         The records that it takes up stay this client's until it is closed. Where several workers share a store, let one of them call
         this, and let the others resume their own intents.
         """
-        await self._disk.run(self._engine, lambda: self._engine.take_up_all("resume_all"))
+        await self._disk.run(self._engine, "resume_all", lambda: self._engine.take_up_all("resume_all"))
         commands = self._engine.call("resume_all", lambda core: core.resume_all())
         return list(await asyncio.gather(*(self._again(command) for command in commands)))
 
@@ -290,7 +289,8 @@ class Tasks(AsyncCaller):
 
     def _attach(self, send: AsyncTransport, engine: Engine, on_event: Callable[[Event], object] | None) -> None:
         self._send, self._engine, self._disk = send, engine, Disk()
-        engine.closers += [partial(close, send), self._disk.close]
+        own(send, engine.closing)
+        engine.closing.add(self._disk)
         if on_event is not None:
             engine.listeners.append(on_event)
 

@@ -10,9 +10,9 @@ import os
 import threading
 import warnings
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._errors import HoplineError, misuse
@@ -33,6 +33,13 @@ _GRACE_MS = 200
 _MOST_TROUBLES = 64
 
 
+class Closable(Protocol):
+    """Something that has to be closed."""
+
+    def close(self) -> None:
+        """Closes it."""
+
+
 class Engine:
     """One client core, for any number of threads and tasks at once."""
 
@@ -47,6 +54,8 @@ class Engine:
         self._closed = False
         self._claiming = 0
         self._present: set[Owner] = set()
+        self._used: Counter[str] = Counter()
+        """The intents of those who are present."""
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None
         self._until: int | None = None
@@ -62,17 +71,21 @@ class Engine:
         self._troubles: dict[str, str] = {}
         self.listeners: list[Callable[[Event], object]] = []
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
-        self.closers: list[Callable[[], object]] = []
-        """What is to end with the client. Nothing here may refer to the engine."""
-        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close, self.closers)
+        self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
+        """What is to be closed with the client."""
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close)
         self._finalizer.atexit = False  # the system frees what an ended process held
 
     # What a command goes through.
 
-    def admit(self, owner: Owner) -> None:
-        """The owner is here, so its intent is in use."""
+    def admit(self, owner: Owner, operation: str) -> None:
+        """The owner is here, so its intent is in use, and the client does not finish before it has left."""
+        self.check(operation)
         with self._lock:
+            self.check(operation)
             self._present.add(owner)
+            if owner.intent is not None:
+                self._used[owner.intent] += 1
 
     def claim(self, owner: Owner, operation: str) -> None:
         """Makes the owner's intent this client's, with what is stored under it. It may read the disk, and holds no lock then."""
@@ -208,6 +221,11 @@ class Engine:
         """The owner waits no more."""
         with self._lock:
             self._present.discard(owner)
+            if owner.intent is not None:
+                self._used[owner.intent] -= 1
+                if not self._used[owner.intent]:
+                    del self._used[owner.intent]
+                self.records.left(owner.intent)
             if owner.command is not None:
                 self._owners.pop(owner.command, None)
             if self._keeper is owner:
@@ -223,8 +241,8 @@ class Engine:
                 self._finish()
 
     def _free_intents(self) -> None:
-        if self.records.loose and not self._claiming:
-            self.records.free_intents({owner.intent for owner in self._present}, self._core.holds_intent)
+        if not self._claiming:
+            self.records.free_intents(self._used.__contains__, self._core.holds_intent)
 
     # What comes of work.
 
@@ -234,7 +252,7 @@ class Engine:
             owner.saving.pop(work.step, None)
             if trouble is None:
                 self._core.saved(work.step, *now())
-                self.records.loose |= work.data is None
+                self.records.kept(work)
             else:
                 self._troubles.pop(work.record, None)
                 self._troubles[work.record] = said(trouble)
@@ -431,8 +449,8 @@ class Engine:
         """The client is closed, and nobody waits in it any more."""
         self._finalizer.detach()
         self.records.shelf.close()
-        for closer in self.closers:
-            closer()
+        for one in list(self.closing):
+            one.close()
 
     # What is told.
 
@@ -459,12 +477,11 @@ class Engine:
                 _log.exception("a listener of Hopline's events raised")
 
 
-def _dropped(pid: int, close: Callable[[], object], closers: list[Callable[[], object]]) -> None:
+def _dropped(pid: int, close: Callable[[], object]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
     if pid == os.getpid():
         warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
-        for one in (close, *closers):
-            one()
+        close()
 
 
 def explain(operation: str, owner: Owner, why: BaseException) -> None:

@@ -13,36 +13,34 @@ from ._values import Secret, dumps
 
 
 class Options(TypedDict, total=False):
-    """How a client repeats, waits and reads. What is left out is as the core has it."""
+    """How a client repeats, waits and reads. Omitted options keep their defaults."""
 
     account: str
     """Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
     give the same name to every client of the store."""
     allow_http: bool
-    """Allows plain http to a host that is not loopback."""
+    """Whether plain http to a host that is not loopback is allowed; False if omitted."""
     max_body: int
-    """The longest body that is read, in bytes."""
+    """The longest body that is read, in bytes; 8 MiB if omitted."""
     attempts: int
-    """How often a request is sent at most, the first time included."""
+    """How often a request is sent at most, the first time included; 4 if omitted."""
     window: float
-    """Seconds from the first send within which another may be made."""
+    """Seconds from the first send within which another may be made; 60 if omitted."""
     timeout: float
-    """Seconds that one attempt may take."""
+    """Seconds that one attempt may take; 20 if omitted."""
     backoff: float
-    """Seconds that the first repeat waits at most; each further one up to twice as long."""
+    """Seconds that the first repeat waits at most, each further one up to twice as long; 0.5 if omitted."""
     throttled_backoff: float
-    """The same after the service asked to slow down."""
+    """The same after the service asked to slow down; 1 if omitted."""
     max_backoff: float
-    """No wait before a repeat is longer than this many seconds."""
+    """No wait before a repeat is longer than this many seconds; 20 if omitted."""
     conflict: float
-    """Seconds to wait, in all, for an earlier request with the same key to end."""
+    """Seconds to wait, in all, for an earlier request with the same key to end; 120 if omitted."""
     retry_paid: bool
-    """Whether a paid operation that the service failed may be bought again with a new key."""
+    """Whether a paid operation that the service failed may be bought again with a new key; False if omitted."""
 
 
 _OF_CLIENT = ("account", "allow_http", "max_body")
-
-
 
 
 def agent_options(

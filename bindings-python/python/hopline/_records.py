@@ -46,8 +46,7 @@ class _Known(NamedTuple):
 
 
 class Records:
-    """The store as one client has it. Whatever reads the store does so without the engine's lock; `restore`, `free_intents` and the
-    set of intents are used under it."""
+    """The store as one client has it. Whatever reads the store does so without the engine's lock."""
 
     def __init__(self, options: Secret, store: Store, same_account: bool, capped: bool) -> None:
         self._options = options
@@ -55,8 +54,10 @@ class Records:
         self._same_account = same_account
         self._intents: set[str] = set()
         self._known: dict[str, _Known] = {}
-        self.loose = False
-        """Whether an intent of this client may have nothing held under it any more."""
+        self._kept_under: dict[str, str] = {}
+        """The intents of this client's own records."""
+        self._loose: set[str] = set()
+        """Intents of this client that may have nothing held under them any more."""
         try:
             self.shelf: Shelf = store.open()
         except OSError as error:
@@ -147,22 +148,42 @@ class Records:
         if not self.shelf.claim_intent(intent):
             return False
         self._intents.add(intent)
-        self.loose = True
+        self._loose.add(intent)
         return True
 
     # Under the engine's lock.
 
     def restore(self, core: _hopline.Client, taken: list[tuple[str, bytes]]) -> None:
         """Gives the core what was claimed, and back what it refuses."""
-        if taken:
-            for refused in loads(core.restore(taken, self._same_account))["refused"]:
-                self.shelf.release(refused["record"])
+        if not taken:
+            return
+        for record, data in taken:
+            self._remember(record, data)
+        for refused in loads(core.restore(taken, self._same_account))["refused"]:
+            self.shelf.release(refused["record"])
+            self._remember(refused["record"], None)
 
-    def free_intents(self, used: set[str | None], is_known: Callable[[str], bool]) -> None:
+    def kept(self, work: Save) -> None:
+        """A record was kept, or is gone, and the core knows."""
+        self._remember(work.record, work.data)
+
+    def _remember(self, record: str, data: bytes | None) -> None:
+        if data is None:
+            if (intent := self._kept_under.pop(record, None)) is not None:
+                self._loose.add(intent)
+        elif record not in self._kept_under and (intent := _known(data).intent) is not None:
+            self._kept_under[record] = intent
+
+    def left(self, intent: str | None) -> None:
+        """Somebody waits no more for what goes on under an intent."""
+        if intent in self._intents:
+            self._loose.add(intent)
+
+    def free_intents(self, used: Callable[[str], bool], is_held: Callable[[str], bool]) -> None:
         """Gives the intents back that nobody here waits for and that nothing is held under any more."""
-        self.loose = False
-        for intent in self._intents - used:
-            if not is_known(intent):
+        while self._loose:
+            intent = self._loose.pop()
+            if intent in self._intents and not used(intent) and not is_held(intent):
                 self._intents.discard(intent)
                 try:
                     self.shelf.release_intent(intent)

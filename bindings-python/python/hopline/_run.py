@@ -21,10 +21,9 @@ Begin = Callable[[_hopline.Client], int | None]
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, intent: str | None = None) -> Taken | None:
     """Runs a command in this thread until it has ended. Without one, does what is left to do."""
-    engine.check(operation)
     woken = threading.Event()
     owner = Owner(woken.set, intent)
-    engine.admit(owner)
+    engine.admit(owner, operation)
     try:
         engine.claim(owner, operation)
         engine.enter(owner, begin)
@@ -70,8 +69,9 @@ class Disk:
             self._pool = ThreadPoolExecutor(4, "hopline-store")
         return self._pool.submit(work)
 
-    async def run(self, engine: Engine, work: Callable[[], T]) -> T:
+    async def run(self, engine: Engine, operation: str, work: Callable[[], T]) -> T:
         """Does it and waits for that, in a thread if the store waits for a disk. It ends though the task is cancelled."""
+        engine.check(operation)
         if not engine.records.shelf.blocking:
             return work()
         return await asyncio.wrap_future(self.submit(work))
@@ -97,7 +97,6 @@ async def run_async(
     engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin | None, intent: str | None = None
 ) -> Taken | None:
     """Runs a command in this task until it has ended. A task that is cancelled cancels its command."""
-    engine.check(operation)
     loop = asyncio.get_running_loop()
     woken = asyncio.Event()
 
@@ -108,10 +107,10 @@ async def run_async(
             return
 
     owner = Owner(wake, intent)
-    engine.admit(owner)
+    engine.admit(owner, operation)
     try:
         if intent is not None:
-            await disk.run(engine, lambda: engine.claim(owner, operation))
+            await disk.run(engine, operation, lambda: engine.claim(owner, operation))
         engine.enter(owner, begin)
         taken = await _work_async(engine, send, disk, owner, woken)
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more

@@ -92,8 +92,11 @@ def test_a_child_that_is_forked_while_a_store_is_in_use_makes_a_client_of_its_ow
     child = os.fork()
     if child == 0:
         signal.alarm(30)
-        with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
-            os._exit(0 if agent.create_session(**BUY, intent="child").session_id == "s-1" else 1)
+        try:
+            with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
+                os._exit(0 if agent.create_session(**BUY, intent="child").session_id == "s-1" else 1)
+        finally:
+            os._exit(2)
     try:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:

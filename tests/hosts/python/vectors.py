@@ -240,7 +240,15 @@ class World:
             like({"contains": part}, refused[name], f"refused.{name}")
 
     def resume(self, step: Json) -> None:
-        self.name_command(step["as"], self.client.resume(self.records.value(step["resume"]), "{}"))
+        options = json.dumps(step.get("options", {}))
+        self.name_command(step["as"], self.client.resume(self.records.value(step["resume"]), options))
+
+    def resume_intent(self, step: Json) -> None:
+        check(("as" in step) != step.get("nothing", False), "`resume_intent` has one of `as` and `nothing`")
+        command = self.client.resume_intent(step["resume_intent"], json.dumps(step.get("options", {})))
+        check((command is None) == ("as" not in step), f"expected {step.get('as')}, came {command}")
+        if command is not None:
+            self.name_command(step["as"], command)
 
     def reconcile(self, step: Json) -> None:
         record = json.dumps({"record": self.records.value(step["reconcile"])})

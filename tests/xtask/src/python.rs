@@ -15,6 +15,7 @@ pub(crate) fn test(report: &mut Report) {
     });
     if matches!(missing(), Ok(None)) {
         report.check("the wheel names no folder of this machine", || paths::none_in(&unpacked()?));
+        report.check("pip builds the package from git", from_git);
         report.check("mypy --strict on the package and on a program", || {
             run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(["-p", "hopline"]))?;
             run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).arg(host().join("sample.py")))
@@ -63,6 +64,19 @@ fn unpacked() -> Result<PathBuf, Fail> {
     let wheel = std::fs::read_dir(place()?.join("wheels"))?.next().ok_or("there is no wheel")??.path();
     run(python()?.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
     Ok(unpacked)
+}
+
+/// What `pip install git+…` does, for the last commit: nothing is printed beforehand. That the package can be imported is the test.
+fn from_git() -> Result<Outcome, Fail> {
+    let made = place()?.join("from-git");
+    if made.exists() {
+        std::fs::remove_dir_all(&made)?;
+    }
+    let mut pip = python()?;
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--target"]);
+    pip.arg(&made).arg(format!("git+file://{}#subdirectory=bindings-python", root().display()));
+    run(pip.env("CARGO_TARGET_DIR", target()?))?;
+    run(python()?.args(["-c", "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close()"]).env("PYTHONPATH", &made))
 }
 
 /// What the package weighs, in bytes.

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableSet
 from typing import Any, cast
 
 from .._errors import misuse
@@ -15,7 +15,7 @@ AsyncTransport = Callable[[Request], Awaitable[Response]]
 
 
 def choose(http: Any) -> Transport:
-    """The transport of a blocking client. One that has something to close has a method for it."""
+    """The transport of a blocking client."""
     match _library(http):
         case "none":
             return Connections()
@@ -91,7 +91,7 @@ class Threaded:
     """A blocking transport as event loops want it: a thread for each request."""
 
     def __init__(self, send: Transport) -> None:
-        self._send = send
+        self.blocking = send
 
     async def __call__(self, request: Request) -> Response:
         loop = asyncio.get_running_loop()
@@ -112,17 +112,15 @@ class Threaded:
                 return
 
         try:
-            in_thread(self._send, request, done)
+            in_thread(self.blocking, request, done)
         except RuntimeError:  # there can be no more threads
             raise Failed("other", "never") from None
         return await answer
 
-    def close(self) -> None:
-        """Closes what the blocking transport has open."""
-        close(self._send)
 
-
-def close(send: Transport | AsyncTransport) -> None:
-    """Closes a transport that is Hopline's own. What the caller gave is the caller's to close."""
-    if isinstance(send, Connections | Threaded):
-        send.close()
+def own(send: Transport | AsyncTransport, closing: MutableSet[Any]) -> None:
+    """Adds what a transport has to close, if it is Hopline's own. What the caller gave is the caller's to close."""
+    if isinstance(send, Threaded):
+        own(send.blocking, closing)
+    elif isinstance(send, Connections):
+        closing.add(send)

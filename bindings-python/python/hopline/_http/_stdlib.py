@@ -55,6 +55,8 @@ class Connections:
         while (idle := _taken(self._idle)) is not None:
             idle[2].close()
 
+    __del__ = close
+
     def _made(self, place: tuple[str, str], host: str, port: int | None) -> _Connection:
         if place[0] != "https":
             return http.client.HTTPConnection(host, port)

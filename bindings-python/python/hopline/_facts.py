@@ -80,7 +80,10 @@ class Saved:
     operation: str
     """The operation that made it."""
     holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted", "refused"] | str
-    """What it stands for. What is `in_doubt_for_good` can't be sent again: it can only be settled."""
+    """What it stands for. `in_doubt_for_good` can't be sent again and can only be settled. `refused` can't be used by this client, for the
+    `reason`; nothing starts under its intent until somebody forgets it."""
+    reason: Literal["damaged", "newer", "other_api", "other_account"] | str | None = None
+    """Of `refused`: why."""
     intent: str | None = None
     """Your own name for it."""
     session_id: str | None = None

@@ -54,7 +54,8 @@ final class Driver: @unchecked Sendable {
     }
 
     /// Runs a command until it has ended. Cancelling the task cancels its command; what became of it is still returned.
-    func run(_ operation: String, _ start: @escaping @Sendable (Client) -> UInt32) async -> Ended? {
+    /// Nil if there is nothing to start, or the client is closed.
+    func run(_ start: @escaping @Sendable (Client) -> UInt32?) async -> Ended? {
         let ticket = Ticket()
         return await withTaskCancellationHandler {
             guard let command = begin(start) else { return nil }
@@ -127,7 +128,7 @@ final class Driver: @unchecked Sendable {
         lock.withLock { isClosed }
     }
 
-    private func begin(_ start: (Client) -> UInt32) -> UInt32? {
+    private func begin(_ start: (Client) -> UInt32?) -> UInt32? {
         lock.withLock { isClosed ? nil : start(core) }
     }
 

@@ -5,8 +5,8 @@ internal import HoplineCore
 /// What the clients of both APIs do alike: make an `AgentClient` or a `ResellerClient`. A client is of one account, and any number
 /// of tasks may use it at once.
 ///
-/// Every method that fails throws a `HoplineError`. A task that is cancelled gives its command up and hears of it by an error of
-/// the kind `cancelled`, which says whether it may have been done: what may have been is kept, and can be resumed.
+/// Every method that fails throws a `HoplineError`. Cancelling a task cancels its call, which then throws an error of the kind
+/// `cancelled`. That says whether the operation may have taken effect; if it may have, its record is kept and can be resumed.
 ///
 /// Nobody else can derive from it, and none of its members changes, so it may be sent anywhere.
 public class HoplineClient: @unchecked Sendable {
@@ -59,10 +59,40 @@ public class HoplineClient: @unchecked Sendable {
         return try await records.free("rejected").get().1
     }
 
-    /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for.
-    public func resume(_ record: String) async throws(HoplineError) -> Resumed {
+    /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for. It never
+    /// buys anew.
+    ///
+    /// - Parameters:
+    ///   - record: The record, as an error or `saved` names it.
+    ///   - credentials: Whether a session's username and password are wanted once it is active.
+    ///   - ends: Further statuses that end the session or order.
+    ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
+    ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
+    public func resume(
+        _ record: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+    ) async throws(HoplineError) -> Resumed {
         try await adopt("resume") { $0.record == record }
-        return try await resumed { $0.resume(record: record, options: "{}") }.get()
+        let told = resuming(credentials, ends, deadline, options)
+        return try resumed(await run("resume") { $0.resume(record: record, options: told) })
+    }
+
+    /// Goes on with whatever an intent stands for: a purchase in doubt, a call that is under way, a session, an order, or an answer. It
+    /// never buys anew. Nil if the intent stands for nothing: then choose what to buy, and start it under this intent.
+    ///
+    /// If its session is over, it throws an error of the kind `ended`.
+    ///
+    /// - Parameters:
+    ///   - intent: Your own name for the operation, as it was started with.
+    ///   - credentials: Whether a session's username and password are wanted once it is active.
+    ///   - ends: Further statuses that end the session or order.
+    ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
+    ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
+    public func resume(
+        intent: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+    ) async throws(HoplineError) -> Resumed? {
+        let told = resuming(credentials, ends, deadline, options)
+        guard let answered = try await runAny("resume", intent, { $0.resumeIntent(intent: intent, options: told) }) else { return nil }
+        return try resumed(answered)
     }
 
     /// Goes on with all that can be resumed, also of clients that are no more. Failures are in the list.
@@ -71,7 +101,7 @@ public class HoplineClient: @unchecked Sendable {
         let commands = driver.ask { $0.resumeAll() }
         return await withTaskGroup(of: (Int, Result<Resumed, HoplineError>).self) { group in
             for (place, command) in commands.enumerated() {
-                group.addTask { (place, await self.resumed { _ in command }) }
+                group.addTask { (place, await self.result(of: command)) }
             }
             var results: [(Int, Result<Resumed, HoplineError>)] = []
             for await result in group { results.append(result) }
@@ -116,7 +146,7 @@ public class HoplineClient: @unchecked Sendable {
         driver.listen()
     }
 
-    /// Gives up what is under way and gives the store back. Records stay, no session is ended.
+    /// Cancels what is under way and releases the store. Records stay, and no session is ended.
     public func close() async {
         await driver.close()
     }
@@ -140,19 +170,39 @@ public class HoplineClient: @unchecked Sendable {
     func run(
         _ operation: String, _ intent: String? = nil, _ begin: @escaping @Sendable (Client) -> UInt32
     ) async throws(HoplineError) -> Answered {
+        guard let answered = try await runAny(operation, intent, begin) else { throw .closed(operation) }
+        return answered
+    }
+
+    /// The same of what may have nothing to begin: then nil.
+    private func runAny(
+        _ operation: String, _ intent: String?, _ begin: @escaping @Sendable (Client) -> UInt32?
+    ) async throws(HoplineError) -> Answered? {
         try check(operation)
-        // What is no intent the core refuses by itself.
+        // An intent that is invalid the core refuses by itself.
         let claim = intent.flatMap { $0.isEmpty ? nil : $0 }
         if let claim, let refused = await records.enter(operation, claim) { throw refused }
         defer { if let claim { records.leave(claim) } }
-        guard let ended = await driver.run(operation, begin) else { throw .closed(operation) }
-        return try Answered(ended)
+        if let ended = await driver.run(begin) { return try Answered(ended) }
+        try check(operation)
+        return nil
     }
 
-    private func resumed(_ begin: @escaping @Sendable (Client) -> UInt32) async -> Result<Resumed, HoplineError> {
+    private func resuming(_ credentials: Bool, _ ends: [String], _ deadline: Duration?, _ options: CallOptions) -> String {
+        var told = options.told
+        told.add("credentials", credentials)
+        told.add("ends", ends)
+        told.add("deadline_ms", deadline)
+        return told.json.text
+    }
+
+    private func resumed(_ answered: Answered) throws(HoplineError) -> Resumed {
+        answered.phase == nil ? .answer(try answered.reply("resume")) : try waited(answered)
+    }
+
+    private func result(of command: UInt32) async -> Result<Resumed, HoplineError> {
         do {
-            let answered = try await run("resume", nil, begin)
-            return .success(answered.phase == nil ? .answer(try answered.reply("resume")) : try waited(answered))
+            return .success(try resumed(await run("resume") { _ in command }))
         } catch {
             return .failure(error)
         }

@@ -5,21 +5,23 @@ import Foundation
 public struct HoplineError: Error, Sendable {
     /// What kind of failure it is. The list is closed.
     public enum Kind: String, Sendable, Decodable, CaseIterable {
-        /// Refused here, before anything was sent.
+        /// The parameters or options break a rule. Nothing was sent.
         case invalid
-        /// Refused by the service.
+        /// Refused by the service, or, if `isRefusedByUs`, by the client's own limits.
         case refused
         /// The service could not be reached or could not do it; it was not done.
         case unavailable
         /// It may have been done: nobody knows yet. Do as its `advice` says, by its `record`.
         case inDoubt = "in_doubt"
-        /// The answer was none of the API's.
+        /// The response was not in the API's format; it may be a gateway's error page.
         case `protocol`
         /// It was done, but the answer does not fit its type; `raw` keeps it.
         case decode
         /// Another change of the same session or intent is under way or in doubt.
         case busy
-        /// It was given up: its task was cancelled, or its client closed.
+        /// The session of this intent is over. Nothing was bought: choose a new intent, or forget this one.
+        case ended
+        /// Its task was cancelled, or its client closed.
         case cancelled
         /// The store could not keep the record that must be kept.
         case store
@@ -39,6 +41,9 @@ public struct HoplineError: Error, Sendable {
 
     /// What kind of failure.
     public let kind: Kind
+    /// Of the kind `refused`: whether Hopline refused by itself, and not the service. That is so for the client's daily cap, the price
+    /// limit of the call, and an account that is not ready.
+    public let isRefusedByUs: Bool
     /// Whether the operation had its effect.
     public let effect: Effect
     /// Which operation.
@@ -79,7 +84,7 @@ public struct HoplineError: Error, Sendable {
     public let attempts: Int
     /// The answer that does not fit its type, or was lost sight of. It may hold secrets.
     public let raw: Raw?
-    /// What the store or the transport said, where that is part of the failure.
+    /// What the store or the transport reported, where that is part of the failure.
     public internal(set) var notes: [String] = []
     /// A list, since a struct can't hold itself.
     private let causes: [HoplineError]
@@ -105,7 +110,7 @@ extension HoplineError: LocalizedError, CustomStringConvertible, CustomDebugStri
     /// All that may be shown.
     public var customMirror: Mirror {
         let shown: [(String, Any?)] = [
-            ("kind", kind), ("effect", effect), ("message", message), ("advice", advice), ("field", field), ("code", code), ("status", status),
+            ("kind", kind), ("isRefusedByUs", isRefusedByUs), ("effect", effect), ("message", message), ("advice", advice), ("field", field), ("code", code), ("status", status),
             ("requestId", requestId), ("idempotencyKey", idempotencyKey), ("intent", intent), ("sessionId", sessionId), ("orderNo", orderNo), ("record", record),
             ("retryAt", retryAt), ("attempts", attempts), ("notes", notes), ("cause", cause),
         ]
@@ -116,6 +121,7 @@ extension HoplineError: LocalizedError, CustomStringConvertible, CustomDebugStri
 extension HoplineError: Decodable {
     private enum Keys: String, CodingKey {
         case kind, effect, operation, message, what, advice, field, code, status, text, details, intent, record, attempts, raw, cause
+        case isRefusedByUs = "refused_by_us"
         case contentType = "content_type"
         case requestId = "request_id"
         case idempotencyKey = "idempotency_key"
@@ -128,6 +134,7 @@ extension HoplineError: Decodable {
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Keys.self)
         kind = try members.decode(Kind.self, forKey: .kind)
+        isRefusedByUs = try members.decodeIfPresent(Bool.self, forKey: .isRefusedByUs) ?? false
         effect = try members.decode(Effect.self, forKey: .effect)
         operation = try members.decode(String.self, forKey: .operation)
         what = try members.decode(String.self, forKey: .what)
@@ -167,6 +174,7 @@ extension HoplineError: Decodable {
         field: String? = nil, intent: String? = nil, facts: Facts = Facts(), raw: Raw? = nil
     ) {
         self.kind = kind
+        isRefusedByUs = false
         self.effect = effect
         self.operation = operation
         self.what = what

@@ -112,10 +112,7 @@ final class Records: @unchecked Sendable {
         isSweeping = true
         queue.async { [self] in
             isSweeping = false
-            // Without the list nothing is known to be free, and what is released another process may buy.
-            guard let saved = try? savedList(core) else { return }
-            let held = Set(saved.compactMap(\.intent))
-            for intent in claimed where running[intent] == nil && !held.contains(intent) {
+            for intent in claimed where running[intent] == nil && !core.holdsIntent(intent: intent) {
                 shelf.releaseIntent(intent)
                 claimed.remove(intent)
             }

@@ -8,7 +8,7 @@ public func program(_ name: String) -> String {
     return folder.appendingPathComponent(name).path
 }
 
-/// What curl answers through a session's proxy. `URLSession` can't give a proxy a password, and off Apple's systems knows no proxies.
+/// What curl answers through a session's proxy. Outside Apple's systems `URLSession` ignores proxies.
 public func curl(_ url: String, through proxy: Hopline.Proxy) throws -> (status: Int, text: String) {
     // The password goes through curl's own standard input, where no list of processes shows it.
     let child = try Child("/usr/bin/curl", ["--silent", "--max-time", "10", "--write-out", "\n%{http_code}", "--config", "-", url])

@@ -21,7 +21,8 @@ extension Vectors {
         case "crash": try crash(step)
         case "put": try put(step)
         case "restore": try restore(step)
-        case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name), options: "{}"))
+        case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name), options: (step["options"] ?? [:]).written))
+        case "resume_intent": try resumeIntent(step)
         case "resume_all": try resumeAll(step)
         case "reconcile":
             let params = try JSON.object(["record": .string(records.value(step.name))]).written
@@ -214,6 +215,17 @@ extension Vectors {
         let (names, found) = ((step.about.array ?? []).compactMap(\.string), client.resumeAll())
         try VectorFormat.check(names.count == found.count, "expected \(names.count) commands to be resumed, came \(found.count)")
         for (name, command) in zip(names, found) { try self.name(name, command) }
+    }
+
+    private mutating func resumeIntent(_ step: Step) throws {
+        let command = try client.resumeIntent(intent: step.name, options: (step["options"] ?? [:]).written)
+        switch (command, step["as"]?.string, step["nothing"] == true) {
+        case (let command?, let name?, false): try self.name(name, command)
+        case (nil, nil, true): break
+        case (let command, nil, true): throw Unmet("expected \(step.about) to stand for nothing, came command \(command ?? 0)")
+        case (nil, _?, false): throw Unmet("expected \(step.about) to stand for something")
+        default: throw Unmet("`resume_intent` needs one of `as` and `nothing`")
+        }
     }
 
     private func settle(_ step: Step) throws {

@@ -1,5 +1,5 @@
 // A session's whole life through the Swift package: `cargo xtask demo --host swift [--story reseller] [--seed N]`. HTTP is URLSession;
-// the site is fetched through the proxy by curl, since URLSession can't give a SOCKS5 proxy a password. The other story is in
+// the site is fetched through the proxy by curl, since URLSession ignores proxies outside Apple's systems. The other story is in
 // Reseller.swift.
 
 import Foundation
@@ -38,7 +38,7 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
         try await agent.openSession(sessionType: .dynamic, productNo: cheapest.productNo, quantity: 1, intent: "demo", credentials: true)
     }
     try ensure(open.phase == .ready, "the session is usable")
-    row("proxy", "SOCKS5 at \(open.proxy?.host ?? ""):\(open.proxy?.port ?? 0), with a username and a password; curl speaks it, URLSession does not")
+    row("proxy", "SOCKS5 at \(open.proxy?.host ?? ""):\(open.proxy?.port ?? 0), with a username and a password; for curl")
 
     let first = try await teller.step("fetch") { try visit(open.proxy) }
     row("fetch", "the site answers \(first.status) to exit \(first.from)")

@@ -1,5 +1,5 @@
-// Makes a sub-user with money, orders a static proxy for it, reads it, renews it and gives it back. Killed at any moment and
-// started again, it makes nothing twice: the folder remembers.
+// Makes a sub-user with money, orders a static proxy for it, reads it, renews it and gives it back. Kill it at any moment and
+// start it again: nothing is done twice. What may have been done, and can't be asked about, is shown to be looked up.
 
 import Foundation
 import Hopline
@@ -17,18 +17,26 @@ struct Entry: Decodable {
 }
 
 let reseller = try ResellerClient(store: FolderStore("hopline-records"))  // HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD
-do {
-    let made = try await reseller.createUser(username: "shop-17", password: Secret("a long password"), intent: "user-17")
-    guard let user = made.id else { fatalError("the service did not say which number it has") }
-    try await reseller.adjustSubUserBalance(userId: user, amount: 50, remark: "for May", intent: "money-17")
 
+/// The order of an intent: the one that was begun before, or else one of a product that is in stock now.
+func order(_ intent: String, for user: Int) async throws -> OrderReply {
+    if case .order(let begun)? = try await reseller.resume(intent: intent) { return begun }
     let offered = try await reseller.queryProducts(proxyType: [103], standardCountryCode: "US").items
     let found = offered.first { ($0.stock ?? 0) > 0 && !needsProjectId($0) }
     guard let product = found, let poolId = product.productId else { fatalError("nothing is in stock") }
     print(poolId, "costs", product.price ?? 0, "a", product.unit?.rawValue ?? "?")
-    let placed = try await reseller.placeOrder(
+    return try await reseller.placeOrder(
         poolId: poolId, userId: user, unitPrice: 0, totalAmount: 0,  // the service's own price
-        ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: "order-17", ends: ["failed", "cancelled"])
+        ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: intent, ends: ["failed", "cancelled"])
+}
+
+do {
+    let password = Secret(ProcessInfo.processInfo.environment["SUB_USER_PASSWORD"] ?? "")
+    let made = try await reseller.createUser(username: "shop-17", password: password, intent: "user-17")
+    guard let user = made.id else { fatalError("the service did not say which number it has") }
+    try await reseller.adjustSubUserBalance(userId: user, amount: 50, remark: "for May", intent: "money-17")
+
+    let placed = try await order("order-17", for: user)
     print("order", placed.orderNo, "is", placed.phase)
 
     if placed.phase == .ready {

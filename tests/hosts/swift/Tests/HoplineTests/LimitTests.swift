@@ -29,7 +29,7 @@ struct LimitTests {
             try await failure { try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: below) },
         ]
         for error in errors {
-            #expect(error.kind == .refused && error.effect == .none && error.advice == "read_prices" && error.message.contains("\(price)"), "\(error)")
+            #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.advice == "read_prices" && error.message.contains("\(price)"), "\(error)")
         }
         #expect(try await sandbox.charges() == 0)
         try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: price)
@@ -53,7 +53,7 @@ struct LimitTests {
                 try await first.createSession(sessionType: .dynamic, productNo: "dynamic-world", expectedChargeUsd: price * 2)
             },
         ]
-        for error in errors { #expect(error.kind == .refused && error.effect == .none && error.message.contains("may spend today"), "\(error)") }
+        for error in errors { #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.message.contains("may spend today"), "\(error)") }
         await first.close()
         let uncapped = try sandbox.client(store: folder.store)
         #expect(try await uncapped.resumeAll().isEmpty)
@@ -130,7 +130,7 @@ struct LimitTests {
     func others() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let unready = try await failure { try await sandbox.client(backendReady: false).buy() }
-        #expect(unready.effect == .none)
+        #expect(unready.effect == .none && unready.isRefusedByUs)
         #expect(try await sandbox.charges() == 0)
         let agent = try sandbox.client(dailyCapUsd: 1000)
         let open = try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, expectedChargeUsd: 10)

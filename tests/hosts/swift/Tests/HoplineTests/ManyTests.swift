@@ -81,7 +81,7 @@ struct ManyTests {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let (first, second) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
         let refused = try await failure { try await first.openSession(sessionType: .dynamic, productNo: "no-such", intent: "job-1") }
-        #expect(refused.kind == .refused && refused.code == "PRODUCT_NOT_FOUND")
+        #expect(refused.kind == .refused && !refused.isRefusedByUs && refused.code == "PRODUCT_NOT_FOUND")
         try await until("it is free") { (try? await second.open("job-1")) != nil }
         let open = try await first.open("job-2")
         let record = try #require(try await first.saved().first { $0.sessionId == open.sessionId }?.record)

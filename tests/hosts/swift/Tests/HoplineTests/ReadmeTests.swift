@@ -14,40 +14,60 @@ struct ReadmeTests {
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
         let programs = try ["first", "program", "reseller"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
         #expect(blocks.filter { $0.contains("import Hopline") } == programs)
+        let phone = try String(contentsOf: Self.sources.appendingPathComponent("../Tests/HoplineTests/PhoneTests.swift"), encoding: .utf8)
+        #expect(blocks.count == programs.count + 1 && blocks.filter { phone.contains($0) }.count == 1)
     }
 
-    @Test("they do what they say")
-    func run() async throws {
+    @Test("the first lists what is offered")
+    func first() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let first = try Child(program("first"), [], environment: sandbox.environment)
         let listed = first.text()
         #expect(first.wait() == 0 && listed.contains("dynamic-world"))
-        let folder = Folder()
+    }
+
+    private func start(_ name: String, _ sandbox: Sandbox, _ folder: Folder) throws -> Child {
         try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
-        let whole = try Child(program("program"), [], environment: sandbox.environment, folder: folder.path)
-        // Somebody who pays the order, once it is there.
-        let payer = Task {
-            while !Task.isCancelled {
-                for order in try await sandbox.state().orders where order.status == "pending" {
-                    try await sandbox.control("pay", ["order_id": .string(order.order_id)])
-                }
-                try await Task.sleep(for: .milliseconds(50))
-            }
+        let environment = sandbox.environment.merging(["SUB_USER_PASSWORD": "a long password"]) { $1 }
+        return try Child(program(name), [], environment: environment, folder: folder.path)
+    }
+
+    /// All that a program prints. It is waited for on a thread of its own, so that the tests' few threads go on.
+    private func text(of child: Child) async -> String {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: child.text()) }
         }
-        let said = await withCheckedContinuation { continuation in
-            // A thread of its own, since it waits for the program.
-            Thread.detachNewThread { continuation.resume(returning: whole.text()) }
+    }
+
+    @Test("the second goes on with one session, wherever it was killed, also when prices have changed, and then says that it is over")
+    func killed() async throws {
+        for operation in ["get_account", "list_products", "create_session", "get_session", "rotate_session", "get_session_health", "terminate_session"] {
+            let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+            try await sandbox.fault(operation, ["kind": "delay", "ms": 600_000])
+            let killed = try start("program", sandbox, folder)
+            try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
+            killed.kill()
+            _ = await text(of: killed)
+            #expect(killed.wait() == -9, "\(operation)")
+            try await sandbox.control("clock", ["advance_ms": 600_000])
+            if operation != "list_products" { try await sandbox.control("price", ["product_no": "dynamic-de", "price": "0.01"]) }
+            let again = try start("program", sandbox, folder)
+            let said = await text(of: again)
+            #expect(again.wait() == 0, "\(operation)")
+            // Killed after the end it finds the session over.
+            #expect(said.contains("[redacted]") && said.contains("the session is over") || operation == "terminate_session", "\(operation): \(said)")
+            let last = try start("program", sandbox, folder)
+            let end = await text(of: last)
+            #expect(end.contains("job-17 was done before") && last.wait() == 0, "\(operation)")
+            let state = try await sandbox.state()
+            #expect(state.charges.count == 1 && state.sessions.map { "\($0.status) \($0.rotations)" } == ["terminated 1"], "\(operation): \(state.sessions)")
+            #expect(state.orders.isEmpty, "it tops up nothing")
         }
-        payer.cancel()
-        #expect(whole.wait() == 0 && said.contains("is ready at") && said.contains("[redacted]") && said.contains("the top-up is ready"), "\(said)")
-        let state = try await sandbox.state()
-        #expect(state.charges.count == 1 && state.sessions.map(\.status) == ["terminated"])
     }
 
     /// What the program of the reseller API says.
     func sell(_ sandbox: Sandbox, _ folder: Folder) throws -> String {
-        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
-        let child = try Child(program("reseller"), [], environment: sandbox.environment, folder: folder.path)
+        let child = try start("reseller", sandbox, folder)
         let text = child.text()
         guard child.wait() == 0 else { throw Unmet("it ends well: \(text)") }
         return text

@@ -42,9 +42,9 @@ struct SocketTests {
         let wire = try Wire()
         for transport in [URLSessionTransport(), Deaf()] as [any Transport] {
             let began = ContinuousClock.now
-            let error = try await failure { try await client(wire.url, transport: transport, timeout: .milliseconds(200)).buy() }
+            let error = try await failure { try await client(wire.url, transport: transport, timeout: .seconds(3)).buy() }
             #expect(error.kind == .inDoubt && error.effect == .unknown)
-            #expect(ContinuousClock.now - began < .seconds(15))
+            #expect(ContinuousClock.now - began < .seconds(25))
         }
     }
 

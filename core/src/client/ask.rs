@@ -10,19 +10,17 @@ use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
 use crate::wire::{Built, Verdict};
 
 impl Client {
-    /// Asks for the service's time, unless somebody has.
-    pub(super) fn ask_due(&mut self) {
+    /// Asks for the service's time for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up
+    /// one of them leaves nobody behind.
+    pub(super) fn ask_due(&mut self, id: JobId) {
         if self.asking.is_some() {
             return;
         }
         let now = self.clock.monotonic();
-        let waiting = |job: &&super::job::Job| job.state == State::Asking;
-        let Some((id, command)) = self.jobs.values().find(waiting).map(|job| (job.id, job.waiting.first().copied())) else {
-            return;
-        };
+        let Some(command) = self.jobs.get(&id).map(|job| job.waiting.first().copied()) else { return };
         let not_before = self.hold_until.max(self.ask_not_before);
         if not_before > now {
-            return self.wait_to_ask(not_before);
+            return self.wait_to_ask(id, not_before);
         }
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint(match self.api {
@@ -42,22 +40,13 @@ impl Client {
     }
 
     /// The time may not be asked for before that. Longer than a call may take is not waited for.
-    fn wait_to_ask(&mut self, not_before: Millis) {
+    fn wait_to_ask(&mut self, id: JobId, not_before: Millis) {
         let wait = not_before.saturating_sub(self.clock.monotonic());
         if wait <= self.retry.window_ms {
-            return self.set_ask_timers(not_before);
+            return self.set_timer(id, not_before);
         }
         let retry_at = Some(self.clock.unix().saturating_add(wait));
-        let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
-        for id in waiting {
-            self.stay_in_doubt(id, None, retry_at);
-        }
-    }
-
-    /// Whoever waits for the time wakes then, so that giving up one of them leaves nobody behind.
-    fn set_ask_timers(&mut self, at: Millis) {
-        let waiting: Vec<JobId> = self.jobs.values().filter(|job| job.state == State::Asking).map(|job| job.id).collect();
-        waiting.into_iter().for_each(|id| self.set_timer(id, at));
+        self.stay_in_doubt(id, None, retry_at);
     }
 
     /// What came of it, for all that wait for it.
@@ -87,7 +76,8 @@ impl Client {
         }
         self.ask_not_before = now.saturating_add(delay);
         if self.asked < self.retry.attempts && asked <= self.retry.window_ms {
-            return self.set_ask_timers(self.ask_not_before);
+            let at = self.ask_not_before;
+            return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
         // Whoever resumes it later is to wait only for as long as the service said.
         self.ask_not_before = now.saturating_add(asked);
@@ -126,5 +116,51 @@ impl Client {
         }
         job.go(On::Again);
         self.set_timer(id, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallOptions, ClientOptions, FailureKind, Now, Record, Sent};
+    use super::*;
+
+    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+
+    fn client(entropy: u8) -> Client {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        Client::new(options, [entropy; 16]).expect("the options are sound")
+    }
+
+    #[test]
+    fn the_work_of_records_that_wait_for_the_services_time_grows_with_their_number_and_not_faster() {
+        let (mut first, mut records) = (client(1), Vec::new());
+        for _ in 0..500 {
+            first.start_json("create_session", BUY, CallOptions::default());
+            loop {
+                match first.poll(NOW) {
+                    Step::Save { record, data, .. } => records.push(Record { id: record, data: data.expect("is saved") }),
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        let mut second = client(2);
+        second.poll(NOW);
+        let held = second.restore(records).held;
+        for (n, record) in held.iter().enumerate() {
+            second.resume(record);
+            loop {
+                match second.poll(NOW) {
+                    Step::Send { id, request, .. } => {
+                        assert!(n == 0 && request.url.ends_with("/billing/balance"), "the backoff is waited for");
+                        second.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }, NOW).expect("is out");
+                    }
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        assert!(held.len() == 500 && second.timers_set <= 3 * 500, "{} timers were set for {} records", second.timers_set, held.len());
     }
 }

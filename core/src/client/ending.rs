@@ -38,6 +38,7 @@ impl Client {
         match self.jobs.get(&id) {
             Some(Job { order: Some(_), .. }) if self.rules.holds(Rule::OrderOutlivesReads) => return self.order_not_read(id, error),
             Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
+            Some(Job { until: Some(_), cancelled: false, .. }) if error.may_pass() => return self.not_read_yet(id, error),
             _ => {}
         }
         let holds = self.rules.holds(Rule::DeleteBeforeNone);

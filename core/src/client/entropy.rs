@@ -17,6 +17,17 @@ impl Entropy {
         Entropy { prefix: hex(&bytes), keys: 0, records: 0, jitter: a ^ b.rotate_left(32) }
     }
 
+    /// Whether these bytes may have given that key or record before: a host that is cloned, or whose generator is not seeded,
+    /// gives them again.
+    pub(super) fn may_have_named(&self, name: &str) -> bool {
+        name.starts_with(&self.prefix)
+    }
+
+    /// From here on names are others, as if the host had given other bytes.
+    pub(super) fn turn(&mut self) {
+        self.prefix = digest("again", &[&self.prefix]);
+    }
+
     /// A new idempotency key.
     pub(super) fn key(&mut self) -> String {
         self.keys += 1;

@@ -10,7 +10,7 @@ use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
-use crate::wire::Facts;
+use crate::wire::{Facts, view};
 
 /// An accepted intent is remembered for this long.
 const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
@@ -296,6 +296,7 @@ impl Client {
         // The body is not kept over a crash; the facts are, and they have its members' names.
         let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
         let raw = accepted.raw.or_else(of_facts).unwrap_or_default();
-        self.complete(command, Ok(Answered { raw, phase, ..Answered::of(facts) }), Vec::new());
+        let view = endpoint(accepted.operation).and_then(|endpoint| view(endpoint.response, raw.text()).written_otherwise());
+        self.complete(command, Ok(Answered { raw, view, phase, ..Answered::of(facts) }), Vec::new());
     }
 }

@@ -66,7 +66,7 @@ pub enum On {
     End,
 }
 
-/// Every move that a job can make. Nothing else changes a state.
+/// Every move that a job can make after its beginning.
 pub const TRANSITIONS: &[(State, On, State)] = &[
     (State::Waiting, On::Price, State::Pricing),
     (State::Waiting, On::Save, State::Saving),

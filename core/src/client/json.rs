@@ -2,8 +2,6 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
-use std::borrow::Cow;
-
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +10,7 @@ use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome
 use super::{Client, Seen, Settlement, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind, quote};
-use crate::wire::{Facts, view};
+use crate::wire::Facts;
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -85,15 +83,13 @@ impl Client {
 
     /// The result of a command that completed, once; an error as JSON.
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
-        let operation = self.commands.get(&CommandId(command)).map_or("", |command| command.operation);
         let taken = self.take_answer(CommandId(command))?;
-        Some(told(operation, &taken))
+        Some(told(&taken))
     }
 
     /// The same, and the result stays until it is taken or abandoned.
     pub fn result_text(&self, command: u32) -> Option<Result<TakenText, String>> {
-        let known = self.commands.get(&CommandId(command))?;
-        Some(told(known.operation, known.result.as_ref()?))
+        Some(told(self.commands.get(&CommandId(command))?.result.as_ref()?))
     }
 
     /// Takes records back: `{"held":[record],"refused":[{"record","reason","message","intent"}]}`.
@@ -159,14 +155,11 @@ impl Client {
 }
 
 /// The result of an operation as text.
-fn told(operation: &str, result: &Result<Answered, Error>) -> Result<TakenText, String> {
+fn told(result: &Result<Answered, Error>) -> Result<TakenText, String> {
     let answered = result.as_ref().map_err(error_text)?;
     Ok(TakenText {
         facts: text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts }),
-        view: endpoint(operation).and_then(|endpoint| match view(endpoint.response, answered.raw.text()).json {
-            Cow::Owned(text) => Some(text),
-            Cow::Borrowed(_) => None,
-        }),
+        view: answered.view.as_ref().map(|view| view.text().to_owned()),
         raw: answered.raw.text().to_owned(),
         phase: answered.phase.map(|phase| match phase {
             Phase::Pending => "pending",

@@ -14,7 +14,7 @@ use super::types::{Millis, Outcome, Step, StepId};
 use super::{Client, CommandId, Pending};
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Api, Auth, Operation, Safety, Secret};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, jittered};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, failure_status, jittered};
 use crate::wire::{Answer, Failure, Verdict, build};
 
 /// How many tokens are remembered after their time, so that no error repeats one.
@@ -127,7 +127,7 @@ impl Client {
         job.go(On::Login);
         match self.login.refused.clone() {
             Some(error) => self.not_logged_in(id, &error),
-            None => self.ask_login(),
+            None => self.ask_login(id),
         }
         true
     }
@@ -138,7 +138,9 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         let refused = match &answer.verdict {
             // Under a 5xx nobody knows how far it came: no code makes a write go out again.
-            Verdict::Failure(_) => token_refused && (answer.status < 500 || job.endpoint.safety == Safety::Safe),
+            Verdict::Failure(Failure { code, .. }) => {
+                token_refused && (failure_status(code, answer.status) < 500 || job.endpoint.safety == Safety::Safe)
+            }
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
             _ => answer.status == 401 && (job.endpoint.safety == Safety::Safe || !rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
@@ -167,8 +169,9 @@ impl Client {
         self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
     }
 
-    /// Asks for a token, unless somebody has.
-    pub(super) fn ask_login(&mut self) {
+    /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
+    /// leaves nobody behind.
+    pub(super) fn ask_login(&mut self, id: JobId) {
         let now = self.clock.monotonic();
         let not_before = self.hold_until.max(self.login.not_before.unwrap_or(Millis::MIN));
         if self.login.out.is_some() && self.rules.holds(Rule::OneLogin) {
@@ -177,7 +180,7 @@ impl Client {
         if not_before > now {
             let wait = not_before.saturating_sub(now);
             if wait <= self.retry.window_ms {
-                return self.set_login_timers(not_before);
+                return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
             let what = "must wait longer than it may take, since the service asked for it";
@@ -186,10 +189,7 @@ impl Client {
             return self.no_login(&error);
         }
         let Some((username, password)) = self.login.credentials.clone() else { return };
-        let Some(command) = self.waiting_for_login().first().and_then(|id| self.jobs.get(id)).map(|job| job.waiting.first().copied())
-        else {
-            return;
-        };
+        let Some(command) = self.jobs.get(&id).map(|job| job.waiting.first().copied()) else { return };
         let params = serde_json::to_string(&LoginRequest { username, password }).unwrap_or_default();
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
         let endpoint = LoginRequest::ENDPOINT;
@@ -205,7 +205,7 @@ impl Client {
         self.jobs.values().filter(|job| job.state == State::LoggingIn).map(|job| job.id).collect()
     }
 
-    /// Whoever waits for the login wakes then, so that giving up one of them leaves nobody behind.
+    /// Whoever waits for the login wakes then.
     fn set_login_timers(&mut self, at: Millis) {
         self.waiting_for_login().into_iter().for_each(|id| self.set_timer(id, at));
     }
@@ -227,9 +227,9 @@ impl Client {
         };
         let said = what(self.api, answer.as_ref(), lost);
         // A 401 without an envelope refuses the credentials all the same: sent again, they might lock the account.
-        let refuses = |answer: &Answer| matches!(answer.verdict, Verdict::Failure(_)) && self.is_refusal(answer) || answer.status == 401;
+        let refuses = |answer: &Answer| self.is_refusal(answer) || answer.status == 401;
         let refused = answer.as_ref().is_some_and(refuses);
-        let passing = answer.as_ref().is_none_or(|answer| matches!(answer.status, 408 | 425 | 429 | 500..=599));
+        let passing = answer.as_ref().is_none_or(|answer| self.is_passing(answer));
         let asked = answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0);
         if answer.as_ref().is_some_and(|answer| self.is_throttle(answer)) {
             self.hold_until = self.hold_until.max(now.saturating_add(asked));
@@ -282,7 +282,8 @@ impl Client {
 
     /// Whether the service has refused what it was sent, rather than failed at it.
     fn is_refusal(&self, answer: &Answer) -> bool {
-        answer.status < 500 && !self.is_throttle(answer)
+        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
+        failure_status(code, answer.status) < 500 && !self.is_throttle(answer)
     }
 
     /// Ends a job that can't be sent, since there is no token for it.
@@ -309,7 +310,35 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CallOptions, ClientOptions, FailureKind, Now, Sent};
     use super::*;
+
+    #[test]
+    fn the_work_of_calls_that_wait_for_one_login_grows_with_their_number_and_not_faster() {
+        let options = ClientOptions {
+            api: Api::Reseller,
+            base_url: "https://api.example/api".into(),
+            username: Some(Secret::new("reseller")),
+            password: Some(Secret::new("word")),
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+        for n in 0..1000 {
+            client.start_json("get_dashboard", "{}", CallOptions::default());
+            loop {
+                match client.poll(now) {
+                    Step::Send { id, request, .. } => {
+                        assert!(n == 0 && request.url.ends_with("/auth/login"), "the backoff is waited for");
+                        client.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }, now).expect("is out");
+                    }
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        assert!(client.timers_set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers_set);
+    }
 
     #[test]
     fn the_end_of_a_token_is_read_where_it_can_be() {

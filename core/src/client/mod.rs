@@ -120,6 +120,9 @@ pub struct Client {
     asked: u32,
     ask_not_before: Millis,
     timers: BTreeSet<(Millis, JobId)>,
+    /// How often a timer was set, for the tests that count work.
+    #[cfg(test)]
+    timers_set: usize,
     steps: VecDeque<Step>,
     next_job: Numbers,
     next_command: Numbers,
@@ -218,6 +221,8 @@ impl Client {
             asked: 0,
             ask_not_before: Millis::MIN,
             timers: BTreeSet::new(),
+            #[cfg(test)]
+            timers_set: 0,
             steps: VecDeque::new(),
             next_job: Numbers::default(),
             next_command: Numbers::default(),
@@ -322,6 +327,10 @@ impl Client {
     }
 
     fn set_timer(&mut self, id: JobId, at: Millis) {
+        #[cfg(test)]
+        {
+            self.timers_set += 1;
+        }
         if let Some(job) = self.jobs.get_mut(&id) {
             if let Some(old) = job.timer.replace(at) {
                 self.timers.remove(&(old, id));
@@ -337,8 +346,8 @@ impl Client {
         match job.state {
             JobState::Waiting => self.send_due(id, due),
             JobState::Watching => self.read_due(id),
-            JobState::Asking => self.ask_due(),
-            JobState::LoggingIn => self.ask_login(),
+            JobState::Asking => self.ask_due(id),
+            JobState::LoggingIn => self.ask_login(id),
             _ => {}
         }
     }
@@ -356,8 +365,8 @@ impl Client {
     }
 
     fn save_next(&mut self, record: &RecordId) {
-        let id = self.step_id();
-        if let Some(data) = self.store.send(record, id) {
+        if let Some(data) = self.store.send(record) {
+            let id = self.step_id();
             self.pending.insert(id, Pending::Save(record.clone()));
             self.steps.push_back(Step::Save { id, record: record.clone(), data });
         }

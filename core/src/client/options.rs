@@ -80,12 +80,13 @@ pub struct CallOptions {
     pub headers: BTreeMap<String, Secret>,
     /// Of a session: whether its username and password are wanted once it is active.
     pub credentials: bool,
-    /// Of a session, and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes where it is left out.
+    /// Of a session, of a static order and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes
+    /// where it is left out.
     pub deadline_ms: Option<Millis>,
     /// Of a dynamic session: whether [`Client::observe`](super::Client::observe) rotates it where it would advise to. It stays so
     /// for as long as the session is followed, over a crash too.
     pub auto_rotate: bool,
-    /// Of a session: further statuses that end it, at most 16, each of 1 to 64 bytes.
+    /// Of a session or a static order: further statuses that end it, at most 16, each of 1 to 64 bytes.
     pub ends: Vec<String>,
     /// Of a read: what it is repeated for, up to `deadline_ms`. Then its phase is `Ready`, or `Pending` at the deadline.
     pub until: Option<Until>,

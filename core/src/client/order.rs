@@ -228,8 +228,7 @@ impl Client {
         if job.cancelled {
             return self.stop_cancelled(id);
         }
-        let passing = matches!(error.status, None | Some(200..=299 | 408 | 425 | 429 | 500..=599));
-        if !(error.kind == Kind::Unavailable || (error.kind == Kind::Protocol && passing)) {
+        if !error.may_pass() {
             let placed = job.order.as_ref().is_some_and(|order| order.placed);
             let what = format!("was placed, but could not be read: {}", error.what);
             let advice = if error.advice == Advice::Reauthenticate { error.advice } else { Advice::WaitOrder };

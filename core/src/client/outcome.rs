@@ -8,18 +8,20 @@ use super::types::{Answered, FailureKind, Happening, Millis, Outcome, Sent};
 use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::reseller::Login;
 use crate::contract::{Api, Json, Operation, Safety, Secret};
-use crate::policy::{Advice, Again, Asked, Error, Heard, Judgement, Kind, Report, conflict_delay, jittered, judge, one_line};
+use crate::policy::{
+    Advice, Again, Asked, Automatic, Error, Heard, Judgement, Kind, Report, code as code_row, conflict_delay, failure_status, is_passing,
+    jittered, judge, one_line,
+};
 use crate::wire::{Answer, Body, Facts, Failure, KEPT_WORD, Verdict, classify, count_items, cut, view};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 pub(super) const MAX_LATE: u32 = 8;
 
 impl Client {
-    /// A response, classified; a body beyond the limit is as good as cut short.
+    /// A response, classified.
     pub(super) fn classified(&mut self, outcome: &Outcome<'_>) -> Option<Answer> {
         let Outcome::Response { status, headers, body, truncated } = *outcome else { return None };
-        let truncated = truncated || body.len() > self.max_body as usize;
-        Some(classify(self.api, Body { status, headers, bytes: body, truncated }, self.clock.unix()))
+        Some(classify(self.api, Body { status, headers, bytes: body, truncated, most: self.max_body }, self.clock.unix()))
     }
 
     /// What came of a send.
@@ -66,7 +68,8 @@ impl Client {
                 if of_this_account {
                     self.backend_ready = facts.backend_ready.or(self.backend_ready);
                 }
-                self.accepted(id, Answered { facts, raw: data, phase: None, http_status: Some(status), attempts });
+                let view = seen.written_otherwise();
+                self.accepted(id, Answered { raw: data, view, http_status: Some(status), attempts, ..Answered::of(facts) });
             }
             (Some(answer), _) => self.failed(id, Some(&answer), None),
             (None, Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never }) if job.tally.late < MAX_LATE && !job.cancelled => {
@@ -95,7 +98,9 @@ impl Client {
         let open_before = job.ledger.is_open();
         let heard = match (answer.map(|answer| (&answer.verdict, answer.status)), lost) {
             (Some((Verdict::Failure(failure), status)), _) => Heard::Failure { code: &failure.code, status },
-            (Some((_, status)), _) => Heard::Page { status },
+            (Some((verdict, status)), _) => {
+                Heard::Page { status, broke_off: matches!(verdict, Verdict::NoEnvelope { broke_off: true, .. }) }
+            }
             (None, Some((_, sent))) => Heard::Lost(sent),
             (None, None) => return,
         };
@@ -120,17 +125,18 @@ impl Client {
             job.cause = Some(error.clone());
         }
         if job.cancelled {
-            job.last = Some((judgement, error));
             return self.stop_cancelled(id);
         }
         let asks_to_wait = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
+        let throttled = judgement.again == Again::Throttled;
+        // Without a word of the service it would have been sent after this at the latest.
+        let wait = if throttled { job.policy.ceiling(job.tally.counted.saturating_sub(1), true) } else { 0 };
         match self.delay(id, judgement.again, asks_to_wait) {
             Some(delay) => self.repeat(id, judgement, error, delay),
             None => {
-                if asks_to_wait > 0 {
-                    error.retry_at = Some(unix.saturating_add(asks_to_wait));
-                } else if self.hold_until > now {
-                    error.retry_at = Some(unix.saturating_add(self.hold_until.saturating_sub(now)));
+                let wait = wait.max(self.hold_until.saturating_sub(now));
+                if wait > 0 && error.retry_at.is_none() {
+                    error.retry_at = Some(unix.saturating_add(wait));
                 }
                 self.conclude(id, judgement, error);
             }
@@ -201,6 +207,19 @@ impl Client {
 }
 
 impl Client {
+    /// Whether an answer is a failure that may be over soon, so that a read is repeated.
+    pub(super) fn is_passing(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
+                Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
+                None => is_passing(answer.status),
+            },
+            (Verdict::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
+            (Verdict::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
+            (Verdict::Success(_), _) => false,
+        }
+    }
+
     /// Whether the service says that there is too much.
     pub(super) fn is_throttle(&self, answer: &Answer) -> bool {
         match (&answer.verdict, self.api) {
@@ -231,7 +250,8 @@ impl Client {
 pub(super) fn what(api: Api, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) -> String {
     match (answer.map(|answer| &answer.verdict), lost) {
         (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
-        (Some(_), _) => "the answer is none of the API's, perhaps a gateway's page".to_owned(),
+        (Some(Verdict::NoEnvelope { broke_off: true, .. }), _) => "the response broke off".to_owned(),
+        (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
         (None, Some((kind, _))) => kind.as_str().to_owned(),
         (None, None) => "the request failed".to_owned(),
     }
@@ -251,7 +271,7 @@ pub(super) fn fill(error: &mut Error, answer: &Answer, key: &[Secret], unix: Mil
             }
             error.details = failure.details.as_ref().and_then(|details| clean(key, details.text()));
         }
-        Verdict::NoEnvelope { content_type, text } => {
+        Verdict::NoEnvelope { content_type, text, .. } => {
             error.content_type = content_type.as_deref().and_then(|text| without(key, text));
             // Some JSON, wherever it begins, may be part of an answer with credentials.
             let page = text.split(['{', '[']).next().unwrap_or_default();

@@ -130,9 +130,16 @@ pub fn page_params_text(position: &str, params: &str) -> Result<String, String> 
 
 /// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, String> {
-    let facts: Facts = serde_json::from_str(facts).unwrap_or_default();
-    let turn = read(position).map(|position| position.turn(&facts)).map_err(|error| super::error_text(&error))?;
-    Ok(serde_json::to_string(&turn).unwrap_or_default())
+    // By way of an object, since serde takes a list for the facts in their order.
+    let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(facts);
+    let turn = read(position).and_then(|position| match object.and_then(|object| serde_json::from_value::<Facts>(object.into())) {
+        Ok(facts) => Ok(position.turn(&facts)),
+        Err(_) => Err(Error::invalid("pages", "facts", "must be those of a page, as they came with it")),
+    });
+    match turn {
+        Ok(turn) => Ok(serde_json::to_string(&turn).unwrap_or_default()),
+        Err(error) => Err(super::error_text(&error)),
+    }
 }
 
 fn read(position: &str) -> Result<Position, Error> {
@@ -200,5 +207,9 @@ mod tests {
         }
         assert!(page_params_text(r#"{"operation":"list_products"}"#, "[]").is_err());
         assert_eq!(page_turn_text(r#"{"operation":"list_products"}"#, "{}").as_deref(), Ok(r#"{"end":"last_page"}"#));
+        for odd in ["", "garbage", "[]", r#"{"next_cursor":7}"#] {
+            let refused = page_turn_text(r#"{"operation":"list_products"}"#, odd);
+            assert!(refused.is_err_and(|error| error.contains(r#""field":"facts""#)), "{odd}");
+        }
     }
 }

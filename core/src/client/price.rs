@@ -182,7 +182,7 @@ impl Client {
 
     fn prices_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
         let (now, unix, random) = (self.clock.monotonic(), self.clock.unix(), self.entropy.jitter());
-        let hidden = self.hidden_of(id);
+        let (hidden, passing) = (self.hidden_of(id), answer.is_none_or(|answer| self.is_passing(answer)));
         let Some(job) = self.jobs.get_mut(&id) else { return };
         // The list is begun again: a cursor may not outlive a failure.
         (job.price.cursor, job.price.pages) = (None, 0);
@@ -192,7 +192,6 @@ impl Client {
             return self.set_timer(id, now);
         }
         job.price.failures += 1;
-        let passing = answer.is_none_or(|answer| matches!(answer.status, 408 | 425 | 429 | 500..=599));
         let asked = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
         if passing && job.price.failures < job.policy.attempts && asked <= job.policy.window_ms {
             let delay = jittered(job.policy.ceiling(job.price.failures - 1, false), random).max(asked);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::Millis;
 use crate::contract::{ANY, Api, Decimal, Endpoint, Method, Safety, any, endpoint};
-use crate::wire::{Facts, is_key};
+use crate::wire::{Facts, is_key, is_target};
 
 /// The version that this library writes, and the newest that it reads.
 const VERSION: u32 = 1;
@@ -263,13 +263,9 @@ impl SavedCall {
 
     fn is_sound(&self, api: Api) -> bool {
         let key = self.key.as_deref().is_none_or(is_key);
-        // A body is only ever JSON that was built here; a target never leaves the API.
+        // A body is only ever JSON that was built here.
         let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
-        let target = self.target.starts_with('/')
-            && self.target.bytes().all(|byte| byte.is_ascii_graphic())
-            && self.target.split(['/', '?']).all(|segment| segment != "..")
-            && !self.target.contains('#');
         let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
-        keyed && key && body && target && self.age_ms >= 0
+        keyed && key && body && is_target(&self.target) && self.age_ms >= 0
     }
 }

@@ -50,10 +50,17 @@ impl Client {
     }
 
     fn restore_as(&mut self, records: impl IntoIterator<Item = Record>, same_account: bool) -> Restored {
+        let api = self.api;
+        let read = |record: Record| {
+            let data = Data::read(&record.data, api);
+            (record, data)
+        };
+        let read: Vec<_> = records.into_iter().map(read).collect();
+        self.take_other_names(&read);
         let mut restored = Restored::default();
-        for record in records {
-            let read = self.readable(&record, same_account);
-            match read.and_then(|data| if self.is_in_use(&record.id, &data) { Err(BadRecord::InUse) } else { Ok(data) }) {
+        for (record, data) in read {
+            let ours = data.and_then(|data| self.ours(data, same_account));
+            match ours.and_then(|data| if self.is_in_use(&record.id, &data) { Err(BadRecord::InUse) } else { Ok(data) }) {
                 Ok(data) => {
                     self.unrefuse_record(&record.id);
                     self.hold(record.id.clone(), data);
@@ -70,8 +77,23 @@ impl Client {
         restored
     }
 
-    fn readable(&self, record: &Record, same_account: bool) -> Result<Data, BadRecord> {
-        let data = Data::read(&record.data, self.api)?;
+    /// Where this client's 16 bytes gave the name of a record before, or its key, they are used up: a key that is sent again with
+    /// another request, or a record that is written over, would be a purchase that nobody knows of.
+    fn take_other_names(&mut self, read: &[(Record, Result<Data, BadRecord>)]) {
+        let key = |data: &Result<Data, BadRecord>| data.as_ref().ok()?.call.as_ref()?.key.clone();
+        let new = read.iter().filter(|(record, _)| !self.store.is_alive(&record.id));
+        let mut names: Vec<String> = new.flat_map(|(record, data)| [Some(record.id.0.clone()), key(data)]).flatten().collect();
+        if !names.iter().any(|name| self.entropy.may_have_named(name)) {
+            return;
+        }
+        names.extend(self.store.records().map(|record| record.0.clone()));
+        names.extend(self.jobs.values().filter_map(|job| job.ledger.key.clone()));
+        while names.iter().any(|name| self.entropy.may_have_named(name)) {
+            self.entropy.turn();
+        }
+    }
+
+    fn ours(&self, data: Data, same_account: bool) -> Result<Data, BadRecord> {
         if data.base_url != self.base.as_str() && !same_account {
             return Err(BadRecord::OtherApi(data.base_url));
         }

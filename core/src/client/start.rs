@@ -9,16 +9,10 @@ use super::types::{CommandId, Millis, RecordId, Ticket};
 use super::watch::requested_type;
 use super::{Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
-use crate::contract::reseller::CreateStaticOrder;
-use crate::contract::{ANY, AnyRequest, Endpoint, Operation, Safety, endpoint};
+use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
+use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule, look_advice};
-use crate::wire::{Built, build, build_any};
-
-/// A text among the parameters of a command that is none of the table; empty where there is none.
-fn named(params: &str, name: &str) -> String {
-    let given = serde_json::from_str::<std::collections::BTreeMap<String, serde_json::Value>>(params).unwrap_or_default();
-    given.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
-}
+use crate::wire::{Built, Refusal, build, build_any, params_of};
 
 /// Due at once.
 const NOW: Millis = Millis::MIN;
@@ -59,17 +53,23 @@ impl Client {
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
-            ("wait_session", _) => match serde_json::from_str::<GetSession>(params) {
-                Ok(read) => self.watch(&read.session_id, options),
-                Err(_) => self.reject(Error::invalid("get_session", "session_id", "is required"), options.intent),
+            ("wait_session", _) => match params_of::<WaitSession>(params) {
+                Ok(wait) => self.watch(&wait.session_id, options),
+                Err(refusal) => self.refuse_params(GetSession::ENDPOINT.name, &refusal, options),
             },
             ("place_order", _) => self.admit(CreateStaticOrder::ENDPOINT, params, Follow::UntilReady, options),
-            ("wait_order", _) => self.watch_order(&named(params, "order_no"), options),
-            ("reconcile", _) => self.look_up(&RecordId(named(params, "record")), options),
+            ("wait_order", _) => match params_of::<WaitOrder>(params) {
+                Ok(wait) => self.watch_order(&wait.order_no, options),
+                Err(refusal) => self.refuse_params(ListStaticOrders::ENDPOINT.name, &refusal, options),
+            },
+            ("reconcile", _) => match params_of::<ReconcileRecord>(params) {
+                Ok(look) => self.look_up(&RecordId(look.record), options),
+                Err(refusal) => self.refuse_params("reconcile", &refusal, options),
+            },
             (ANY, _) => self.admit_any(params, options),
             (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
             (_, None) => {
-                let mut error = Error::invalid("start", "operation", "is none of the table");
+                let mut error = Error::invalid("start", "operation", "is not the name of an operation");
                 error.kind = Kind::Misuse;
                 self.reject(error, options.intent)
             }
@@ -80,8 +80,12 @@ impl Client {
         match (options.refusal(), build_any(self.api, params)) {
             (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
-            (_, Err(refusal)) => self.reject(Error::invalid(ANY, &refusal.field, &refusal.rule), options.intent),
+            (_, Err(refusal)) => self.refuse_params(ANY, &refusal, options),
         }
+    }
+
+    fn refuse_params(&mut self, operation: &'static str, refusal: &Refusal, options: CallOptions) -> CommandId {
+        self.reject(Error::invalid(operation, &refusal.field, &refusal.rule), options.intent)
     }
 
     /// Queues a job that only reads.
@@ -132,14 +136,16 @@ impl Client {
     fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
         match (options.refusal(), build(endpoint, params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
-            (None, Err(refusal)) => self.reject(Error::invalid(endpoint.name, &refusal.field, &refusal.rule), options.intent),
+            (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
             (None, Ok(built)) => self.admit_built(endpoint, built, follow, options),
         }
     }
 
     /// Queues a request whose parameters are sound.
     fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
-        let rotates = || check_rotation(endpoint, follow, requested_type(&built).as_deref(), &options);
+        // The body is read again only where its type matters.
+        let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
+        let rotates = || check_rotation(endpoint, follow, requested().as_deref(), &options);
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()) {
             return self.reject(error, options.intent);
         }
@@ -148,7 +154,8 @@ impl Client {
         if let Some(command) = known {
             return command;
         }
-        if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
+        let session = self.check_session(endpoint, built.session_id.as_deref());
+        if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {
             return self.reject(error, options.intent);
         }
         let id = self.job_id();
@@ -228,6 +235,17 @@ impl Client {
                 ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
             })),
             None => Ok(()),
+        }
+    }
+
+    /// A key that the caller gives belongs to one request for as long as that is under way or in doubt.
+    fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
+        let Some(key) = options.idempotency_key.as_ref().filter(|_| self.rules.holds(Rule::GivenKeyHasOneRequest)) else { return Ok(()) };
+        let same = |known: &Built| known.target == built.target && known.body == built.body;
+        let other = |job: &Job| job.endpoint.method != endpoint.method || !job.built.as_ref().is_some_and(same);
+        match self.jobs.values().any(|job| job.ledger.key.as_ref() == Some(key) && other(job)) {
+            true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way or in doubt")),
+            false => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::types::{RecordId, StepId};
+use super::types::RecordId;
 
 /// A number that names a job inside the client.
 pub(super) type JobId = u32;
@@ -26,7 +26,7 @@ pub(super) enum Owner {
 #[derive(Debug, Default)]
 struct Slot {
     /// The Save that is out, and who waits for it.
-    out: Option<(StepId, Vec<JobId>)>,
+    out: Option<Vec<JobId>>,
     /// What to save next, and who waits for that.
     next: Option<(Option<Vec<u8>>, Vec<JobId>)>,
 }
@@ -54,12 +54,17 @@ impl Store {
         self.owners.get(record)
     }
 
+    /// The records that are kept for something.
+    pub(super) fn records(&self) -> impl Iterator<Item = &RecordId> {
+        self.owners.keys()
+    }
+
     /// Whether this client has a use for the record, or has not heard yet that it is gone.
     pub(super) fn is_alive(&self, record: &RecordId) -> bool {
         self.owners.contains_key(record) || self.slots.contains_key(record)
     }
 
-    /// Asks for a Save. Returns the data if it is to go out now; otherwise it goes when the one before is answered.
+    /// Asks for a Save, which goes out with the next `send`.
     pub(super) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
         let slot = self.slots.entry(record.clone()).or_default();
         let mut waiters = slot.next.take().map(|(_, waiters)| waiters).unwrap_or_default();
@@ -68,20 +73,20 @@ impl Store {
     }
 
     /// The next Save of this record, if none is out.
-    pub(super) fn send(&mut self, record: &RecordId, id: StepId) -> Option<Option<Vec<u8>>> {
+    pub(super) fn send(&mut self, record: &RecordId) -> Option<Option<Vec<u8>>> {
         let slot = self.slots.get_mut(record)?;
         if slot.out.is_some() {
             return None;
         }
         let (data, waiters) = slot.next.take()?;
-        slot.out = Some((id, waiters));
+        slot.out = Some(waiters);
         Some(data)
     }
 
     /// The Save was answered: who waited for it, and whether another is to go out.
     pub(super) fn answered(&mut self, record: &RecordId) -> (Vec<JobId>, bool) {
         let Some(slot) = self.slots.get_mut(record) else { return (Vec::new(), false) };
-        let waiters = slot.out.take().map(|(_, waiters)| waiters).unwrap_or_default();
+        let waiters = slot.out.take().unwrap_or_default();
         let more = slot.next.is_some();
         if !more {
             self.slots.remove(record);

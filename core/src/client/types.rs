@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
-use crate::wire::{Facts, Request, view};
+use crate::wire::{Facts, Request};
 
 /// Milliseconds.
 pub type Millis = i64;
@@ -188,7 +188,9 @@ pub struct Answered {
     pub facts: Facts,
     /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
     pub raw: Json,
-    /// Of a session, where it is; of a read with `until`, whether that holds.
+    /// The same under the names and with the words of the table, where the service wrote it in another way.
+    pub view: Option<Json>,
+    /// Of a session or an order, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
     /// The HTTP status that it came with; none where it was not asked for now.
     pub http_status: Option<u16>,
@@ -199,7 +201,7 @@ pub struct Answered {
 impl Answered {
     /// What is known without a response.
     pub(super) fn of(facts: Facts) -> Self {
-        Answered { facts, raw: Json::default(), phase: None, http_status: None, attempts: 0 }
+        Answered { facts, raw: Json::default(), view: None, phase: None, http_status: None, attempts: 0 }
     }
 }
 
@@ -239,8 +241,7 @@ impl<O: Operation> Outputs for O {
     type Output = Reply<O::Output>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        // From its text: a value that borrows can't outlive the view.
-        match serde_json::from_str(&view(O::ENDPOINT.response, answered.raw.text()).json) {
+        match serde_json::from_str(answered.view.as_ref().unwrap_or(&answered.raw).text()) {
             Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts, phase: answered.phase }),
             Err(error) => Err(Box::new((answered, error))),
         }

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use super::Client;
 use super::store::JobId;
-use super::types::{Answered, Happening, Phase};
+use super::types::{Answered, Happening, Millis, Phase};
 use crate::contract::Decimal;
+use crate::policy::Error;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -72,14 +73,33 @@ impl Client {
         if phase == Phase::Ready || over {
             return self.finish(id, Ok(Answered { phase: Some(phase), ..answered }));
         }
-        let wait = self.interval(id);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.cancelled {
+        if self.jobs.get(&id).is_some_and(|job| job.cancelled) {
             return self.stop_cancelled(id);
         }
+        self.look_again(id, now);
+    }
+
+    /// A read that is repeated failed, with all of its attempts. The value is still waited for, up to the deadline.
+    pub(super) fn not_read_yet(&mut self, id: JobId, error: Error) {
+        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let deadline = job.watch.since.get_or_insert(now).saturating_add(job.watch.deadline_ms);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
+        let not_before = now.saturating_add(asked);
+        if job.is_past_deadline(now) || not_before > deadline {
+            return self.finish(id, Err(error));
+        }
+        self.look_again(id, not_before);
+    }
+
+    /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
+    fn look_again(&mut self, id: JobId, not_before: Millis) {
+        let now = self.clock.monotonic();
+        let wait = self.interval(id);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
         job.read_anew();
-        self.set_timer(id, now.saturating_add(wait).min(deadline));
+        self.set_timer(id, now.saturating_add(wait).max(not_before).min(deadline));
     }
 }
 

@@ -217,6 +217,9 @@ impl Client {
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
     fn read_failed(&mut self, id: JobId, answer: Option<&Answer>, lost: Option<(FailureKind, Sent)>) {
         let (now, unix, hidden, api) = (self.clock.monotonic(), self.clock.unix(), self.hidden_of(id), self.api);
+        let page = |answer: &Answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }) && answer.status < 300;
+        // Whoever waits for a session waits on through a page of a gateway, too.
+        let passing = answer.is_none_or(|answer| self.is_passing(answer) || page(answer));
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if lost.is_some_and(|(kind, _)| kind == FailureKind::Late) && !job.cancelled && job.tally.late < MAX_LATE {
             job.tally.late += 1;
@@ -229,10 +232,6 @@ impl Client {
             _ => None,
         });
         let missing = failure.as_deref() == Some("SESSION_NOT_FOUND");
-        let passing = match answer {
-            Some(answer) => matches!(answer.status, 408 | 425 | 429 | 500..=599) || (failure.is_none() && answer.status < 300),
-            None => true,
-        };
         let waited = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
         let follow = job.watch.follow;
         let over = job.is_past_deadline(now);

@@ -10,12 +10,14 @@
 mod macros;
 pub mod agent;
 mod any;
+mod commands;
 mod replies;
 pub mod reseller;
 mod values;
 
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
+pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 

@@ -66,7 +66,7 @@ impl Advice {
             Advice::Wait => "wait before you try again",
             Advice::RetryLater => "try again later",
             Advice::Resume => "resume it, or settle it once you know what happened; do not start it anew",
-            Advice::CheckAccount => "look at the account's sessions and transactions before you try again",
+            Advice::CheckAccount => "look at what the account holds and what it was charged before you try again",
             Advice::WaitForOther => "wait for the other change to end",
             Advice::Reconcile => "look it up with reconcile, then settle it; do not start it anew",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
@@ -105,9 +105,7 @@ impl Automatic {
         match self {
             Automatic::No => "nothing",
             Automatic::Wait => "waits, the whole client with it, and sends the same key again",
-            Automatic::AwaitEarlier => {
-                "after a send of its own, or with a key that the caller gave: waits, and asks again with the same key"
-            }
+            Automatic::AwaitEarlier => "with a key: waits for the earlier request to end, and asks again with the same key",
             Automatic::UnderCap => "under the caller's own `max_unit_price`: reads the price again and buys with a new key",
             Automatic::NewKey => "sends again, with a new key where it has one; a paid operation only with `retry_paid`",
         }

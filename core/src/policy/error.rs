@@ -21,11 +21,12 @@ pub enum Kind {
     Unavailable,
     /// It may have been done: nobody knows yet.
     InDoubt,
-    /// The answer was none of the API's.
+    /// The response was not in the API's format, such as a gateway's error page.
     Protocol,
     /// It was done, but the answer does not fit its type; `raw` keeps it.
     Decode,
-    /// Another change of the same session is under way or in doubt.
+    /// Another command has it: a change of the same session that is under way or in doubt, or the end of what an intent stood
+    /// for, whose record is not gone yet.
     Busy,
     /// The caller gave it up.
     Cancelled,
@@ -142,6 +143,12 @@ impl Error {
             raw: None,
             cause: None,
         })
+    }
+
+    /// Whether a read that ended with this may go better later.
+    pub(crate) fn may_pass(&self) -> bool {
+        let passing = self.status.is_none_or(|status| (200..300).contains(&status) || super::is_passing(status));
+        self.kind == Kind::Unavailable || (self.kind == Kind::Protocol && passing)
     }
 
     /// What it says, to change some of it.

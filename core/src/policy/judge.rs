@@ -65,8 +65,8 @@ pub enum Sent {
 pub(crate) enum Outcome<'a> {
     /// A failure envelope.
     Failure { code: &'a str, status: u16 },
-    /// A response without the envelope.
-    Page { status: u16 },
+    /// A response without the envelope: a page, or an answer that broke off.
+    Page { status: u16, broke_off: bool },
     /// No response.
     Lost(Sent),
 }
@@ -126,14 +126,18 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: Outcome<'_>, req
             ledger.unanswered |= asked.rules.holds(Rule::LostIsUnanswered);
             ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
         }
-        Outcome::Page { status } => {
+        Outcome::Page { status, broke_off } => {
             ledger.unanswered |= asked.rules.holds(Rule::PageIsUnanswered);
-            let passing = matches!(status, 408 | 425 | 429 | 500..=599);
-            // A purchase whose answer was cut short is worth asking about; a read is not made better by a second try.
-            let again = if passing || (asked.safety == Safety::Keyed && status < 300) { repeat(asked) } else { Again::No };
+            let passing = broke_off || is_passing(status);
+            // A write that may be repeated is sent again until the service itself answers; a page says nothing new to a read.
+            let again = if passing || (matches!(asked.safety, Safety::Keyed | Safety::Idempotent) && status < 300) {
+                repeat(asked)
+            } else {
+                Again::No
+            };
             ending(asked, ledger, again, Kind::Protocol, if passing { Advice::RetryLater } else { Advice::CheckBaseUrl })
         }
-        Outcome::Failure { status, .. } if asked.api == Api::Reseller => refused(asked, ledger, status),
+        Outcome::Failure { code, status } if asked.api == Api::Reseller => refused(asked, ledger, failure_status(code, status)),
         Outcome::Failure { code, status } => answered(asked, ledger, code, status, request_id),
     }
 }
@@ -161,8 +165,10 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
         Automatic::Wait => {
             let replay = request_id.is_some() && ledger.throttled_by.as_deref() == request_id;
             ledger.throttled_by = request_id.map(str::to_owned);
-            if replay && asked.safety == Safety::Keyed {
-                // The 429 itself was stored for the key, so the key can do nothing any more.
+            // The 429 was stored for the key, so the key can do nothing any more. Where a send of the key is unanswered, the id may
+            // as well be one that a gateway repeats, and that send may have bought.
+            let settled = !ledger.unanswered || !asked.rules.holds(Rule::ReplaySettlesNoEarlierSend);
+            if replay && settled && asked.safety == Safety::Keyed {
                 ledger.unanswered = false;
                 return ending(asked, ledger, Again::NewKey, Kind::Unavailable, row.advice);
             }
@@ -199,7 +205,21 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     }
 }
 
-/// A failure envelope of the reseller API, whose codes are not shown: the HTTP status is all there is to go by.
+/// Whether a failure with that HTTP status may be over soon.
+pub(crate) fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..=599)
+}
+
+/// What a failure envelope of the reseller API is judged by: its HTTP status, or a code that is itself a status of 500 to 599,
+/// since such services answer their failures with HTTP 200.
+pub(crate) fn failure_status(code: &str, status: u16) -> u16 {
+    match code.parse::<f64>() {
+        Ok(own) if status < 500 && (500.0..600.0).contains(&own) => own as u16,
+        _ => status,
+    }
+}
+
+/// A failure envelope of the reseller API, whose codes are not shown: a status is all there is to go by.
 fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     match status {
         500.. => {
@@ -283,7 +303,7 @@ mod tests {
         let stored = Outcome::Failure { code: "BACKEND_ERROR", status: 502 };
         assert_eq!(one((Safety::Keyed, false), &mut fresh(), stored), (Again::NewKey, Kind::Unavailable, Effect::None));
         assert_eq!(one(BUY, &mut fresh(), stored), (Again::No, Kind::InDoubt, Effect::Unknown));
-        let page = Outcome::Page { status: 502 };
+        let page = Outcome::Page { status: 502, broke_off: false };
         assert_eq!(one((Safety::Keyed, false), &mut fresh(), page), (Again::Same, Kind::InDoubt, Effect::Unknown));
     }
 
@@ -308,7 +328,35 @@ mod tests {
         let mut given = Ledger::new(Some("mine".into()), true);
         judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
         let end = judge(asked(Safety::Keyed, true), &mut given, limit, Some("r"));
-        assert_eq!((end.kind, end.effect), (Kind::Unavailable, Effect::None));
+        assert_eq!((end.again, end.kind, end.effect, end.keep), (Again::Throttled, Kind::InDoubt, Effect::Unknown, true));
+    }
+
+    #[test]
+    fn a_repeated_429_does_not_settle_a_key_with_an_unanswered_send() {
+        let limit = Outcome::Failure { code: "RATE_LIMIT_EXCEEDED", status: 429 };
+        let mut ledger = fresh();
+        judge(asked(Safety::Keyed, true), &mut ledger, Outcome::Lost(Sent::Maybe), None);
+        for _ in 0..3 {
+            let end = judge(asked(Safety::Keyed, true), &mut ledger, limit, Some("r"));
+            assert_eq!((end.again, end.effect), (Again::Throttled, Effect::Unknown));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_broke_off_is_lost_and_a_page_is_not() {
+        let cut = Outcome::Page { status: 200, broke_off: true };
+        let page = Outcome::Page { status: 200, broke_off: false };
+        let again = |safety, outcome| one((safety, false), &mut fresh(), outcome).0;
+        let every = [Safety::Safe, Safety::Idempotent, Safety::TwiceAtMost, Safety::Keyed, Safety::AtMostOnce];
+        assert_eq!(every.map(|safety| again(safety, cut)), [Again::Same, Again::Same, Again::Same, Again::Same, Again::No]);
+        assert_eq!(every.map(|safety| again(safety, page)), [Again::No, Again::Same, Again::No, Again::Same, Again::No]);
+    }
+
+    #[test]
+    fn a_code_of_the_reseller_api_can_be_a_status_of_its_own() {
+        let judged = [("500", 200), ("503.0", 200), ("599", 404), ("600", 200), ("499", 200), ("E500", 200), ("500", 502)];
+        let statuses = judged.map(|(code, status)| failure_status(code, status));
+        assert_eq!(statuses, [500, 503, 599, 200, 200, 200, 502]);
     }
 
     #[test]

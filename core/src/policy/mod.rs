@@ -1,4 +1,4 @@
-//! What to do about an answer, or the lack of one: pure functions and tables, without state or time of their own.
+//! What to do about an answer, or the lack of one. Nothing here reads a clock or does I/O.
 //!
 #![doc = include_str!("codes.md")]
 
@@ -15,7 +15,7 @@ mod rules;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub use error::{Effect, Error, Kind, Report};
 pub(crate) use error::{meaning, one_line};
-pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, judge, look_advice};
+pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, failure_status, is_passing, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub(crate) use lookups::{Lookup, lookups};

@@ -21,6 +21,10 @@ pub enum Rule {
     RestoredIsUnanswered,
     /// A key that the caller gave counts as sent and unanswered.
     GivenIsUnanswered,
+    /// Two 429s with one request id say nothing of an earlier send of the key that is unanswered.
+    ReplaySettlesNoEarlierSend,
+    /// A key that the caller gave is sent with one request for as long as that is under way or in doubt.
+    GivenKeyHasOneRequest,
     /// A paid operation that the service failed is not bought again unless the caller asked for it.
     PaidFailureStops,
     /// A key is not sent again once it is too old.
@@ -65,7 +69,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 27] = [
+    pub const ALL: [Rule; 29] = [
         Rule::SaveBeforeSend,
         Rule::LostIsUnanswered,
         Rule::PageIsUnanswered,
@@ -73,6 +77,8 @@ impl Rule {
         Rule::DoorSettlesNothing,
         Rule::RestoredIsUnanswered,
         Rule::GivenIsUnanswered,
+        Rule::ReplaySettlesNoEarlierSend,
+        Rule::GivenKeyHasOneRequest,
         Rule::PaidFailureStops,
         Rule::OldKeyRests,
         Rule::AgeSurvives,

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
 
-use super::check::{Refusal, check, holds_secret, members, no_strangers, plain, quote, value_of};
-use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape};
+use super::check::{Refusal, check, holds_secret, members, no_strangers, object, plain, quote, value_of};
+use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape, Shaped};
 
 /// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -59,6 +60,14 @@ impl Built {
             clues: BTreeMap::new(),
         }
     }
+}
+
+/// Checks the parameters of a command that is no endpoint of its own.
+pub(crate) fn params_of<T: Shaped + DeserializeOwned>(params: &str) -> Result<T, Refusal> {
+    let refuse = || Refusal::new("parameters", "must be a JSON object without repeated members");
+    let given = members(params).map_err(|_| refuse())?;
+    let Shape::Record(record) = T::SHAPE else { return Err(refuse()) };
+    serde_json::from_str(&object(record, &given, "")?).map_err(|_| refuse())
 }
 
 /// Checks parameters, a JSON object, and lays them out as the table says.
@@ -159,6 +168,22 @@ fn not_too_long(params: &str) -> Result<(), Refusal> {
     if params.len() <= MAX_PARAMS { Ok(()) } else { Err(Refusal::new("parameters", "must be at most 64 KiB of JSON")) }
 }
 
+/// Whether a path stays below the base URL, whoever reads it: URL parsers take `%2e%2e` for `..`.
+fn stays_below(path: &str) -> bool {
+    let segment = |segment: &str| {
+        let plain = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+        let visible = segment.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte));
+        visible && !segment.is_empty() && plain != "." && plain != ".."
+    };
+    path.strip_prefix('/').is_some_and(|path| path.trim_end_matches('/').split('/').all(segment))
+}
+
+/// Whether a text can be the path and query of a request: one that stays below the base URL.
+pub(crate) fn is_target(target: &str) -> bool {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    stays_below(path) && query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
+}
+
 /// Lays out a request that the table does not have: below the base URL, whatever its path says.
 pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;
@@ -168,13 +193,7 @@ pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Bu
             "must be an object with a method such as `GET` and a path, and may have a query of texts, a JSON body and a safety",
         )
     })?;
-    let segment = |segment: &str| {
-        let plain = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
-        let visible = segment.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\\\"<>".contains(&byte));
-        visible && !segment.is_empty() && plain != "." && plain != ".."
-    };
-    let path = request.path.strip_prefix('/').is_some_and(|path| path.trim_end_matches('/').split('/').all(segment));
-    if !path {
+    if !stays_below(&request.path) {
         return Err(Refusal::new("path", "must begin with `/` and be made of percent-encoded segments, none of them empty, `.` or `..`"));
     }
     let mut built = Built::at(&request.path);

@@ -99,17 +99,22 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
         },
         Shape::Record(record) => {
             let inner = members(raw.get()).map_err(|_| Refusal::new(path, "must be an object without repeated members"))?;
-            no_strangers(record, &inner, &format!("{path}."))?;
-            let mut parts = Vec::new();
-            for field in record.fields {
-                let name = format!("{path}.{}", field.name);
-                if let Some(raw) = value_of(field, &inner).map_err(|refusal| Refusal { field: name.clone(), ..refusal })? {
-                    parts.push(format!("\"{}\":{}", field.name, check(field, &name, field.shape, raw, &inner)?));
-                }
-            }
-            Ok(format!("{{{}}}", parts.join(",")))
+            object(record, &inner, &format!("{path}."))
         }
     }
+}
+
+/// Checks the members of an object, whose path each name is to begin with, and writes it again.
+pub(super) fn object(record: &Record, given: &Members<'_>, path: &str) -> Result<String, Refusal> {
+    no_strangers(record, given, path)?;
+    let mut parts = Vec::new();
+    for field in record.fields {
+        let name = format!("{path}{}", field.name);
+        if let Some(raw) = value_of(field, given).map_err(|refusal| Refusal { field: name.clone(), ..refusal })? {
+            parts.push(format!("\"{}\":{}", field.name, check(field, &name, field.shape, raw, given)?));
+        }
+    }
+    Ok(format!("{{{}}}", parts.join(",")))
 }
 
 fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Result<(), Refusal> {

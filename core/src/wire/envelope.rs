@@ -25,7 +25,25 @@ pub(crate) struct Body<'a> {
     pub(crate) status: u16,
     pub(crate) headers: &'a [(&'a str, &'a str)],
     pub(crate) bytes: &'a [u8],
+    /// Whether the host read less than the whole body.
     pub(crate) truncated: bool,
+    /// The longest body that is read.
+    pub(crate) most: u32,
+}
+
+impl Body<'_> {
+    /// Whether there is more than may be read, so that the rest was left unread.
+    fn is_too_long(&self) -> bool {
+        self.bytes.len() > self.most as usize || (self.truncated && self.bytes.len() >= self.most as usize)
+    }
+
+    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text.
+    fn broke_off(&self, is_json: bool) -> bool {
+        // These two have no body.
+        let has_body = (200..300).contains(&self.status) && !matches!(self.status, 204 | 205);
+        let ends_early = || serde_json::from_slice::<serde::de::IgnoredAny>(self.bytes).is_err_and(|error| error.is_eof());
+        has_body && !self.is_too_long() && (self.truncated || (is_json && ends_early()))
+    }
 }
 
 /// An answer, classified.
@@ -39,7 +57,7 @@ pub(crate) struct Answer {
     pub(crate) request_id: Option<String>,
     /// How long the service asks to wait, in milliseconds: the largest of what it said.
     pub(crate) retry_after: Option<Millis>,
-    /// The service's own time, Unix milliseconds.
+    /// The service's own time, Unix milliseconds: the later of `Date` and `meta.timestamp`.
     pub(crate) server_time: Option<Millis>,
 }
 
@@ -56,6 +74,8 @@ pub(crate) enum Verdict {
         content_type: Option<String>,
         /// The beginning of the body, at most 2 KiB, where it is text.
         text: String,
+        /// Whether it is the beginning of a success whose rest was lost.
+        broke_off: bool,
     },
 }
 
@@ -140,18 +160,20 @@ fn details(raw: Option<&RawValue>) -> Option<Json> {
 
 /// Classifies an answer. Of the agent API `success` decides, then `error.code`; of the reseller API `code`.
 pub(crate) fn classify(api: Api, body: Body<'_>, now_unix: Millis) -> Answer {
-    let header = |name: &str| body.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
-    let content_type = header("content-type");
-    let date = header("date").and_then(time::http_date);
+    let headers =
+        |name: &'static str| body.headers.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
+    let content_type = headers("content-type").next();
+    let is_json = content_type.is_none_or(media_type::is_json);
+    let date = headers("date").find_map(time::http_date);
     let mut answer = Answer {
         status: body.status,
-        verdict: Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: String::new() },
+        verdict: Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: String::new(), broke_off: false },
         request_id: None,
-        retry_after: header("retry-after").and_then(|text| time::retry_after(text, date, now_unix)),
+        retry_after: headers("retry-after").filter_map(|text| time::retry_after(text, date, now_unix)).max(),
         server_time: date,
     };
-    let readable =
-        !body.truncated && is_shallow(body.bytes) && content_type.is_none_or(media_type::is_json) && !(300..400).contains(&body.status);
+    let whole = !body.truncated && !body.is_too_long();
+    let readable = whole && is_json && is_shallow(body.bytes) && !(300..400).contains(&body.status);
     let agent = readable && api == Api::Agent;
     let envelope = agent.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
     let verdict = match (&envelope, api) {
@@ -161,7 +183,9 @@ pub(crate) fn classify(api: Api, body: Body<'_>, now_unix: Millis) -> Answer {
         (None, _) => None,
     };
     let Some(verdict) = verdict else {
-        answer.verdict = Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: beginning(body.bytes) };
+        if let Verdict::NoEnvelope { text, broke_off, .. } = &mut answer.verdict {
+            (*text, *broke_off) = (beginning(body.bytes), body.broke_off(is_json));
+        }
         return answer;
     };
     if let Verdict::Failure(Failure { details: Some(details), .. }) = &verdict {
@@ -169,7 +193,7 @@ pub(crate) fn classify(api: Api, body: Body<'_>, now_unix: Millis) -> Answer {
     }
     let meta = envelope.and_then(|envelope| envelope.meta).map(RawValue::get);
     answer.request_id = meta.and_then(|meta| member(meta, "request_id")).filter(|id| !id.is_empty());
-    answer.server_time = date.or_else(|| time::date_time(&meta.and_then(|meta| member(meta, "timestamp"))?));
+    answer.server_time = date.max(meta.and_then(|meta| member(meta, "timestamp")).and_then(|text| time::date_time(&text)));
     answer.verdict = verdict;
     answer
 }
@@ -237,7 +261,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, headers: &[(&str, &str)], bytes: &[u8]) -> Answer {
-        classify(Api::Agent, Body { status, headers, bytes, truncated: false }, 0)
+        classify(Api::Agent, Body { status, headers, bytes, truncated: false, most: 1 << 20 }, 0)
     }
 
     #[test]
@@ -289,8 +313,35 @@ mod tests {
         assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).verdict, Verdict::Success(_)));
         assert!(matches!(read(200, &[("content-type", "text/html")], good).verdict, Verdict::NoEnvelope { .. }));
         assert!(matches!(read(302, &[], good).verdict, Verdict::NoEnvelope { .. }));
-        let cut = classify(Api::Agent, Body { status: 200, headers: &[], bytes: good, truncated: true }, 0);
+        let cut = classify(Api::Agent, Body { status: 200, headers: &[], bytes: good, truncated: true, most: 1 << 20 }, 0);
         assert!(matches!(cut.verdict, Verdict::NoEnvelope { .. }));
+    }
+
+    #[test]
+    fn a_success_that_stops_early_broke_off_and_a_page_did_not() {
+        let broke_off = |status, headers: &[(&str, &str)], text: &str, truncated, most| {
+            let body = Body { status, headers, bytes: text.as_bytes(), truncated, most };
+            matches!(classify(Api::Agent, body, 0).verdict, Verdict::NoEnvelope { broke_off: true, .. })
+        };
+        let half = r#"{"success":true,"data":{"a"#;
+        assert!(broke_off(200, &[], half, false, 100) && broke_off(202, &[], "", false, 100) && broke_off(200, &[], half, true, 100));
+        assert!(broke_off(200, &[("content-type", "text/html")], "<html", true, 100));
+        assert!(!broke_off(200, &[("content-type", "text/html")], "<html", false, 100) && !broke_off(200, &[], "[1]", false, 100));
+        assert!(!broke_off(204, &[], "", false, 100) && !broke_off(502, &[], half, true, 100));
+        // Longer than it may be: a second try brings the same.
+        assert!(!broke_off(200, &[], half, true, 26) && !broke_off(200, &[], half, false, 10));
+    }
+
+    #[test]
+    fn the_later_of_both_times_is_the_services() {
+        let time = |date: &str, timestamp: &str| {
+            let body = format!(r#"{{"success":true,"data":{{}},"meta":{{"timestamp":"{timestamp}"}}}}"#);
+            read(200, &[("date", date)], body.as_bytes()).server_time
+        };
+        let date = "Thu, 01 Jan 1970 00:00:05 GMT";
+        assert_eq!(time(date, "1970-01-01T00:00:09Z"), Some(9000));
+        assert_eq!(time(date, "1970-01-01T00:00:01Z"), Some(5000));
+        assert_eq!([time("soon", "1970-01-01T00:00:01Z"), time(date, "soon")], [Some(1000), Some(5000)]);
     }
 
     #[test]
@@ -302,6 +353,8 @@ mod tests {
         assert_eq!(wait("2", "5"), Some(5000));
         assert_eq!(wait("7", "\"5\""), Some(7000));
         assert_eq!(wait("-7", "0.5"), Some(500));
+        assert_eq!([wait("1e1", "2"), wait("1", "1e1"), wait("1", "1.5")], [Some(10_000), Some(10_000), Some(1500)]);
+        assert_eq!(wait("1", "1e18"), wait("1e400", "1"));
         assert_eq!(wait("never", "null"), None);
         assert_eq!(wait("never", "-3"), None);
     }
@@ -309,7 +362,8 @@ mod tests {
     #[test]
     fn the_reseller_api_says_success_with_code_0() {
         let read = |status, body: &str| {
-            classify(Api::Reseller, Body { status, headers: &[], bytes: body.as_bytes(), truncated: false }, 0).verdict
+            let body = Body { status, headers: &[], bytes: body.as_bytes(), truncated: false, most: 1 << 20 };
+            classify(Api::Reseller, body, 0).verdict
         };
         for good in [r#"{"code":0,"message":"ok","data":{"a":1.10}}"#, r#"{"code":"0","msg":"ok","data":{"a":1.10}}"#] {
             assert_eq!(read(200, good), Verdict::Success(r#"{"a":1.10}"#.parse().expect("json")), "{good}");

@@ -11,7 +11,8 @@ pub(crate) mod time;
 mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
-pub(crate) use build::{Built, build, build_any, is_key, page_size};
+pub(crate) use build::{Built, build, build_any, is_key, is_target, page_size, params_of};
+pub(crate) use check::Refusal;
 pub(crate) use envelope::{Answer, Body, Failure, KEPT_WORD, Verdict, classify, cut};
 pub use facts::Facts;
 pub(crate) use facts::{count_items, items, number_of};

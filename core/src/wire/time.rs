@@ -84,19 +84,35 @@ pub(crate) fn retry_after(header: &str, date: Option<Millis>, now: Millis) -> Op
     .filter(|millis| *millis > 0)
 }
 
-/// A number of seconds, perhaps with a fraction, as milliseconds rounded up; at most a year, since nobody waits longer.
+/// A number of seconds, written as any JSON number that is not negative, as milliseconds rounded up; at most a year, since
+/// nobody waits longer.
 pub(crate) fn seconds(text: &str) -> Option<Millis> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {
+    const YEAR: Millis = 365 * 24 * 3600 * 1000;
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    if ![whole, fraction, exponent.strip_prefix(['+', '-']).unwrap_or(exponent)].into_iter().all(is_digits) {
         return None;
     }
-    const YEAR: i64 = 365 * 24 * 3600;
-    // More digits than a number holds are still a valid, very long wait.
-    let whole = whole.parse::<i64>().unwrap_or(YEAR).min(YEAR);
-    let kept: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    let rest = fraction.get(3..).is_some_and(|rest| rest.bytes().any(|digit| digit != b'0'));
-    Some(whole * 1000 + kept + i64::from(rest))
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // An exponent that no number holds is as good as the largest one.
+    let far = if exponent.starts_with('-') { i32::MIN } else { i32::MAX };
+    let zeros = digits.len().saturating_sub(significant.len());
+    let places = i64::try_from(whole.len()).ok()?.saturating_sub(i64::try_from(zeros).ok()?).saturating_add(3);
+    // How many of the significant digits count milliseconds.
+    let places = places.saturating_add(exponent.parse().unwrap_or(far).into());
+    let Ok(places) = usize::try_from(places) else { return Some(1) };
+    if places > 15 {
+        return Some(YEAR);
+    }
+    let (kept, rest) = significant.split_at_checked(places).unwrap_or((significant, ""));
+    let millis: Millis = format!("{kept:0<places$}").parse().unwrap_or(0);
+    let round_up = rest.bytes().any(|digit| digit != b'0');
+    Some(millis.saturating_add(round_up.into()).min(YEAR))
 }
 
 #[cfg(test)]
@@ -132,7 +148,11 @@ mod tests {
         assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:47 GMT", date, 0), Some(10_000));
         assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", date, 0), None);
         assert_eq!(retry_after("99999999999999999999999", None, 0), Some(365 * 24 * 3600 * 1000));
-        for nothing in ["", "0", "-1", "soon", "1e3", "0x10", "5 s", "."] {
+        let numbers = ["1e3", "1.5E+1", "15e-1", "0.0001", "1e-9999999999", "0e5", "00.5", "1e18", "9e999999999999"];
+        let year = 365 * 24 * 3600 * 1000;
+        let waits = [1_000_000, 15_000, 1500, 1, 1, 0, 500, year, year];
+        assert_eq!(numbers.map(|number| seconds(number).unwrap_or(-1)), waits);
+        for nothing in ["", "0", "-1", "soon", "inf", "1e", "e1", "1e1.5", "1.e1", "0x10", "5 s", "."] {
             assert_eq!(retry_after(nothing, None, 0), None, "{nothing}");
         }
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::check::{Members, quote};
 use super::facts::is_number;
-use crate::contract::{Field, Record, Shape};
+use crate::contract::{Field, Json, Record, Shape};
 
 /// What an answer says in the names and words of the table.
 pub(crate) struct View<'a> {
@@ -16,7 +16,17 @@ pub(crate) struct View<'a> {
     pub(crate) differing: Vec<String>,
 }
 
-/// Reads an answer as its shape says.
+impl View<'_> {
+    /// The JSON, where the service wrote it in another way.
+    pub(crate) fn written_otherwise(self) -> Option<Json> {
+        match self.json {
+            Cow::Owned(json) => json.parse().ok(),
+            Cow::Borrowed(_) => None,
+        }
+    }
+}
+
+/// Reads an answer as its shape says. What the service wrote as the table does is borrowed.
 pub(crate) fn view<'a>(shape: Shape, json: &'a str) -> View<'a> {
     let mut differing = Vec::new();
     let json = if may_differ(shape) { seen(shape, json, "", &mut differing) } else { Cow::Borrowed(json) };
@@ -40,6 +50,7 @@ fn seen<'a>(shape: Shape, json: &'a str, path: &str, differing: &mut Vec<String>
         Shape::Word(words) if words.words.iter().any(|word| word.number.is_some()) => {
             // Its number may be a text.
             match words.words.iter().find(|word| word.is(json) || word.is(json.trim_matches('"'))) {
+                Some(word) if json == quote(word.word) => Cow::Borrowed(json),
                 Some(word) => Cow::Owned(quote(word.word)),
                 None if is_number(json) => Cow::Owned(quote(json)),
                 None => Cow::Borrowed(json),
@@ -48,20 +59,27 @@ fn seen<'a>(shape: Shape, json: &'a str, path: &str, differing: &mut Vec<String>
         Shape::List(item) if may_differ(*item) => match serde_json::from_str::<Vec<&'a RawValue>>(json) {
             Ok(items) => {
                 let each = items.iter().enumerate().map(|(n, raw)| seen(*item, raw.get(), &format!("{path}[{n}]"), differing));
-                Cow::Owned(format!("[{}]", each.collect::<Vec<_>>().join(",")))
+                let each: Vec<Cow<'_, str>> = each.collect();
+                if is_as_written(&each) { Cow::Borrowed(json) } else { Cow::Owned(format!("[{}]", each.join(","))) }
             }
             Err(_) => Cow::Borrowed(json),
         },
         Shape::Record(record) => match super::check::members(json) {
-            Ok(members) => Cow::Owned(object(record, &members, path, differing)),
+            Ok(members) => object(record, &members, path, differing).map_or(Cow::Borrowed(json), Cow::Owned),
             Err(_) => Cow::Borrowed(json),
         },
         _ => Cow::Borrowed(json),
     }
 }
 
-fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Vec<String>) -> String {
-    let mut parts = Vec::new();
+fn is_as_written(values: &[Cow<'_, str>]) -> bool {
+    values.iter().all(|value| matches!(value, Cow::Borrowed(_)))
+}
+
+/// An object in the names and words of the table; none where it is in them already.
+fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Vec<String>) -> Option<String> {
+    let (mut names, mut seen_values) = (Vec::new(), Vec::new());
+    let is_alias = |name: &str| record.fields.iter().flat_map(|field| field.aliases).any(|alias| *alias == name);
     for field in record.fields {
         let name = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
         let mut values =
@@ -73,11 +91,16 @@ fn object(record: &Record, members: &Members<'_>, path: &str, differing: &mut Ve
         if values.any(|other| other != "null" && seen(field.shape, other, &name, &mut Vec::new()) != value) {
             differing.push(name);
         }
-        parts.push(format!("\"{}\":{value}", field.name));
+        names.push(field.name);
+        seen_values.push(value);
     }
+    if is_as_written(&seen_values) && !members.iter().any(|(name, _)| is_alias(name)) {
+        return None;
+    }
+    let mut parts: Vec<String> = names.iter().zip(&seen_values).map(|(name, value)| format!("\"{name}\":{value}")).collect();
     let known = |name: &str| record.fields.iter().any(|field| spellings(field).any(|spelling| spelling == name));
     parts.extend(members.iter().filter(|(name, _)| !known(name)).map(|(name, raw)| format!("{}:{}", quote(name), raw.get())));
-    format!("{{{}}}", parts.join(","))
+    Some(format!("{{{}}}", parts.join(",")))
 }
 
 fn spellings(field: &Field) -> impl Iterator<Item = &'static str> + Clone {
@@ -134,6 +157,15 @@ mod tests {
         );
         let (json, _) = read::<StaticOrderAcceptance>(r#"{"orderNo":"","order_no":"o"}"#);
         assert_eq!(json, r#"{"orderNo":"o"}"#);
+    }
+
+    #[test]
+    fn what_is_written_as_the_table_does_is_borrowed() {
+        let borrowed = |json| matches!(view(SubUserList::SHAPE, json).json, Cow::Borrowed(_));
+        assert!(borrowed(r#"{"total":1,"items":[{"id":1,"username":"u"}],"more":[]}"#));
+        assert!(!borrowed(r#"{"list":[{"id":1}]}"#) && !borrowed(r#"{"items":[],"list":[]}"#));
+        assert!(matches!(view(StaticProductList::SHAPE, r#"{"items":[{"unit":"month"}]}"#).json, Cow::Borrowed(_)));
+        assert!(matches!(view(StaticProductList::SHAPE, r#"{"items":[{"unit":3}]}"#).json, Cow::Owned(_)));
     }
 
     #[test]

@@ -138,6 +138,7 @@ impl<'a> Path<'a> {
         match stop {
             Stop::Crashed => {
                 self.restart();
+                self.misuse_key()?;
                 // A job that is run again starts its intent again; a daemon resumes what the store holds.
                 let again = story.has_intent() && self.choices.choose(2) == 1;
                 if again { self.drive_again()? } else { self.resume_all()? }
@@ -151,7 +152,7 @@ impl<'a> Path<'a> {
                     _ => self.drive_again()?,
                 }
             }
-            Stop::Ended => {}
+            Stop::Ended => self.misuse_key()?,
         }
         // Whatever is still in doubt is resumed in a new process and an honest world, as often as it says it may.
         (self.fates, self.trouble) = (0, false);
@@ -171,6 +172,20 @@ impl<'a> Path<'a> {
             Stop::Crashed => Err("there is one crash a path".into()),
             Stop::Ended => Ok(()),
         }
+    }
+
+    /// While a purchase with a given key is in doubt, somebody gives that key to another one.
+    fn misuse_key(&mut self) -> Result<(), String> {
+        if self.scope.story != Story::CreateWithGivenKey || !self.client.saved().iter().any(|saved| saved.holds == Holds::InDoubt) {
+            return Ok(());
+        }
+        let (told, fates, trouble) = (self.told.clone(), self.fates, self.trouble);
+        (self.fates, self.trouble) = (0, false);
+        let command = Story::misuse_key(&mut self.client);
+        self.drain(Some(command))?;
+        // It is no part of what was told of the purchase.
+        (self.told, self.fates, self.trouble) = (told, fates, trouble);
+        Ok(())
     }
 
     fn resume_all(&mut self) -> Result<(), String> {
@@ -240,6 +255,9 @@ impl<'a> Path<'a> {
                     self.tell(|| {
                         format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key"))
                     });
+                    if !self.world.is_the_keys_own(&request) {
+                        return Err("a key was sent with two requests".into());
+                    }
                     self.told.asks(request.method);
                     let crash = if self.trouble { self.choices.choose(self.crashes_at(request.method)) } else { 0 };
                     self.world.pass(50);

@@ -106,6 +106,11 @@ impl Story {
         }
     }
 
+    /// Starts another purchase with the key that was given to `CreateWithGivenKey`.
+    pub(crate) fn misuse_key(client: &mut Client) -> CommandId {
+        client.start_json("create_session", RENT, CallOptions { idempotency_key: Some("mine-1".into()), ..CallOptions::default() })
+    }
+
     /// How often the service did what it asks for.
     pub(crate) fn effects(self, world: &mut World) -> usize {
         let now = world.now.unix;

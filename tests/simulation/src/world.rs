@@ -42,6 +42,8 @@ pub(crate) struct World {
     /// Of the reseller API: the token that a client starts from.
     pub(crate) token: Option<String>,
     delayed: Vec<http::Request<Vec<u8>>>,
+    /// What each key was sent with.
+    keyed: BTreeMap<String, (String, Vec<u8>)>,
     clients: u8,
 }
 
@@ -68,6 +70,7 @@ impl World {
             dearer: false,
             token,
             delayed: Vec::new(),
+            keyed: BTreeMap::new(),
             clients: 0,
         }
     }
@@ -125,6 +128,13 @@ impl World {
         heard
     }
 
+    /// Whether a request is the only one that its key was sent with.
+    pub(crate) fn is_the_keys_own(&mut self, request: &Request) -> bool {
+        let Some(key) = request.header("idempotency-key") else { return true };
+        let sent = (format!("{} {}", request.method.as_str(), request.url), request.body.clone());
+        *self.keyed.entry(key.to_owned()).or_insert_with(|| sent.clone()) == sent
+    }
+
     /// Sends a request and lets the fate have its way.
     pub(crate) fn send(&mut self, request: &Request, fate: Fate) -> Heard {
         self.arrive();
@@ -165,7 +175,7 @@ impl World {
             Fate::ThrottledLong => self.refusal(429, 3600),
             Fate::Conflict => {
                 self.execute(&request);
-                failure("IDEMPOTENCY_CONFLICT", 409, "")
+                failure("IDEMPOTENCY_CONFLICT", 409, "", "")
             }
             Fate::StoredFailure => self.fail(&request, false),
             Fate::StoredSale => self.fail(&request, true),
@@ -181,7 +191,8 @@ impl World {
     /// The service's own refusal, before anything was done.
     fn refusal(&self, status: u16, wait: u32) -> Heard {
         if self.api == Api::Agent {
-            return failure("RATE_LIMIT_EXCEEDED", status, &format!(r#","details":{{"retry_after":{wait}}}"#));
+            // A gateway that repeats one id makes every 429 look like a stored one.
+            return failure("RATE_LIMIT_EXCEEDED", status, &format!(r#","details":{{"retry_after":{wait}}}"#), "one id");
         }
         let mut headers = vec![("content-type".into(), "application/json".into())];
         headers.extend((wait > 0).then(|| ("retry-after".to_owned(), wait.to_string())));
@@ -228,10 +239,9 @@ fn page(status: u16) -> Heard {
     Heard::Response(status, vec![("content-type".into(), "text/html".into())], b"<html>bad gateway</html>".to_vec())
 }
 
-fn failure(code: &str, status: u16, more: &str) -> Heard {
-    let body = format!(
-        r#"{{"success":false,"data":null,"error":{{"code":"{code}","message":""{more}}},"meta":{{"request_id":"","timestamp":""}}}}"#
-    );
+fn failure(code: &str, status: u16, more: &str, request_id: &str) -> Heard {
+    let error = format!(r#"{{"code":"{code}","message":""{more}}}"#);
+    let body = format!(r#"{{"success":false,"data":null,"error":{error},"meta":{{"request_id":"{request_id}","timestamp":""}}}}"#);
     Heard::Response(status, vec![("content-type".into(), "application/json".into())], body.into_bytes())
 }
 

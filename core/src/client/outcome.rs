@@ -181,10 +181,12 @@ impl Client {
         }
     }
 
-    fn repeat(&mut self, id: JobId, judgement: Judgement, error: Error, delay: Millis) {
+    fn repeat(&mut self, id: JobId, judgement: Judgement, mut error: Error, delay: Millis) {
         let at = self.clock.monotonic().saturating_add(delay);
         if judgement.again == Again::Throttled {
             self.hold_until = self.hold_until.max(at);
+            // If it can't be sent then, this is when it may be resumed.
+            error.retry_at.get_or_insert(self.clock.unix().saturating_add(delay));
         }
         let (spread, now) = (self.spread(id, at), self.clock.monotonic());
         let key = (judgement.again == Again::NewKey).then(|| self.entropy.key());

@@ -149,7 +149,7 @@ mod tests {
         second.poll(NOW);
         let held = second.restore(records).held;
         for (n, record) in held.iter().enumerate() {
-            second.resume(record);
+            second.resume(record, CallOptions::default());
             loop {
                 match second.poll(NOW) {
                     Step::Send { id, request, .. } => {

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NoReturn, Self, TypeAlias, TypeVar, overload
 
@@ -44,12 +44,24 @@ class Blocking(Caller):
 
     @overload
     def resume(
-        self, record: str, *, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+        self,
+        record: str,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
     ) -> Resumed: ...
 
     @overload
     def resume(
-        self, *, intent: str, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+        self,
+        *,
+        intent: str,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
     ) -> Resumed | None: ...
 
     def resume(
@@ -59,6 +71,7 @@ class Blocking(Caller):
         intent: str | None = None,
         deadline: float | None = None,
         credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
         keep: bool = False,
     ) -> Resumed | None:
         """Goes on with what a record holds, or with what an intent stands for.
@@ -68,11 +81,12 @@ class Blocking(Caller):
             intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
             deadline: Seconds to wait in all for a session or an order; 300 if left out.
             credentials: Whether a session's username and password are to be read.
+            ends: Further statuses that end the wait.
             keep: Whether a session lives on when its `with` block is left. A static one always does.
 
         Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
         """
-        options = _options(deadline, credentials)
+        options = _options(deadline, credentials, ends)
         if record is None:
             taken = self._resumed_intent(_named(intent), options)
             if taken is None:
@@ -168,8 +182,8 @@ def _known(command: int) -> Begin:
     return lambda core: command
 
 
-def _options(deadline: float | None, credentials: bool | None) -> str:
-    return dumps(in_core_words({"deadline": deadline, "credentials": credentials}))
+def _options(deadline: float | None, credentials: bool | None, ends: Sequence[str] | None) -> str:
+    return dumps(in_core_words({"deadline": deadline, "credentials": credentials, "ends": ends}))
 
 
 def _named(intent: str | None) -> str:
@@ -204,12 +218,24 @@ class Tasks(AsyncCaller):
 
     @overload
     async def resume(
-        self, record: str, *, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+        self,
+        record: str,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
     ) -> AsyncResumed: ...
 
     @overload
     async def resume(
-        self, *, intent: str, deadline: float | None = None, credentials: bool | None = None, keep: bool = False
+        self,
+        *,
+        intent: str,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
     ) -> AsyncResumed | None: ...
 
     async def resume(
@@ -219,6 +245,7 @@ class Tasks(AsyncCaller):
         intent: str | None = None,
         deadline: float | None = None,
         credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
         keep: bool = False,
     ) -> AsyncResumed | None:
         """Goes on with what a record holds, or with what an intent stands for.
@@ -228,11 +255,12 @@ class Tasks(AsyncCaller):
             intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
             deadline: Seconds to wait in all for a session or an order; 300 if left out.
             credentials: Whether a session's username and password are to be read.
+            ends: Further statuses that end the wait.
             keep: Whether a session lives on when its `with` block is left. A static one always does.
 
         Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
         """
-        options = _options(deadline, credentials)
+        options = _options(deadline, credentials, ends)
         if record is None:
             taken = await self._resumed_intent(_named(intent), options)
             if taken is None:

@@ -128,5 +128,7 @@ class Rejected:
     """Its name."""
     reason: Literal["damaged", "newer", "other_api", "other_account", "in_use"] | str
     """Why."""
+    intent: str | None = None
+    """The intent that it was kept under, where that can be read. Nothing starts under it until somebody forgets the record."""
     message: str
     """The same for a person."""

@@ -238,9 +238,27 @@ def test_a_record_of_another_account_is_left_alone(sandbox: Sandbox, tmp_path: P
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as first:
         first.open_session(**BUY, intent="job-1")
     with hopline.AgentClient(**{**sandbox.account, "api_key": "other"}, store=hopline.FolderStore(tmp_path)) as other:
-        assert other.saved() == [] and [one.reason for one in other.rejected()] == ["other_account"]
+        assert [(one.holds, one.reason, one.intent) for one in other.saved()] == [("refused", "other_account", "job-1")]
+        assert [(one.reason, one.intent) for one in other.rejected()] == [("other_account", "job-1")]
+        with pytest.raises(hopline.Invalid) as caught:
+            other.open_session(**BUY, intent="job-1")
+        assert caught.value.field == "intent" and caught.value.record == other.saved()[0].record
     same = hopline.AgentClient(**{**sandbox.account, "api_key": "other"}, store=hopline.FolderStore(tmp_path), same_account=True)
     assert [saved.intent for saved in same.saved()] == ["job-1"]
+
+
+def test_a_record_that_was_cut_short_keeps_its_intent_from_buying_again_until_it_is_forgotten(sandbox: Sandbox, tmp_path: Path) -> None:
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as first:
+        first.open_session(**BUY, intent="job-1")
+    [path] = tmp_path.glob("*.json")
+    path.write_bytes(path.read_bytes()[:-20])
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as second:
+        with pytest.raises(hopline.Invalid) as caught:
+            second.open_session(**BUY, intent="job-1")
+        assert caught.value.record == path.stem and sandbox.charges() == 1
+        assert second.open_session(**BUY, intent="job-2").phase == "ready"
+        assert second.forget(path.stem) and not path.exists()
+        assert second.open_session(**BUY, intent="job-1").phase == "ready"
 
 
 def test_values_and_exceptions_survive_pickle(sandbox: Sandbox) -> None:

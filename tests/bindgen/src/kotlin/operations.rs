@@ -65,9 +65,9 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
 fn print_walk(out: &mut String, walk: Walk) {
     let (items, read) = (member(walk.items.name, true), walk.endpoint.name);
     let doc = [
-        format!("Walks all pages of `{}`, each read when it is come to.", camel(read)),
+        format!("Walks all pages of `{}`, which are fetched lazily.", camel(read)),
         String::new(),
-        format!("To collect gives the `{items}` of all pages, to collect its `pages()` whole pages."),
+        format!("Collect its `items()` for the `{items}` of all pages, or its `pages()` for whole pages."),
     ];
     Method {
         fun: "fun",

@@ -1,6 +1,8 @@
 package hopline
 
 import java.math.BigDecimal
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.Dispatchers
 import kotlinx.serialization.json.JsonObject
 
 /**
@@ -8,23 +10,31 @@ import kotlinx.serialization.json.JsonObject
  *
  * @param apiKey the API key; without it, that of the environment's `HOPLINE_API_KEY`
  * @param baseUrl the address of the API, such as `https://host/v1`; without it, `HOPLINE_BASE_URL`
- * @param transport what sends requests: [JavaHttpTransport], [OkHttpTransport] or your own
+ * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
  * @param store where records are kept
  * @param options how to repeat, wait and read
  * @param sameAccount whether records of another key are of this account all the same
  * @param dailyCapUsd the most, in USD, that this client buys in a UTC day; the account's own limit, across clients, is that of
  *   `updateBudget`
- * @param backendReady `backendReady` as the account was registered with; known to be false, nothing is bought
+ * @param backendReady `backendReady` as the account was registered with; if false, purchases are refused
+ * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
+ *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own
+ *   headers may be among them
+ * @param clock the time; a test may give its own
+ * @param dispatcher whose threads the client works in; a test may give one that it steps through
  */
 public class AgentClient(
     apiKey: Secret? = System.getenv("HOPLINE_API_KEY")?.let(::Secret),
     baseUrl: String? = System.getenv("HOPLINE_BASE_URL"),
-    transport: Transport = JavaHttpTransport(),
+    transport: Transport = defaultTransport(),
     store: Store = MemoryStore(),
     options: Options = Options(),
     sameAccount: Boolean = false,
     dailyCapUsd: BigDecimal? = null,
     backendReady: Boolean? = null,
+    headers: (suspend () -> Map<String, String>)? = null,
+    private val clock: Clock = Clock.SYSTEM,
+    dispatcher: CoroutineDispatcher = Dispatchers.IO,
 ) : AgentOperations() {
     override val engine: Engine =
         newEngine(
@@ -32,7 +42,7 @@ public class AgentClient(
                 "base_url" to address(baseUrl, "HOPLINE_BASE_URL"), "api_key" to apiKey, "daily_cap_usd" to dailyCapUsd,
                 "backend_ready" to backendReady,
             ),
-            transport, store, sameAccount, capped = dailyCapUsd != null,
+            Means(transport, headers, clock, dispatcher), store, sameAccount, capped = dailyCapUsd != null,
         )
 
     /**
@@ -44,11 +54,13 @@ public class AgentClient(
     public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
         var advice: JsonObject? = null
-        val rotation = engine.enterAll("observe") { core ->
-            advice = asked { core.observe(id, told(seen), Clock.unix(), Clock.monotonic()) }?.let { parse(it) as JsonObject }
+        return engine.run("observe", null, { core ->
+            advice = asked { core.observe(id, told(seen), clock.unix(), clock.monotonic()) }?.let { parse(it) as JsonObject }
             listOfNotNull(advice?.number("command")?.toUInt())
+        }) { rotations ->
+            val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended) { data, told -> readSession(data, "data", told) } }
+            advice?.let { verdict(it, rotated) }
         }
-        return advice?.let { told -> verdict(told, rotation.firstOrNull()?.let { end -> typed("rotate_session", end()) { data, told -> readSession(data, "data", told) } }) }
     }
 
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {

@@ -8,6 +8,9 @@ import hopline.core.pageTurn
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
+/** Writes the parameters of a call as JSON. That is work, so it is not done in the thread of who calls. */
+internal typealias Params = () -> String
+
 /** Reads the `data` of an answer as a type. */
 internal typealias Reader<T> = (JsonElement, Told) -> T
 
@@ -17,12 +20,12 @@ internal fun rawReply(@Suppress("UNUSED_PARAMETER") data: JsonElement, told: Tol
 public abstract class Caller<W : Reply> internal constructor() {
     internal abstract val engine: Engine
 
-    internal suspend fun <T> call(operation: String, params: String, call: Call, read: Reader<T>): T =
-        typed(operation, engine.run(operation, call.intent(), begin(operation, params, call)), read)
+    internal suspend fun <T> call(operation: String, params: Params, call: Call, read: Reader<T>): T =
+        run(operation, call.intent(), begin(operation, params, call)) { typed(operation, it, read) }
 
     internal fun <I, P : Reply> walk(
         operation: String,
-        params: String,
+        params: Params,
         call: Call,
         position: String?,
         maxPages: Int?,
@@ -30,22 +33,24 @@ public abstract class Caller<W : Reply> internal constructor() {
         items: (P) -> List<I>,
     ): Pages<I, P> =
         Pages(operation, position, maxPages, items) { at ->
-            val given = asked { pageParams(at, sound(operation, "parameters", params)) }
-            val ended = engine.run(operation, null, begin(operation, given, call))
-            val page = typed(operation, ended, read)
-            page to asked { pageTurn(at, (ended.taken as Taken.Answered).answer.facts) }
+            val given = { asked { pageParams(at, sound(operation, "parameters", params())) } }
+            run(operation, null, begin(operation, given, call)) { ended ->
+                val page = typed(operation, ended, read)
+                page to turn(asked { pageTurn(at, (ended.taken as Taken.Answered).answer.facts) })
+            }
         }
 
     /** Starts what waits, and reads its answer as that of `reads`, an operation of the table. */
-    internal suspend fun wait(operation: String, reads: String, params: String, call: Call): W =
-        waited(reads, engine.run(operation, call.intent(), begin(operation, params, call)))
+    internal suspend fun wait(operation: String, reads: String, params: Params, call: Call): W =
+        run(operation, call.intent(), begin(operation, params, call)) { waited(reads, it) }
+
+    internal suspend fun <T> run(operation: String, intent: String?, begin: (Client) -> UInt, read: (Engine.Ended) -> T): T =
+        engine.run(operation, intent, { listOf(begin(it)) }, { read(it.single()) })
 
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
 
-    private fun begin(operation: String, params: String, call: Call): (Client) -> UInt {
-        val (given, chosen) = sound(operation, "parameters", params) to sound(operation, "options", call.told())
-        return { core -> core.start(operation, given, chosen) }
-    }
+    private fun begin(operation: String, params: Params, call: Call): (Client) -> UInt =
+        { core -> core.start(operation, sound(operation, "parameters", params()), sound(operation, "options", call.told())) }
 
     internal fun <T> typed(operation: String, ended: Engine.Ended, read: Reader<T>): T {
         val answer =

@@ -1,10 +1,32 @@
 package hopline
 
-/** Both clocks, in milliseconds. */
-internal object Clock {
-    private val begin = System.nanoTime()
+/** The time, in milliseconds. A test may give its own to a client; nobody else needs to. */
+public interface Clock {
+    /** The time of day: milliseconds since 1970. */
+    public fun unix(): Long
 
-    fun unix(): Long = System.currentTimeMillis()
+    /** Milliseconds since any moment. It never goes back, and it goes on while the device sleeps. */
+    public fun monotonic(): Long
 
-    fun monotonic(): Long = (System.nanoTime() - begin) / 1_000_000
+    public companion object {
+        /**
+         * The system's. On Android that is `SystemClock.elapsedRealtime`, which goes on in deep sleep; elsewhere it is
+         * `System.nanoTime`.
+         */
+        public val SYSTEM: Clock = SystemTime
+    }
+}
+
+private object SystemTime : Clock {
+    /** Found at run time, since the package knows nothing of Android. */
+    private val elapsedRealtime =
+        try {
+            Class.forName("android.os.SystemClock").getMethod("elapsedRealtime")
+        } catch (_: ReflectiveOperationException) {
+            null
+        }
+
+    override fun unix(): Long = System.currentTimeMillis()
+
+    override fun monotonic(): Long = if (elapsedRealtime == null) System.nanoTime() / 1_000_000 else elapsedRealtime.invoke(null) as Long
 }

@@ -10,136 +10,154 @@ import hopline.core.responseHeaders
 import java.io.IOException
 import java.nio.Buffer
 import java.nio.ByteBuffer
+import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.DelicateCoroutinesApi
-import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
-import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.delay
-import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
-import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.sync.Mutex
+import kotlinx.coroutines.sync.withLock
 import kotlinx.coroutines.withContext
+import kotlinx.serialization.json.JsonObject
+
+/** What a client lets its engine use. */
+internal class Means(val transport: Transport, val headers: Headers?, val clock: Clock, val dispatcher: CoroutineDispatcher)
 
 /**
  * Drives a core for any number of coroutines: does what its steps say, answers each once, and hands out the results. All that
- * it knows of the API is the contract of `poll`. Whoever changes something pumps; nothing waits in between.
+ * it knows of the API is the contract of `poll`. Nothing of it runs in the thread of who calls, which may be an app's main one.
  */
 @OptIn(DelicateCoroutinesApi::class)
-internal class Engine(private val core: Client, transport: Transport, private val records: Records) {
+internal class Engine(private val core: Client, means: Means, private val records: Records) {
+    private val clock = means.clock
+
+    /** Threads of its own, so that nobody's waiting can keep it from going on: those that wait for nothing… */
+    private val work = means.dispatcher.limitedParallelism(4, "hopline")
+
+    /** …those that wait for disks… */
+    private val disk = means.dispatcher.limitedParallelism(8, "hopline-store")
+
+    /** …and those of a transport that blocks. */
+    private val exchange = Exchange(means.transport, means.headers, clock, means.dispatcher.limitedParallelism(64, "hopline-http"))
     private val lock = ReentrantLock()
-    private val scope = CoroutineScope(SupervisorJob())
-    private val exchange = Exchange(transport)
+    private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
     private val headers = responseHeaders().toSet()
+    private val body = DirectBody()
     private val waiting = HashMap<UInt, Waiting>()
     private val out = HashMap<UInt, Job>()
-    private val saves = HashSet<Job>()
+
+    /** Saves, and results on their way to being dropped: [shutdown] waits for them. */
+    private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
     private var timer: Job? = null
     private var due: Long? = null
 
-    /** Since [close]: nothing new is begun. */
+    /** What the store said when it last failed. */
+    private var storeSaid: String? = null
+    private val closer = Mutex()
+
+    /** Since [shutdown] began: nothing new is begun. */
     @Volatile
     private var closing = false
 
-    /** Since the end of [close]: nothing is done any more. */
+    /** Since it ended: nothing is done any more. */
     private var closed = false
+    private var lastToken: Secret? = null
     val events = Events(scope, work)
 
     /** A coroutine that waits for a command. */
     private class Waiting(val command: UInt) {
-        val ended = CompletableDeferred<Unit>()
+        val ended = CompletableDeferred<Ended>()
+
+        /** What the transport said. */
         val notes = LinkedHashSet<String>()
     }
 
     /** What a command ended with, and what the store and the transport said meanwhile. */
     class Ended(val taken: Taken, val notes: List<String>)
 
-    /** Runs a command to its end. Whoever is cancelled meanwhile gives it up. */
-    suspend fun run(operation: String, intent: String?, begin: (Client) -> UInt): Ended {
-        currentCoroutineContext().ensureActive()
-        check(operation)
-        if (intent == null) return end(enter(operation, begin))
-        var claimed = false
+    /**
+     * Runs the commands that one call starts, each to its end, and reads what they ended with. A caller who is cancelled meanwhile
+     * gives them up; what was done by then, and nobody heard of, is shown by `saved`.
+     */
+    suspend fun <T> run(operation: String, intent: String?, begin: (Client) -> List<UInt>, read: (List<Ended>) -> T): T {
+        val begun = ArrayList<UInt>()
+        var delivered = false
         try {
-            // Not cancellable, so that it is known whether the intent was claimed.
-            withContext(NonCancellable + disk) { records.claim(core, operation, intent) }
-            claimed = true
-            currentCoroutineContext().ensureActive()
-            return end(enter(operation, begin))
+            // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only then.
+            return withContext(work) { claiming(operation, intent) { end(enter(operation, begin, begun), read) } }.also { delivered = true }
+        } catch (failure: HoplineException) {
+            delivered = true
+            throw failure
         } finally {
-            if (claimed) records.leave(intent)
-            letGo()
+            when {
+                begun.isEmpty() -> Unit
+                delivered -> task(work) { drop(begun) { core.take(it) } }
+                else -> withContext(NonCancellable + work) { drop(begun) { core.abandon(it) } }
+            }
         }
     }
-
-    /** Runs several commands that one question starts, each to its end. */
-    fun enterAll(operation: String, begin: (Client) -> List<UInt>): List<suspend () -> Ended> =
-        lock.withLock {
-            check(operation)
-            begin(core).map { command -> register(command) }
-        }.map { suspend { end(it) } }
 
     /** Asks the core for something that is answered at once, and waits until what it changed is in the store. */
-    suspend fun <T> ask(operation: String, question: (Client) -> T): T {
-        val answer = now(operation, question)
-        // What is saved of a record while another save of it is out comes after that.
-        do {
-            val left = lock.withLock { saves.toList() }
-            left.joinAll()
-        } while (left.isNotEmpty())
-        letGo()
-        return answer
-    }
-
-    /** Asks the core for something that is answered at once. */
-    fun <T> now(operation: String, question: (Client) -> T): T {
-        val answer = lock.withLock {
-            check(operation)
-            question(core)
+    suspend fun <T> ask(operation: String, question: (Client) -> T): T =
+        withContext(work) {
+            val answer = lock.withLock {
+                check(operation)
+                question(core)
+            }
+            pump()
+            // What is saved of a record while another save of it is out comes after that.
+            while (tasks.isNotEmpty()) tasks.toList().joinAll()
+            answer
         }
-        pump()
-        return answer
-    }
 
-    /** The token of the reseller API, also after [close]. */
-    fun token(): Secret? = lock.withLock { core.token() }?.let(::Secret)
+    /** The token of the reseller API, also after [shutdown]. */
+    fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
 
     /** Does something with the records, which may wait for a disk. */
     suspend fun <T> withRecords(operation: String, work: Records.(Client) -> T): T {
         check(operation)
-        return withContext(disk) { records.work(core) }
+        return withContext(disk) {
+            records.open(core, operation)
+            records.work(core)
+        }
     }
 
+    /** Gives back the intents of this client that are neither under way nor remembered. */
+    suspend fun releaseIntents(): Unit = withContext(NonCancellable + disk) { records.releaseIdle(core) }
+
     /** Gives up what is under way, keeps its records, and gives the store back. */
-    fun close() {
-        val commands = lock.withLock {
-            if (closing) return
-            closing = true
-            waiting.keys.toList()
-        }
+    suspend fun shutdown(): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish() } }
+
+    private suspend fun finish() {
+        closing = true
         try {
-            commands.forEach(::cancel)
+            lock.withLock { waiting.keys.toList() }.forEach(::cancel)
             lock.withLock { out.values.toList() }.forEach { it.cancel() }
-            runBlocking {
-                while (true) {
-                    val left = lock.withLock { waiting.values.map { it.ended } + saves + out.values }
-                    if (left.isEmpty()) break
-                    left.joinAll()
-                }
+            while (true) {
+                val left = lock.withLock { waiting.values.map { it.ended } + out.values } + tasks
+                if (left.isEmpty()) break
+                left.joinAll()
             }
         } finally {
-            lock.withLock { closed = true }
+            lock.withLock {
+                closed = true
+                lastToken = core.token()?.let(::Secret)
+            }
             events.close()
             scope.coroutineContext[Job]?.cancel()
-            runBlocking(disk) { records.close() }
+            withContext(disk) { records.close() }
+            core.close()
         }
     }
 
@@ -147,54 +165,81 @@ internal class Engine(private val core: Client, transport: Transport, private va
         if (closing) throw refusal("misuse", operation, "this client is closed; make another one")
     }
 
-    private fun enter(operation: String, begin: (Client) -> UInt): Waiting =
+    /** Makes an intent this client's, for as long as something is done under it. */
+    private suspend fun <T> claiming(operation: String, intent: String?, work: suspend () -> T): T {
+        check(operation)
+        // Not cancellable, so that it is known whether the intent was claimed.
+        withContext(NonCancellable + disk) {
+            records.open(core, operation)
+            intent?.let { records.claim(core, operation, it) }
+        }
+        try {
+            return work()
+        } finally {
+            intent?.let { withContext(NonCancellable + disk) { records.leave(core, it) } }
+        }
+    }
+
+    private fun enter(operation: String, begin: (Client) -> List<UInt>, begun: MutableList<UInt>): List<Waiting> =
         lock.withLock {
             check(operation)
-            register(begin(core))
+            begun += begin(core)
+            begun.map { command -> Waiting(command).also { waiting[command] = it } }
         }
 
-    private fun register(command: UInt): Waiting = Waiting(command).also { waiting[command] = it }
+    private suspend fun <T> end(waiters: List<Waiting>, read: (List<Ended>) -> T): T {
+        pump()
+        val ended =
+            try {
+                waiters.map { it.ended.await() }
+            } catch (gone: CancellationException) {
+                waiters.forEach { cancel(it.command) }
+                withContext(NonCancellable) { waiters.forEach { it.ended.join() } }
+                throw gone
+            }
+        return read(ended)
+    }
 
-    private suspend fun end(waiter: Waiting): Ended {
+    /** The result of a command is of no use any more: it was read, or nobody will. */
+    private fun drop(commands: List<UInt>, how: (UInt) -> Unit) {
+        lock.withLock { if (!closed) commands.forEach(how) }
         pump()
-        try {
-            waiter.ended.await()
-        } catch (gone: CancellationException) {
-            cancel(waiter.command)
-            withContext(NonCancellable) { waiter.ended.join() }
-            // Its result is not taken: of a success that nobody hears of any more, the record stays.
-            throw gone
-        }
-        val taken = lock.withLock { core.take(waiter.command) } ?: throw refusal("misuse", "client", "the result was taken before")
-        pump()
-        return Ended(taken, waiter.notes.toList())
     }
 
     private fun cancel(command: UInt) {
-        lock.withLock { core.cancel(command, Clock.unix(), Clock.monotonic())?.let { out[it] } }?.cancel()
+        lock.withLock { if (closed) null else core.cancel(command, clock.unix(), clock.monotonic())?.let { out[it] } }?.cancel()
         pump()
     }
 
-    private suspend fun letGo() = withContext(NonCancellable + disk) { records.letGo(core) }
+    /** Begins even if it was cancelled, since every step must be answered. */
+    private fun task(dispatcher: CoroutineDispatcher, work: suspend () -> Unit) {
+        val job = scope.launch(dispatcher, CoroutineStart.ATOMIC) { work() }
+        tasks += job
+        job.invokeOnCompletion { tasks -= job }
+    }
 
     /** Does all that the core wants done. */
     private fun pump() {
-        val ended = ArrayList<Waiting>()
+        val ended = ArrayList<Pair<Waiting, Ended>>()
         try {
             lock.withLock { while (!closed && step(ended)) Unit }
-        } catch (broken: Throwable) {
-            // The core does not throw; if it did, nobody would hear of anything any more.
-            lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(broken) }
+        } catch (error: Throwable) {
+            broken(error)
         }
         // Outside the lock, since who waited may go on in this thread.
-        ended.forEach { it.ended.complete(Unit) }
+        ended.forEach { (waiter, came) -> waiter.ended.complete(came) }
     }
 
-    private fun step(ended: MutableList<Waiting>): Boolean {
-        when (val step = core.poll(Clock.unix(), Clock.monotonic())) {
+    /** Memory was short, or the native library is that of another version: nobody would hear of anything any more. */
+    private fun broken(error: Throwable) {
+        lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(error) }
+    }
+
+    private fun step(ended: MutableList<Pair<Waiting, Ended>>): Boolean {
+        when (val step = core.poll(clock.unix(), clock.monotonic())) {
             is Step.Save -> save(step)
             is Step.Send -> send(step)
-            is Step.Completed -> waiting.remove(step.command)?.let { ended += it }
+            is Step.Completed -> waiting.remove(step.command)?.let { ended += it to ended(it) }
             is Step.Notify -> events.tell(step.event)
             is Step.Wait -> {
                 alarm(step.until)
@@ -204,21 +249,23 @@ internal class Engine(private val core: Client, transport: Transport, private va
         return true
     }
 
-    private fun save(step: Step.Save) {
-        // Atomic: it begins even if it was cancelled, since every step must be answered.
-        val job = scope.launch(disk, CoroutineStart.ATOMIC) {
-            val trouble = records.keep(step.record, step.data)
-            answer {
-                if (trouble == null) {
-                    core.saved(step.id, Clock.unix(), Clock.monotonic())
-                } else {
-                    waiting.values.forEach { it.notes += "the store said: $trouble" }
-                    core.fail(step.id, FailureKind.STORE, Sent.NEVER, Clock.unix(), Clock.monotonic())
-                }
+    /** What a command ended with. What the store said is told of a command that failed by the store, and of no other. */
+    private fun ended(waiter: Waiting): Ended {
+        val taken = checkNotNull(core.result(waiter.command)) { "the core has no result of a command that completed" }
+        val byStore = taken is Taken.Failed && (parse(taken.error) as JsonObject).text("kind") == "store"
+        return Ended(taken, listOfNotNull(storeSaid?.takeIf { byStore }?.let { "the store said: $it" }) + waiter.notes)
+    }
+
+    private fun save(step: Step.Save) = task(disk) {
+        val trouble = records.keep(step.record, step.data)
+        answer {
+            if (trouble == null) {
+                core.saved(step.id, clock.unix(), clock.monotonic())
+            } else {
+                storeSaid = trouble
+                core.fail(step.id, FailureKind.STORE, Sent.NEVER, clock.unix(), clock.monotonic())
             }
         }
-        saves += job
-        job.invokeOnCompletion { lock.withLock { saves -= job } }
     }
 
     private fun send(step: Step.Send) {
@@ -228,7 +275,7 @@ internal class Engine(private val core: Client, transport: Transport, private va
                 out.remove(step.id)
                 came.note?.let { waiting[step.command]?.notes?.add(it) }
                 if (came.response == null) {
-                    core.fail(step.id, came.kind, came.sent, Clock.unix(), Clock.monotonic())
+                    core.fail(step.id, came.kind, came.sent, clock.unix(), clock.monotonic())
                 } else {
                     respond(step, came.response)
                 }
@@ -240,17 +287,17 @@ internal class Engine(private val core: Client, transport: Transport, private va
         val told = response.headers.map { it.first.lowercase() to it.second }.filter { it.first in headers }.map { Header(it.first, it.second) }
         val status = response.status.coerceIn(0, UShort.MAX_VALUE.toInt()).toUShort()
         try {
-            core.respond(step.id, status, told, direct(response.body), response.truncated, Clock.unix(), Clock.monotonic())
+            core.respond(step.id, status, told, body.of(response.body), response.truncated, clock.unix(), clock.monotonic())
         } catch (error: IOException) {
             // A header of a transport of the caller's own that is no text. Every step must be answered.
             waiting[step.command]?.notes?.add("the transport's response could not be read: ${error.javaClass.simpleName}")
-            core.fail(step.id, FailureKind.OTHER, Sent.MAYBE, Clock.unix(), Clock.monotonic())
+            core.fail(step.id, FailureKind.OTHER, Sent.MAYBE, clock.unix(), clock.monotonic())
         }
     }
 
     private fun answer(how: () -> Unit) {
         try {
-            lock.withLock(how)
+            lock.withLock { if (!closed) how() }
         } finally {
             pump()
         }
@@ -262,7 +309,8 @@ internal class Engine(private val core: Client, transport: Transport, private va
         due = until
         timer = until?.let {
             scope.launch(work) {
-                delay((it - Clock.monotonic()).coerceAtLeast(1))
+                // Coroutines count by a clock that may stop while the device sleeps, so this looks at its own now and then.
+                delay((it - clock.monotonic()).coerceIn(1, LONGEST_WAIT))
                 lock.withLock {
                     if (due == it) {
                         due = null
@@ -274,23 +322,26 @@ internal class Engine(private val core: Client, transport: Transport, private va
         }
     }
 
-    companion object {
-        /** Threads of their own, so that nobody's waiting can keep them from going on: those that wait for nothing… */
-        private val work = Dispatchers.IO.limitedParallelism(4, "hopline")
-
-        /** …and those that wait for disks. */
-        private val disk = Dispatchers.IO.limitedParallelism(8, "hopline-store")
-
-        /** Opens a store there: the locks of a thread that is interrupted would be lost to the whole process. */
-        fun <T> opening(open: () -> T): T = runBlocking(disk) { open() }
+    private companion object {
+        const val LONGEST_WAIT = 10_000L
     }
 }
 
-/** A body where native code can see it. */
-private fun direct(body: ByteArray): ByteBuffer {
-    val buffer = ByteBuffer.allocateDirect(body.size).put(body)
-    // As its base class: Android's older systems do not know `ByteBuffer.rewind`.
-    val base: Buffer = buffer
-    base.rewind()
-    return buffer
+/** Bodies where native code can see them, one at a time. Memory outside the heap is given back late, so that of most bodies is used again. */
+private class DirectBody {
+    private var kept = ByteBuffer.allocateDirect(KEPT)
+
+    fun of(body: ByteArray): ByteBuffer {
+        val buffer = if (body.size <= KEPT) kept else ByteBuffer.allocateDirect(body.size)
+        // As its base class: Android's older systems do not know `ByteBuffer.clear`.
+        val base: Buffer = buffer
+        base.clear()
+        buffer.put(body)
+        base.flip()
+        return buffer
+    }
+
+    private companion object {
+        const val KEPT = 1 shl 18
+    }
 }

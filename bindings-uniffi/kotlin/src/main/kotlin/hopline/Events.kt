@@ -2,6 +2,7 @@ package hopline
 
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Job
 import kotlinx.coroutines.channels.BufferOverflow
 import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.flow.Flow
@@ -26,10 +27,11 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
             event != null
         }
 
-    init {
-        scope.launch(dispatcher) {
-            for (text in told) shared.tryEmit(event(text))
-        }
+    /** Hands out all that was told, and then the end. */
+    private val telling: Job = scope.launch(dispatcher) {
+        for (text in told) event(text)?.let { shared.tryEmit(it) }
+        closed = true
+        shared.tryEmit(null)
     }
 
     /** Called under the engine's lock: who listens goes on elsewhere. */
@@ -37,9 +39,9 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
         if (shared.subscriptionCount.value > 0) told.trySend(text)
     }
 
-    fun close() {
-        closed = true
+    /** Waits until all that was told is handed out. */
+    suspend fun close() {
         told.close()
-        shared.tryEmit(null)
+        telling.join()
     }
 }

@@ -2,18 +2,22 @@ package hopline
 
 import hopline.core.FailureKind
 import hopline.core.Sent
-import java.util.concurrent.atomic.AtomicBoolean
+import java.util.concurrent.atomic.AtomicReference
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.sync.withPermit
 import kotlinx.coroutines.withTimeoutOrNull
+
+/** Headers of the caller's own, asked for before each send. */
+internal typealias Headers = suspend () -> Map<String, String>
 
 /** What came of a send: a response, or why there is none. */
 internal class Came(
@@ -24,57 +28,97 @@ internal class Came(
 )
 
 /** One send each, for no longer than it may take, whatever the transport makes of its timeout. */
-internal class Exchange(private val transport: Transport) {
+internal class Exchange(
+    private val transport: Transport,
+    private val headers: Headers?,
+    private val clock: Clock,
+    /** Of the engine's own, so that no other client's requests can keep these from being sent. */
+    private val dispatcher: CoroutineDispatcher,
+) {
     private val slots = Semaphore(MOST)
     private val scope = CoroutineScope(SupervisorJob())
 
-    /** Never throws: whoever is cancelled gets `aborted`, and the core is to hear of it. */
+    /**
+     * Who comes first: the coroutine that sends, or whoever gives it up. The other one then knows what happened, so `NEVER` is said
+     * only of what can't be sent any more.
+     */
+    private class Turn {
+        private val first = AtomicReference<Sent?>(null)
+
+        /** Whether the request may be handed to the transport. */
+        fun begin(): Boolean = first.compareAndSet(null, Sent.MAYBE)
+
+        /** From now on it can't begin. Whether it had. */
+        fun giveUp(): Sent = if (first.compareAndSet(null, Sent.NEVER)) Sent.NEVER else first.get()!!
+    }
+
+    /** Never throws: whoever is cancelled gets `ABORTED`, and the core is to hear of it. */
     suspend fun run(asked: hopline.core.Request): Came {
-        val begun = AtomicBoolean()
+        val turn = Turn()
+        val came = CompletableDeferred<Came>()
         return try {
-            slots.withPermit { send(asked, begun) }
+            slots.withPermit { send(asked, turn, came) }
         } catch (_: CancellationException) {
-            Came(kind = FailureKind.ABORTED, sent = if (begun.get()) Sent.MAYBE else Sent.NEVER)
+            arrived(came) ?: Came(kind = FailureKind.ABORTED, sent = turn.giveUp())
         }
     }
 
-    private suspend fun send(asked: hopline.core.Request, begun: AtomicBoolean): Came {
+    private suspend fun send(asked: hopline.core.Request, turn: Turn, came: CompletableDeferred<Came>): Came {
         val timeout = asked.timeoutMs.toLong().milliseconds
-        val headers = asked.headers.map { it.name to it.value }
-        val most = asked.maxBody.coerceAtMost((Int.MAX_VALUE - 1).toUInt()).toInt()
-        val request = Request(asked.method, asked.url, headers, asked.body, timeout, most)
-        val came = CompletableDeferred<Came>()
         // On its own, so that a transport that can't be interrupted holds up nobody.
-        val sending = scope.launch(dispatcher) {
-            if (Clock.monotonic() > asked.sendBefore) {
-                came.complete(Came(kind = FailureKind.LATE, sent = Sent.NEVER))
-            } else {
-                begun.set(true)
-                came.complete(once(request))
-            }
-        }
+        val sending = scope.launch(dispatcher) { came.complete(attempt(asked, timeout, turn)) }
         return try {
-            withTimeoutOrNull(timeout + GRACE) { came.await() } ?: Came(kind = FailureKind.TIMEOUT)
+            withTimeoutOrNull(timeout + GRACE) { came.await() } ?: arrived(came) ?: Came(kind = FailureKind.TIMEOUT, sent = turn.giveUp())
         } finally {
             sending.cancel()
         }
     }
+
+    /** An answer that was there before its waiter was cancelled counts. */
+    @OptIn(ExperimentalCoroutinesApi::class)
+    private fun arrived(came: CompletableDeferred<Came>): Came? = if (came.isCompleted) came.getCompleted() else null
+
+    private suspend fun attempt(asked: hopline.core.Request, timeout: Duration, turn: Turn): Came {
+        val own = asked.headers.map { it.name to it.value }
+        val all =
+            try {
+                own + more(own.map { it.first.lowercase() }.toSet())
+            } catch (error: Throwable) {
+                return Came(sent = turn.giveUp(), note = "the provider of `headers` met ${described(error)}")
+            }
+        if (clock.monotonic() > asked.sendBefore) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
+        if (!turn.begin()) return Came(kind = FailureKind.ABORTED, sent = Sent.NEVER)
+        val most = asked.maxBody.coerceAtMost((Int.MAX_VALUE - 1).toUInt()).toInt()
+        return once(Request(asked.method, asked.url, all, asked.body, timeout, most))
+    }
+
+    /** The caller's own headers. They take the place of none of the core's, among which are the key and the idempotency key. */
+    private suspend fun more(own: Set<String>): List<Pair<String, String>> {
+        val given = headers?.invoke().orEmpty().toList()
+        val taken = given.map { it.first.lowercase() }.firstOrNull { it in own || it in RESERVED } ?: return given
+        throw ReservedHeader(taken)
+    }
+
+    private class ReservedHeader(val name: String) : Exception()
 
     private suspend fun once(request: Request): Came =
         try {
             val response = transport.send(request)
             if (response.body.size <= request.maxBody) Came(response) else Came(cut(response, request.maxBody))
         } catch (failure: TransportException) {
-            Came(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let(::said))
+            Came(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it)}" })
         } catch (error: Throwable) {
-            Came(note = said(error))
+            Came(note = "the transport met ${described(error)}")
         }
 
     private fun cut(response: Response, most: Int): Response =
         Response(response.status, response.headers, response.body.copyOf(most), truncated = true)
 
-    private fun said(error: Throwable): String =
-        "the transport met ${error.javaClass.simpleName}, whose text is left out since it may hold secrets"
+    private fun described(error: Throwable): String =
+        when (error) {
+            is ReservedHeader -> "the header `${error.name}`, which is Hopline's own"
+            else -> "${error.javaClass.simpleName}, whose text is left out since it may hold secrets"
+        }
 
     companion object {
         /** How many requests of a client may be out at once; further ones wait their turn. */
@@ -83,7 +127,8 @@ internal class Exchange(private val transport: Transport) {
         /** The transport itself is to end at its timeout, since it knows whether it had sent anything. */
         private val GRACE: Duration = 500.milliseconds
 
-        /** Of its own, so that nobody's waiting can keep it from going on. */
-        private val dispatcher = Dispatchers.IO.limitedParallelism(64, "hopline-http")
+        /** What the core or the transport says, also where a request has none of it. */
+        private val RESERVED =
+            setOf("connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "x-api-key")
     }
 }

@@ -64,9 +64,19 @@ public data class Event(
     val record: String?,
 )
 
-internal fun event(text: String): Event {
-    val told = parse(text) as JsonObject
-    return Event(
+/** Null if the text can't be read: nothing depends on an event, and least of all a program's life. */
+internal fun event(text: String): Event? {
+    val told =
+        try {
+            parse(text) as? JsonObject
+        } catch (_: Misfit) {
+            null
+        }
+    return told?.let(::event)
+}
+
+private fun event(told: JsonObject): Event =
+    Event(
         event = told.text("event").orEmpty(),
         operation = told.text("operation").orEmpty(),
         intent = told.text("intent"),
@@ -80,10 +90,9 @@ internal fun event(text: String): Event {
         phase = told.text("phase")?.let(::phase),
         unitPrice = told.text("unit_price")?.toBigDecimalOrNull(),
         value = told.text("value"),
-        members = (told["members"] as? JsonArray)?.map { (it as JsonPrimitive).content },
+        members = (told["members"] as? JsonArray)?.mapNotNull { (it as? JsonPrimitive)?.content },
         record = told.text("record"),
     )
-}
 
 /** Something that the store holds: an operation in doubt, a session, an order, an intent that was accepted. */
 public data class Saved(

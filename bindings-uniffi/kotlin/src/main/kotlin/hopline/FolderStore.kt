@@ -1,5 +1,6 @@
 package hopline
 
+import java.io.File
 import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
@@ -11,6 +12,8 @@ import java.nio.file.StandardOpenOption.CREATE
 import java.nio.file.StandardOpenOption.READ
 import java.nio.file.StandardOpenOption.TRUNCATE_EXISTING
 import java.nio.file.StandardOpenOption.WRITE
+import java.nio.file.attribute.FileAttribute
+import java.nio.file.attribute.PosixFilePermissions
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.io.path.deleteIfExists
@@ -25,17 +28,39 @@ import kotlin.io.path.readBytes
  * crash it is free, and the next client takes it up: by its intent, its name, or with `resumeAll`. An intent that one living
  * client has is refused to every other, so that it buys once among all of them.
  *
- * Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+ * Records hold no secrets, and only the user that runs the program may read them. Never restore the folder from a backup: an older
+ * record would forget what was bought since. On Android use [FolderStore.android].
  */
 public class FolderStore(
-    /** The folder. It is made when the first client opens it. */
+    /** The folder. It is made by the first call of a client. */
     public val path: Path,
 ) : Store {
     override fun open(): Shelf {
-        Files.createDirectories(path)
+        Files.createDirectories(path, *ownersOnly(path, "rwx------"))
         return Folder(path).also { it.check() }
     }
+
+    public companion object {
+        /**
+         * The store of an Android app: `FolderStore.android(context.noBackupFilesDir)`. Every other folder of an app is part of its
+         * backup unless the app says otherwise, so a folder that is not called `no_backup` is refused.
+         */
+        public fun android(noBackupFilesDir: File): FolderStore {
+            if (noBackupFilesDir.name != "no_backup") {
+                val what = "`noBackupFilesDir` is not Android's folder without a backup; give `context.noBackupFilesDir`"
+                throw refusal("invalid", "client", what, field = "noBackupFilesDir", advice = "change_request")
+            }
+            return FolderStore(noBackupFilesDir.toPath().resolve("hopline"))
+        }
+    }
 }
+
+/** What keeps other users of the machine out of a new file or folder, where the file system knows of them. */
+internal fun ownersOnly(path: Path, permissions: String): Array<FileAttribute<*>> =
+    if ("posix" !in path.fileSystem.supportedFileAttributeViews()) emptyArray()
+    else arrayOf(PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(permissions)))
+
+internal const val OWNERS_FILE: String = "rw-------"
 
 private class Folder(private val path: Path) : Shelf {
     private val locks = Locks.of(path.resolve(".locks"))
@@ -74,7 +99,9 @@ private class Folder(private val path: Path) : Shelf {
     override fun scanning(look: () -> Unit): Unit = locks.scanning(look)
 
     override fun free(): Map<String, ByteArray> =
-        path.listDirectoryEntries("*.json").sorted().filter { !locks.isTaken("record ${it.nameWithoutExtension}") }
+        // Its own are left out first: a client of many sessions has many, and to ask for a lock is work.
+        path.listDirectoryEntries("*.json").map { it to "record ${it.nameWithoutExtension}" }.filter { (_, name) -> name !in own }
+            .sortedBy { (file, _) -> file }.filter { (_, name) -> !locks.isTaken(name) }.map { (file, _) -> file }
             .mapNotNull { file -> read(file)?.let { file.nameWithoutExtension to it } }.toMap()
 
     override fun claim(record: String): ByteArray? =
@@ -103,7 +130,7 @@ private class Folder(private val path: Path) : Shelf {
         }
 
     private fun write(file: Path, data: ByteArray) {
-        FileChannel.open(file, WRITE, CREATE, TRUNCATE_EXISTING).use { channel ->
+        FileChannel.open(file, setOf(WRITE, CREATE, TRUNCATE_EXISTING), *ownersOnly(file, OWNERS_FILE)).use { channel ->
             val bytes = ByteBuffer.wrap(data)
             while (bytes.hasRemaining()) channel.write(bytes)
             channel.force(true)

@@ -2,18 +2,16 @@ package hopline
 
 import hopline.core.Client
 import hopline.core.Taken
-import kotlinx.coroutines.CoroutineStart
-import kotlinx.coroutines.async
-import kotlinx.coroutines.awaitAll
-import kotlinx.coroutines.coroutineScope
+import kotlin.time.Duration
 import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.runBlocking
 
 /**
  * The client of one account at one of the two APIs: what [AgentClient] and [ResellerClient] have in common. Any number of
- * coroutines may use it at once, and a coroutine that is cancelled gives its command up: its request is aborted, and what may have
- * been done keeps its record.
+ * coroutines may use it at once, from any dispatcher: the work is done elsewhere. Cancelling a coroutine cancels its call: the
+ * request is aborted, and what was done, or may have been, keeps its record, which [saved] shows.
  *
- * Closing it gives up what is under way, keeps the records, and ends no session and no order.
+ * The store is opened by the first call. Closing the client cancels its calls, keeps the records, and ends no session and no order.
  *
  * @param W what waiting gives
  */
@@ -22,77 +20,119 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     public val events: Flow<Event> get() = engine.events.flow
 
     /** What the store holds: what this client has, and what no living client has. Nothing is sent. */
-    public suspend fun saved(): List<Saved> = engine.withRecords("saved") { core -> savedList(core.savedList()) + free().saved }
+    public suspend fun saved(): List<Saved> = engine.withRecords("saved") { core -> saved(core) }
 
     /** Records of the store that this client leaves alone, such as those of another account. */
     public suspend fun rejected(): List<Rejected> = engine.withRecords("rejected") { free().rejected }
 
-    /** Goes on with what a record holds, and gives its session, its order or its answer. */
-    public suspend fun resume(record: String): Reply {
-        adopt("resume", record)
-        return resumed("resume", engine.run("resume", null) { it.resume(record, "{}") })
-    }
-
-    /** Goes on with all that can be resumed, also of clients that are no more. Each has its session, its order, its answer or its failure. */
-    public suspend fun resumeAll(): List<Result<Reply>> {
-        engine.withRecords("resume_all") { core -> adopt(core) { true } }
-        val commands = engine.enterAll("resume_all", Client::resumeAll)
-        return coroutineScope {
-            commands.map { end ->
-                // At once, so that each has somebody who gives it up if this is cancelled.
-                async(start = CoroutineStart.UNDISPATCHED) {
-                    val ended = end()
-                    try {
-                        Result.success(resumed("resume", ended))
-                    } catch (failure: HoplineException) {
-                        Result.failure(failure)
-                    }
-                }
-            }.awaitAll()
+    /**
+     * Goes on with what a record holds, and gives its session, its order or its answer. Options that are left out have their
+     * defaults, not what the first start had.
+     *
+     * @param credentials of a session: whether its username and password are asked for
+     * @param deadline how long to wait for a session or an order; default 5 minutes
+     * @param ends the statuses, beside those that the contract names, that mean that it is over
+     * @param timeout how long one attempt may take; default 20 s
+     * @param headers further headers of its requests
+     */
+    public suspend fun resume(
+        record: String,
+        credentials: Boolean? = null,
+        deadline: Duration? = null,
+        ends: List<String>? = null,
+        timeout: Duration? = null,
+        headers: Map<String, Secret>? = null,
+    ): Reply {
+        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
+        return adopting("resume", record) {
+            run("resume", null, { it.resume(record, sound("resume", "options", call.told())) }) { resumed("resume", it) }
         }
     }
 
     /**
-     * Closes a doubt by hand, once you know what happened. Whether there was one.
+     * Goes on with what an intent stands for, as [resume] does: an operation in doubt, a session, an order, an accepted answer. Null if
+     * it stands for nothing. Nothing new is ever bought.
+     *
+     * @throws HoplineException.Ended if its session has ended
+     * @throws HoplineException.Busy if another living client of the store has the intent
+     */
+    public suspend fun resumeIntent(
+        intent: String,
+        credentials: Boolean? = null,
+        deadline: Duration? = null,
+        ends: List<String>? = null,
+        timeout: Duration? = null,
+        headers: Map<String, Secret>? = null,
+    ): Reply? {
+        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
+        val name = sound("resume", "intent", intent)
+        return engine.run("resume", name, { core ->
+            listOfNotNull(core.resumeIntent(name, sound("resume", "options", call.told())))
+        }) { ended -> ended.singleOrNull()?.let { resumed("resume", it) } }
+    }
+
+    /** Goes on with all that can be resumed, including what processes that crashed left. Each gives its session, its order, its answer or its failure. */
+    public suspend fun resumeAll(): List<Result<Reply>> {
+        engine.withRecords("resume_all") { core -> adopt(core) { true } }
+        try {
+            return engine.run("resume_all", null, Client::resumeAll) { all -> all.map(::result) }
+        } finally {
+            engine.releaseIntents()
+        }
+    }
+
+    private fun result(ended: Engine.Ended): Result<Reply> =
+        try {
+            Result.success(resumed("resume", ended))
+        } catch (failure: HoplineException) {
+            Result.failure(failure)
+        }
+
+    /**
+     * Closes a doubt by hand, once you know what happened. Returns whether there was one.
      *
      * @param became What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
      * waited for goes on with that, by its intent or record; anything else is what the intent answers with.
      */
     public suspend fun settle(record: String, happened: Boolean, became: String? = null): Boolean {
         val number = became?.let { sound("settle", "became", it) }
-        adopt("settle", record)
-        return engine.ask("settle") { asked { it.settle(record, happened, number) } }
+        return adopting("settle", record) { engine.ask("settle") { asked { it.settle(record, happened, number) } } }
     }
 
-    /** Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is in doubt stays. */
-    public suspend fun forget(record: String): Boolean {
-        adopt("forget", record)
-        return engine.ask("forget") { it.forget(record) }
-    }
+    /**
+     * Forgets a session, an order that nobody waits for, an accepted intent or an answer that nobody took: its record goes. What is in doubt
+     * stays. Returns whether there was one.
+     */
+    public suspend fun forget(record: String): Boolean = adopting("forget", record) { engine.ask("forget") { it.forget(record) } }
 
-    /** Gives up what is under way, waits until its records are kept, ends no session and no order. */
-    override fun close(): Unit = engine.close()
+    /** Cancels what is under way and waits until its records are kept. It ends no session and no order. */
+    public suspend fun shutdown(): Unit = engine.shutdown()
+
+    /** Does what [shutdown] does, and blocks the thread meanwhile. On an app's main thread call [shutdown] instead. */
+    override fun close(): Unit = runBlocking { shutdown() }
 
     /** What waiting gave where that was what was resumed; otherwise the answer alone. */
     private fun resumed(operation: String, ended: Engine.Ended): Reply =
         if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else waited(operation, ended)
 
-    internal suspend fun lookUp(record: String, params: String, call: Call): Reconciliation {
-        adopt("reconcile", record)
-        return call("reconcile", params, call) { data, told -> readReconciliation(data, "data", told) }
-    }
+    internal suspend fun lookUp(record: String, params: Params, call: Call): Reconciliation =
+        adopting("reconcile", record) { call("reconcile", params, call) { data, told -> readReconciliation(data, "data", told) } }
 
-    private suspend fun adopt(operation: String, record: String) {
+    /** Takes up a record of a client that is no more, does something with it, and gives back what is not needed any longer. */
+    private suspend fun <T> adopting(operation: String, record: String, work: suspend () -> T): T {
         sound(operation, "record", record)
         engine.withRecords(operation) { core -> adopt(core) { it.record == record } }
+        try {
+            return work()
+        } finally {
+            engine.releaseIntents()
+        }
     }
 }
 
-/** Drives a new core with these options. What is wrong with them is said before the store is touched. */
-internal fun newEngine(options: Secret, transport: Transport, store: Store, sameAccount: Boolean, capped: Boolean): Engine {
-    val core = newCore(options)
-    return Engine(core, transport, Engine.opening { Records(options, store, sameAccount, capped).also { if (capped) it.count(core) } })
-}
+/** Drives a new core with these options. What is wrong with them is said at once; the store is opened by the first call. */
+internal fun newEngine(options: Secret, means: Means, store: Store, sameAccount: Boolean, capped: Boolean): Engine =
+    Engine(newCore(options), means, Records(options, store, sameAccount, capped))
 
 /** The address of an API, which must come from somewhere. */
 internal fun address(given: String?, variable: String): String =

@@ -23,9 +23,16 @@ public enum class Effect {
  *
  * It prints as one sentence: what happened to which operation, whether money may have moved, what to do next.
  */
-public sealed class HoplineException(private val told: JsonObject) :
+public sealed class HoplineException(told: JsonObject) :
     Exception(told.text("message"), (told["cause"] as? JsonObject)?.let(::exception)) {
-    /** Whether the operation had its effect. */
+    /** What it knows, for Java's serialization, which is to write no answer of the service. */
+    private val kept = JsonObject(told - "raw").toString()
+
+    @Transient
+    private var read: JsonObject? = told
+    private val told: JsonObject get() = read ?: (parse(kept) as JsonObject).also { read = it }
+
+    /** Whether the operation took effect, and so whether money moved. */
     public val effect: Effect
         get() = told.text("effect").let { word -> Effect.entries.firstOrNull { it.name.lowercase() == word } } ?: Effect.UNKNOWN
 
@@ -38,6 +45,9 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
     public val advice: String get() = told.text("advice") ?: "nothing"
 
+    /** Whether it was refused by a limit or a lookup of this client, such as `dailyCapUsd`, and not by the service. */
+    public val isRefusedByUs: Boolean get() = told.text("refused_by_us") == "true"
+
     /** The field that was refused. */
     public val field: String? get() = told.text("field")
 
@@ -47,7 +57,7 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** The HTTP status. */
     public val status: Int? get() = told.number("status")?.toInt()
 
-    /** The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's. */
+    /** The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format. */
     public val text: String? get() = told.text("text")
 
     /** The content type of such a body. */
@@ -101,16 +111,19 @@ public sealed class HoplineException(private val told: JsonObject) :
     /** It may have been done: nobody knows yet. Do as its [advice] says, by its [record]. */
     public class InDoubt internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** The answer was none of the API's. */
+    /** The response was not in the API's format; it may be a gateway's error page. */
     public class Protocol internal constructor(told: JsonObject) : HoplineException(told)
 
     /** It was done, but the answer does not fit its type; [raw] keeps it. */
     public class Decode internal constructor(told: JsonObject) : HoplineException(told)
 
+    /** The session of this intent has ended. Nothing was bought: choose a new intent, such as one with the date, or forget this one. */
+    public class Ended internal constructor(told: JsonObject) : HoplineException(told)
+
     /** Another change of the same session or intent is under way or in doubt. */
     public class Busy internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** It was given up, as the client was closed. A coroutine that is cancelled gets its `CancellationException`. */
+    /** Closing the client cancelled it. A coroutine that is cancelled gets its `CancellationException` instead. */
     public class Cancelled internal constructor(told: JsonObject) : HoplineException(told)
 
     /** The store could not keep the record that must be kept. */
@@ -129,6 +142,7 @@ internal fun exception(told: JsonObject): HoplineException =
         "in_doubt" -> HoplineException.InDoubt(told)
         "protocol" -> HoplineException.Protocol(told)
         "decode" -> HoplineException.Decode(told)
+        "ended" -> HoplineException.Ended(told)
         "busy" -> HoplineException.Busy(told)
         "cancelled" -> HoplineException.Cancelled(told)
         "store" -> HoplineException.Store(told)
@@ -137,7 +151,7 @@ internal fun exception(told: JsonObject): HoplineException =
 
 internal fun exception(text: String): HoplineException = exception(parse(text) as JsonObject)
 
-/** An error that only this host can tell: nothing was sent. */
+/** An error of this package's own: nothing was sent. */
 internal fun refusal(
     kind: String,
     operation: String,

@@ -20,5 +20,5 @@ public fun HttpClient.Builder.through(proxy: Proxy): HttpClient.Builder {
             override fun getPasswordAuthentication(): PasswordAuthentication? =
                 if (requestorType == RequestorType.PROXY) PasswordAuthentication(username, password.toCharArray()) else null
         }
-    return proxy(ProxySelector.of(InetSocketAddress(host, port))).authenticator(login)
+    return proxy(ProxySelector.of(InetSocketAddress.createUnresolved(host, port))).authenticator(login)
 }

@@ -28,7 +28,7 @@ import kotlinx.coroutines.suspendCancellableCoroutine
  * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused
  * connection was closed; nothing is changed by that.
  */
-public class JavaHttpTransport(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
+public class JavaHttpTransport @JvmOverloads constructor(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
     init {
         val wrong =
             when {
@@ -49,6 +49,7 @@ public class JavaHttpTransport(private val client: HttpClient = HttpClient.newHt
                 throw TransportException(Kind.OTHER, mayHaveBeenSent = false, error)
             }
         return suspendCancellableCoroutine { waiting ->
+            if (!waiting.isActive) return@suspendCancellableCoroutine
             val exchange = client.sendAsync(built) { Limited(request.maxBody) }
             waiting.invokeOnCancellation { exchange.cancel(true) }
             exchange.whenComplete { answer, error ->

@@ -20,7 +20,7 @@ import kotlin.concurrent.withLock
  * closed: to close any would free what others in this process hold. Nor may a thread that can be interrupted use it.
  */
 internal class Locks private constructor(private val path: Path) {
-    private val channel = FileChannel.open(path, READ, WRITE, CREATE)
+    private val channel = FileChannel.open(path, setOf(READ, WRITE, CREATE), *ownersOnly(path, OWNERS_FILE))
     private val key = keyOf(path)
     private val held = HashMap<Long, FileLock>()
     private val scan = ReentrantLock()

@@ -12,8 +12,10 @@ import okhttp3.OkHttpClient
 public fun OkHttpClient.Builder.through(proxy: Proxy): OkHttpClient.Builder {
     val (host, port) = proxy.overHttp("OkHttp can't log in to such a proxy")
     val (username, password) = proxy.login()
+    // Looked up by OkHttp when it connects: here it may be the main thread, where Android allows no such thing.
+    val address = InetSocketAddress.createUnresolved(host, port)
     val told = Credentials.basic(username, password, Charsets.UTF_8)
-    return proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, InetSocketAddress(host, port))).proxyAuthenticator(
+    return proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, address)).proxyAuthenticator(
         Authenticator { _, response ->
             // One try: the same answer again means that the password is wrong.
             if (response.request.header("Proxy-Authorization") == told) null

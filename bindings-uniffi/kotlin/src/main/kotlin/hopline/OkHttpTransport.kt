@@ -12,6 +12,7 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 import okhttp3.Authenticator
 import okhttp3.Call
 import okhttp3.Callback
+import okhttp3.CookieJar
 import okhttp3.Dispatcher
 import okhttp3.Interceptor
 import okhttp3.MediaType
@@ -22,7 +23,8 @@ import okio.BufferedSink
 
 /**
  * HTTP by OkHttp. The given client lends its connections, TLS, proxy, DNS and network interceptors; its own repeats, redirects,
- * cache, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice.
+ * cache, cookies, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice: give
+ * headers that they would add to the client as `headers`.
  */
 public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport {
     private val client: OkHttpClient =
@@ -32,6 +34,7 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             followSslRedirects(false)
             authenticator(Authenticator.NONE)
             cache(null)
+            cookieJar(CookieJar.NO_COOKIES)
             interceptors().clear()
             addNetworkInterceptor(Wire)
             // The engine says how long each request may take, and how many may be out at once.

@@ -4,32 +4,32 @@ import java.math.BigDecimal
 import kotlin.time.Duration
 import kotlinx.serialization.json.JsonObject
 
-/** How a client repeats, waits and reads. What is left out is as the core has it. */
+/** How a client repeats, waits and reads. Omitted options keep their defaults. */
 public data class Options(
     /**
      * Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
      * give the same name to every client of the store.
      */
     val account: String? = null,
-    /** Allows plain http to a host that is not loopback. */
+    /** Allows plain http to a host that is not loopback. Default false. */
     val allowHttp: Boolean? = null,
-    /** The longest body that is read, in bytes. */
+    /** The longest body that is read, in bytes. Default 8 MiB. */
     val maxBody: Int? = null,
-    /** How often a request is sent at most, the first time included. */
+    /** How often a request is sent at most, the first time included. Default 4. */
     val attempts: Int? = null,
-    /** From the first send, the time within which another may be made. */
+    /** From the first send, the time within which another may be made. Default 60 s. */
     val window: Duration? = null,
-    /** How long one attempt may take. */
+    /** How long one attempt may take. Default 20 s. */
     val timeout: Duration? = null,
-    /** How long the first repeat waits at most; each further one up to twice as long. */
+    /** How long the first repeat waits at most; each further one up to twice as long. Default 0.5 s. */
     val backoff: Duration? = null,
-    /** The same after the service asked to slow down. */
+    /** The same after the service asked to slow down. Default 1 s. */
     val throttledBackoff: Duration? = null,
-    /** No wait before a repeat is longer than this. */
+    /** No wait before a repeat is longer than this. Default 20 s. */
     val maxBackoff: Duration? = null,
-    /** How long to wait, in all, for an earlier request with the same key to end. */
+    /** How long to wait, in all, for an earlier request with the same key to end. Default 2 minutes. */
     val conflict: Duration? = null,
-    /** Whether a paid operation that the service failed may be bought again with a new key. */
+    /** Whether a paid operation that the service failed may be bought again with a new key. Default false. */
     val retryPaid: Boolean? = null,
 )
 

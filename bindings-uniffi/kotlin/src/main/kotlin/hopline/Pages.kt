@@ -2,7 +2,6 @@ package hopline
 
 import hopline.core.pageParams
 import kotlinx.coroutines.flow.Flow
-import kotlinx.coroutines.flow.FlowCollector
 import kotlinx.coroutines.flow.flow
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -22,18 +21,28 @@ public enum class PagesEnd {
     PAGE_CAP,
 }
 
+/** What comes after a page. */
+internal class Turn(val position: String?, val end: PagesEnd?)
+
+internal fun turn(text: String): Turn {
+    val told = parse(text) as JsonObject
+    val end = told.text("end")?.let { word -> PagesEnd.entries.firstOrNull { it.name.lowercase() == word } }
+    return Turn(told["position"]?.toString(), end)
+}
+
 /**
- * The items of a list, over all of its pages, each read when it is come to. Which page comes next, the core says.
+ * A walk over all pages of a list. Pages are fetched lazily, as [items] or [pages] is collected.
  *
- * A read that fails throws and moves nothing: collect again to go on there. It is for one collector at a time.
+ * A walk has one place: to collect again goes on where the collector before stopped, and a fetch that fails moves nothing. It is for
+ * one collector at a time.
  */
 public class Pages<I, P : Reply> internal constructor(
     operation: String,
     position: String?,
     maxPages: Int?,
-    private val items: (P) -> List<I>,
-    private val read: suspend (position: String) -> Pair<P, String>,
-) : Flow<I> {
+    private val itemsOf: (P) -> List<I>,
+    private val read: suspend (position: String) -> Pair<P, Turn>,
+) {
     /**
      * Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, is
      * handed out, and not before. Null once there is nothing more.
@@ -47,20 +56,29 @@ public class Pages<I, P : Reply> internal constructor(
     public var end: PagesEnd? = null
         private set
 
-    private val walk = flow {
-        each { page, turn ->
-            val found = items(page)
-            found.dropLast(1).forEach { emit(it) }
-            move(turn)
-            found.takeLast(1).forEach { emit(it) }
+    /** Items that were fetched and not handed out, and what comes after their page. */
+    private val left = ArrayDeque<I>()
+    private var after: Turn? = null
+
+    /** The items of all pages. */
+    public fun items(): Flow<I> = flow {
+        while (left.isNotEmpty() || end == null) {
+            if (left.isEmpty()) {
+                val (page, turn) = read(position ?: return@flow)
+                left += itemsOf(page)
+                after = turn
+            }
+            val item = left.removeFirstOrNull()
+            if (left.isEmpty()) after?.let(::move)
+            if (item != null) emit(item)
         }
     }
 
-    override suspend fun collect(collector: FlowCollector<I>): Unit = walk.collect(collector)
-
-    /** The same, a page at a time. */
+    /** Whole pages. A page of which [items] has handed out a part comes whole. */
     public fun pages(): Flow<P> = flow {
-        each { page, turn ->
+        left.clear()
+        while (end == null) {
+            val (page, turn) = read(position ?: return@flow)
             move(turn)
             emit(page)
         }
@@ -68,17 +86,9 @@ public class Pages<I, P : Reply> internal constructor(
 
     override fun toString(): String = "Pages(position=$position, end=$end)"
 
-    private suspend fun each(give: suspend (page: P, turn: String) -> Unit) {
-        while (end == null) {
-            val (page, turn) = read(position ?: return)
-            give(page, turn)
-        }
-    }
-
-    private fun move(turn: String) {
-        val told = parse(turn) as JsonObject
-        position = told["position"]?.toString()
-        end = told.text("end")?.let { word -> PagesEnd.entries.firstOrNull { it.name.lowercase() == word } }
+    private fun move(turn: Turn) {
+        position = turn.position
+        end = turn.end
     }
 }
 

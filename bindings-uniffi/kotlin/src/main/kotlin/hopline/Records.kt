@@ -35,12 +35,35 @@ internal class Free(
 )
 
 /** The records of one client: what its store keeps, what it holds, what it may take up. */
-internal class Records(private val options: Secret, store: Store, private val sameAccount: Boolean, private val capped: Boolean) {
-    private val shelf: Shelf = usable { store.open() }
+internal class Records(private val options: Secret, private val store: Store, private val sameAccount: Boolean, private val capped: Boolean) {
+    @Volatile
+    private var opened: Shelf? = null
+    private val shelf: Shelf get() = checkNotNull(opened) { "the store was not opened" }
 
     /** By intent that this client has claimed: how many calls of it are under way. */
     private val intents = HashMap<String, Int>()
     private var closed = false
+
+    /**
+     * Opens the store, at the first call of a client. Under a cap it takes up what clients that are no more have spent today, so that it
+     * counts from the first purchase on.
+     */
+    fun open(core: Client, operation: String) {
+        if (opened != null) return
+        synchronized(this) {
+            check(operation)
+            if (opened != null) return
+            val shelf = usable { store.open() }
+            opened = shelf
+            try {
+                if (capped) adopt(core) { false }
+            } catch (unusable: HoplineException) {
+                opened = null
+                shelf.close()
+                throw unusable
+            }
+        }
+    }
 
     /** Gives a record to the store, and says what is wrong if that is not certain. */
     fun keep(record: String, data: ByteArray?): String? =
@@ -58,36 +81,52 @@ internal class Records(private val options: Secret, store: Store, private val sa
     @Synchronized
     fun claim(core: Client, operation: String, intent: String) {
         check(operation)
-        if (!usable { shelf.claimIntent(intent) }) {
-            val what = "another living client of this store has this intent"
-            throw refusal("busy", operation, what, "; wait for the other change to end", intent = intent, advice = "wait_for_other")
+        // Nobody else can have made a record of an intent since this client has it.
+        if (intent !in intents) {
+            if (!usable { shelf.claimIntent(intent) }) {
+                val what = "another living client of this store has this intent"
+                throw refusal("busy", operation, what, "; wait for the other change to end", intent = intent, advice = "wait_for_other")
+            }
+            try {
+                adopt(core) { it.intent == intent }
+            } catch (unusable: HoplineException) {
+                // What it holds is not known, so the next call has to look again.
+                quietly { shelf.releaseIntent(intent) }
+                intents.remove(intent)
+                throw unusable
+            }
         }
-        intents.putIfAbsent(intent, 0)
-        adopt(core) { it.intent == intent }
-        intents.computeIfPresent(intent) { _, calls -> calls + 1 }
+        intents.merge(intent, 1, Int::plus)
     }
 
     /** A call of an intent is over. */
     @Synchronized
-    fun leave(intent: String) {
+    fun leave(core: Client, intent: String) {
+        if (closed) return
         intents.computeIfPresent(intent) { _, calls -> calls - 1 }
+        release(core, intent)
     }
 
     /** Gives back the intents that are neither under way nor remembered. */
     @Synchronized
-    fun letGo(core: Client) {
-        if (closed) return
-        val idle = intents.filterValues { it <= 0 }.keys.toSet()
-        if (idle.isEmpty()) return
-        val remembered = savedList(core.savedList()).mapNotNull { it.intent }
-        for (intent in idle - remembered.toSet()) {
-            try {
-                shelf.releaseIntent(intent)
-                intents.remove(intent)
-            } catch (_: IOException) {
-                // It stays this client's, and nothing is lost by that: what the call was answered with is worth more.
-                continue
-            }
+    fun releaseIdle(core: Client) {
+        if (!closed) intents.keys.toList().forEach { release(core, it) }
+    }
+
+    private fun release(core: Client, intent: String) {
+        if ((intents[intent] ?: return) > 0 || core.holdsIntent(intent)) return
+        quietly {
+            shelf.releaseIntent(intent)
+            intents.remove(intent)
+        }
+    }
+
+    /** What can't be given back stays this client's, and nothing is lost by that: what is told instead is worth more. */
+    private inline fun quietly(give: () -> Unit) {
+        try {
+            give()
+        } catch (_: IOException) {
+            return
         }
     }
 
@@ -97,29 +136,37 @@ internal class Records(private val options: Secret, store: Store, private val sa
         check("resume")
         usable {
             val taken = ArrayList<Record>()
-            shelf.scanning {
-                val found = read()
-                val names = if (capped) found.totals.toMutableList() else ArrayList()
-                for (saved in found.saved.filter(wanted)) {
-                    if (saved.intent != null && !shelf.claimIntent(saved.intent)) continue
-                    saved.intent?.let { intents.putIfAbsent(it, 0) }
-                    names += saved.record
+            val claimed = ArrayList<String>()
+            try {
+                shelf.scanning {
+                    val found = read()
+                    val names = if (capped) found.totals.toMutableList() else ArrayList()
+                    for (saved in found.saved.filter(wanted)) {
+                        if (saved.intent != null && saved.intent !in intents) {
+                            if (!shelf.claimIntent(saved.intent)) continue
+                            claimed += saved.intent
+                        }
+                        names += saved.record
+                    }
+                    // Read anew, now that nobody else can change them.
+                    for (name in names) shelf.claim(name)?.let { taken += Record(name, it) }
                 }
-                // Read anew, now that nobody else can change them.
-                for (name in names) shelf.claim(name)?.let { taken += Record(name, it) }
+            } catch (error: IOException) {
+                // What was claimed and is not restored would never be found free again.
+                taken.forEach { quietly { shelf.release(it.id) } }
+                claimed.forEach { quietly { shelf.releaseIntent(it) } }
+                throw error
             }
+            claimed.forEach { intents.putIfAbsent(it, 0) }
             if (taken.isNotEmpty()) rejected(core.restore(taken, sameAccount)).forEach { shelf.release(it.record) }
         }
     }
 
-    /** Takes up what clients that are no more have spent today, so that it counts from the first purchase on. */
-    fun count(core: Client) {
-        try {
-            adopt(core) { false }
-        } catch (unusable: HoplineException) {
-            shelf.close()
-            throw unusable
-        }
+    /** What this client has, and what no living client has. */
+    @Synchronized
+    fun saved(core: Client): List<Saved> {
+        check("saved")
+        return savedList(core.savedList()) + free().saved
     }
 
     /** The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses. */
@@ -134,7 +181,7 @@ internal class Records(private val options: Secret, store: Store, private val sa
     @Synchronized
     fun close() {
         closed = true
-        usable { shelf.close() }
+        usable { opened?.close() }
     }
 
     private fun check(operation: String) {

@@ -1,5 +1,8 @@
 package hopline
 
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.Dispatchers
+
 /**
  * The client of one reseller at the reseller backend. It logs in by itself, once for any number of calls, and again when the token is
  * refused or about to end; a password that the service refuses is not tried again.
@@ -10,10 +13,15 @@ package hopline
  * @param baseUrl the address of the API, such as `https://host/api`; without it, `HOPLINE_BACKEND_URL`
  * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
  * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
- * @param transport what sends requests: [JavaHttpTransport], [OkHttpTransport] or your own
+ * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
  * @param store where records are kept
  * @param options how to repeat, wait and read
  * @param sameAccount whether records of another login are of this account all the same
+ * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
+ *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own
+ *   headers may be among them
+ * @param clock the time; a test may give its own
+ * @param dispatcher whose threads the client works in; a test may give one that it steps through
  */
 public class ResellerClient(
     username: Secret? = null,
@@ -21,10 +29,13 @@ public class ResellerClient(
     baseUrl: String? = System.getenv("HOPLINE_BACKEND_URL"),
     token: Secret? = null,
     tokenCodes: List<String>? = null,
-    transport: Transport = JavaHttpTransport(),
+    transport: Transport = defaultTransport(),
     store: Store = MemoryStore(),
     options: Options = Options(),
     sameAccount: Boolean = false,
+    headers: (suspend () -> Map<String, String>)? = null,
+    clock: Clock = Clock.SYSTEM,
+    dispatcher: CoroutineDispatcher = Dispatchers.IO,
 ) : ResellerOperations() {
     override val engine: Engine =
         newEngine(
@@ -32,7 +43,7 @@ public class ResellerClient(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
                 "token_codes" to tokenCodes,
             ),
-            transport, store, sameAccount, capped = false,
+            Means(transport, headers, clock, dispatcher), store, sameAccount, capped = false,
         )
 
     /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */

@@ -3,6 +3,7 @@ package hopline
 import hopline.core.FailureKind
 import hopline.core.Sent
 import java.io.IOException
+import java.lang.reflect.InvocationTargetException
 import kotlin.time.Duration
 
 /**
@@ -17,6 +18,18 @@ public fun interface Transport {
      */
     public suspend fun send(request: Request): Response
 }
+
+/** `java.net.http`, where the platform has it. By name, so that Android's tools meet it only in an app that asks for it. */
+internal fun defaultTransport(): Transport =
+    try {
+        Class.forName("java.net.http.HttpClient")
+        Class.forName(listOf("hopline", "JavaHttpTransport").joinToString(".")).getConstructor().newInstance() as Transport
+    } catch (_: ClassNotFoundException) {
+        val what = "there is no java.net.http here; give the client a transport, such as OkHttpTransport()"
+        throw refusal("invalid", "client", what, field = "transport", advice = "change_request")
+    } catch (wrong: InvocationTargetException) {
+        throw wrong.targetException
+    }
 
 /** A request to send. It may hold secrets, so only its method and its path print. */
 public class Request(

@@ -42,7 +42,7 @@ class BeyondTest {
     fun `a quote is what the service charges`(): Unit = runBlocking {
         Sandbox("--seed", "101", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client().use { agent ->
-                val offered = agent.walkProducts().first { it.productNo == "dynamic-world" }
+                val offered = agent.walkProducts().items().first { it.productNo == "dynamic-world" }
                 val told = quote(offered, BigDecimal("0.3"))
                 assertEquals(listOf(offered.productNo, offered.price, "USD", offered.unit), listOf(told.productNo, told.unitPrice, told.currency, told.unit))
                 val bought = agent.createSession(SessionType.Dynamic, told.productNo, quantity = told.quantity)

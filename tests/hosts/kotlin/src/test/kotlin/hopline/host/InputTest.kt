@@ -81,9 +81,14 @@ class InputTest {
     @Test
     fun `a store that can't be opened is said before anything is bought`(@TempDir folder: Path) {
         val file = Files.writeString(folder.resolve("file"), "x")
-        val failure = fails<HoplineException.Store>("store can't be used") { client(store = FolderStore(file.resolve("below"))) }
-        assertEquals("mend_store", failure.advice)
-        if (Files.isDirectory(Path.of("/proc/self"))) fails<HoplineException.Store>("store can't be used") { client(store = FolderStore(Path.of("/proc/self"))) }
+        for (unusable in listOf(file.resolve("below"), Path.of("/proc/self")).filter { it.parent != Path.of("/proc") || Files.isDirectory(it) }) {
+            client(store = FolderStore(unusable)).use { agent ->
+                val failure = fails<HoplineException.Store>("store can't be used") { agent.createSession(SessionType.Dynamic, "p") }
+                assertEquals("mend_store" to Effect.NONE, failure.advice to failure.effect)
+                fails<HoplineException.Store>("store can't be used") { agent.getBalance() }
+            }
+        }
+        assertTrue(nobody.sent.isEmpty())
     }
 
     @Test

@@ -37,7 +37,7 @@ class LimitTest {
             SessionType.Dynamic, "dynamic-world", quantity = quantity?.toBigDecimal(), maxUnitPrice = most, expectedChargeUsd = expected, intent = intent,
         )
 
-    private suspend fun AgentClient.price(): BigDecimal = walkProducts().first { it.productNo == "dynamic-world" }.price
+    private suspend fun AgentClient.price(): BigDecimal = walkProducts().items().first { it.productNo == "dynamic-world" }.price
 
     private suspend inline fun <reified T : HoplineException> fails(part: String, crossinline work: suspend () -> Unit): T {
         val failure = assertThrows<T> { runBlocking { work() } }

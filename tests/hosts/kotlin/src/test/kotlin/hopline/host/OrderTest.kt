@@ -65,7 +65,7 @@ class OrderTest {
                 reseller.cancelStaticOrder(placed.orderNo)
                 val ended = reseller.waitOrder(placed.orderNo, ends = listOf("cancelled"), deadline = 10.seconds)
                 assertEquals(Phase.ENDED to "cancelled", ended.phase to ended.order.status?.word)
-                val spent = reseller.walkConsumption(orderNo = placed.orderNo, pageSize = 1).toList().map { it.json.members().word("type") }
+                val spent = reseller.walkConsumption(orderNo = placed.orderNo, pageSize = 1).items().toList().map { it.json.members().word("type") }
                 assertEquals(listOf("purchase", "renewal"), spent.sorted())
                 assertEquals(listOf(placed.orderNo), sandbox.purchases())
                 reseller.close()

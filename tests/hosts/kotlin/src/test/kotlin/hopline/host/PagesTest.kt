@@ -41,15 +41,15 @@ class PagesTest {
                 assertTrue(whole.size > 4)
                 for (limit in listOf(1L, 2L, 3L, 100L)) {
                     val walk = agent.walkProducts(inStock = false, limit = limit)
-                    assertEquals(whole, walk.toList())
+                    assertEquals(whole, walk.items().toList())
                     assertEquals(PagesEnd.LAST_PAGE to null, walk.end to walk.position)
-                    assertTrue(walk.toList().isEmpty())
+                    assertTrue(walk.items().toList().isEmpty())
                     val read = agent.walkProducts(inStock = false, limit = limit).pages().toList()
                     assertEquals(whole, read.flatMap { it.items })
                     assertEquals((whole.size + limit - 1) / limit, read.size.toLong())
                 }
                 val static = agent.listPublicProducts(type = ProductFilter.Static, limit = 100).items
-                assertEquals(static, agent.walkPublicProducts(type = ProductFilter.Static, limit = 1).toList())
+                assertEquals(static, agent.walkPublicProducts(type = ProductFilter.Static, limit = 1).items().toList())
             }
         }
     }
@@ -61,16 +61,29 @@ class PagesTest {
             val saved = sandbox.client().use { agent ->
                 val walk = agent.walkProducts(inStock = false, limit = 2)
                 val begin = walk.position
-                assertEquals(whole.take(1), walk.take(1).toList())
+                assertEquals(whole.take(1), walk.items().take(1).toList())
                 assertEquals(begin, walk.position, "the page is not at its end")
-                assertEquals(whole.take(2), walk.take(2).toList())
+                assertEquals(whole.subList(1, 2), walk.items().take(1).toList(), "who collects again goes on")
                 assertNotEquals(begin, walk.position)
                 walk.position
             }
             sandbox.client().use { agent ->
                 val further = agent.walkProducts(inStock = false, limit = 2, position = saved)
-                assertEquals(whole.drop(2), further.toList())
+                assertEquals(whole.drop(2), further.items().toList())
                 assertEquals(PagesEnd.LAST_PAGE, further.end)
+            }
+        }
+    }
+
+    @Test
+    fun `a page of which a part was handed out comes whole to who wants pages`(): Unit = runBlocking {
+        Sandbox("--seed", "95").use { sandbox ->
+            sandbox.client().use { agent ->
+                val whole = agent.listProducts(inStock = false, limit = 100).items
+                val walk = agent.walkProducts(inStock = false, limit = 2)
+                assertEquals(whole.take(1), walk.items().take(1).toList())
+                assertEquals(whole, walk.pages().toList().flatMap { it.items })
+                assertEquals(emptyList<Any>(), walk.items().toList())
             }
         }
     }
@@ -81,9 +94,9 @@ class PagesTest {
             sandbox.client().use { agent ->
                 val whole = agent.listProducts(inStock = false, limit = 100).items
                 val walk = agent.walkProducts(inStock = false, limit = 1, maxPages = 2)
-                assertEquals(whole.take(2) to PagesEnd.PAGE_CAP, walk.toList() to walk.end)
+                assertEquals(whole.take(2) to PagesEnd.PAGE_CAP, walk.items().toList() to walk.end)
                 val further = agent.walkProducts(inStock = false, limit = 1, position = walk.position, maxPages = 3)
-                assertEquals(listOf(whole[2]) to PagesEnd.PAGE_CAP, further.toList() to further.end)
+                assertEquals(listOf(whole[2]) to PagesEnd.PAGE_CAP, further.items().toList() to further.end)
             }
         }
     }
@@ -93,11 +106,11 @@ class PagesTest {
         val service = pages("a", "b", "a", "c")
         client(service).use { agent ->
             val walk = agent.walkProducts()
-            assertEquals(listOf("p-1", "p-2", "p-3"), walk.toList().map { it.productNo })
+            assertEquals(listOf("p-1", "p-2", "p-3"), walk.items().toList().map { it.productNo })
             assertEquals(PagesEnd.REPEATED_CURSOR, walk.end)
             assertEquals(listOf("", "a", "b"), service.sent.map { it.url.substringAfter("cursor=", "") })
         }
-        client(pages("")).use { agent -> assertEquals(1, agent.walkProducts().toList().size) }
+        client(pages("")).use { agent -> assertEquals(1, agent.walkProducts().items().toList().size) }
     }
 
     @Test
@@ -106,11 +119,11 @@ class PagesTest {
             sandbox.client(options = Options(attempts = 1)).use { agent ->
                 val whole = agent.listProducts(inStock = false, limit = 100).items
                 val walk = agent.walkProducts(inStock = false, limit = 2)
-                val given = walk.take(2).toList()
+                val given = walk.items().take(2).toList()
                 sandbox.fault("list_products", """{"kind":"html","status":502}""")
-                assertThrows<HoplineException> { runBlocking { walk.toList() } }
+                assertThrows<HoplineException> { runBlocking { walk.items().toList() } }
                 assertNull(walk.end)
-                assertEquals(whole, given + walk.toList())
+                assertEquals(whole, given + walk.items().toList())
             }
         }
     }
@@ -126,7 +139,7 @@ class PagesTest {
             for (wrong in listOf(0, -1)) {
                 assertEquals("max_pages", assertThrows<HoplineException.Invalid> { agent.walkProducts(maxPages = wrong) }.field)
             }
-            assertEquals("limit", assertThrows<HoplineException.Invalid> { runBlocking { agent.walkProducts(limit = 0).toList() } }.field)
+            assertEquals("limit", assertThrows<HoplineException.Invalid> { runBlocking { agent.walkProducts(limit = 0).items().toList() } }.field)
         }
         assertTrue(nobody.sent.isEmpty())
     }

@@ -33,7 +33,7 @@ object Resale {
         yield()
 
         val user = reseller.createUser("shop-17", Secret("a-long-password"), remark = "the demo", intent = "demo-user").id!!
-        val steps = Steps { reseller.walkSubUsers().first { it.id == user }.balance!! }
+        val steps = Steps { reseller.walkSubUsers().items().first { it.id == user }.balance!! }
         row("sub-user", "shop-17, number $user, with ${usd(steps.begin())} USD")
         steps.step("fund") { reseller.adjustSubUserBalance(user, FUNDS, "for the demo", intent = "demo-funds") }
         row("fund", "${usd(FUNDS)} USD go from the reseller to shop-17")
@@ -65,7 +65,7 @@ object Resale {
         check(visit(site, proxy(proxies[0])).first == 407) { "the proxy of a cancelled order was to refuse" }
         row("cancel", "the order is over, and its proxies refuse their passwords")
 
-        for (record in reseller.walkConsumption(orderNo = placed.orderNo, pageSize = 1).toList().map { it.json.members() }) {
+        for (record in reseller.walkConsumption(orderNo = placed.orderNo, pageSize = 1).items().toList().map { it.json.members() }) {
             val amount = usd(record.word("amount").toBigDecimal())
             row("record", "${record.word("created_at").take(10)}  ${record.word("type").padEnd(9)}${amount.padStart(9)} USD of ${record.word("username")}")
         }

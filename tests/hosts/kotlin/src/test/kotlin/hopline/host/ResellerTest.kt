@@ -73,15 +73,15 @@ class ResellerTest {
         names.forEach { reseller.createUser(it, Secret("a-password")) }
         val walk = reseller.walkSubUsers(pageSize = 10)
         val first = walk.pages().first().items.map { it.username }
-        val rest = reseller.walkSubUsers(pageSize = 10, position = walk.position).toList().map { it.username }
+        val rest = reseller.walkSubUsers(pageSize = 10, position = walk.position).items().toList().map { it.username }
         assertEquals(10 to names, first.size to (first + rest).map { it!! }.sorted())
         val capped = reseller.walkSubUsers(pageSize = 5, maxPages = 2)
-        assertEquals(10 to PagesEnd.PAGE_CAP, capped.toList().size to capped.end)
+        assertEquals(10 to PagesEnd.PAGE_CAP, capped.items().toList().size to capped.end)
         for (other in listOf(reseller.walkStaticOrders(), reseller.walkDynamicOrders(), reseller.walkConsumption(pageSize = 1))) {
-            other.toList()
+            other.items().toList()
             assertEquals(PagesEnd.SHORT_PAGE, other.end)
         }
-        fails<HoplineException.Invalid> { reseller.walkStaticOrders(position = walk.position).toList() }
+        fails<HoplineException.Invalid> { reseller.walkStaticOrders(position = walk.position).items().toList() }
     }
 
     @Test

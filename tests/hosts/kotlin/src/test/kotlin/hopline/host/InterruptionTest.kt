@@ -1,0 +1,162 @@
+package hopline.host
+
+import hopline.AgentClient
+import hopline.Clock
+import hopline.Effect
+import hopline.HoplineException
+import hopline.MemoryStore
+import hopline.Request
+import hopline.Response
+import hopline.Secret
+import hopline.SessionType
+import hopline.Transport
+import kotlin.coroutines.CoroutineContext
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Job
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.withContext
+import kotlinx.coroutines.yield
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/**
+ * A purchase that is interrupted at each point that it has, in each order in which coroutines can go on from there with one of them
+ * taking another's turn. The transport does not look at cancellation. Nothing here depends on time or on threads.
+ */
+class InterruptionTest {
+    @Test
+    fun `a call that is cancelled at any point never says that nothing was sent when it was`() {
+        for (intent in listOf("job-17", null)) everywhere(intent) { it.caller.cancel() }
+    }
+
+    @Test
+    fun `a client that is closed at any point of a call never says that nothing was sent when it was`() {
+        for (intent in listOf("job-17", null)) everywhere(intent) { it.launch { it.agent.shutdown() } }
+    }
+
+    private fun everywhere(intent: String?, interrupt: (Purchase) -> Unit) {
+        val (points, turns) = Purchase(intent, null, null, interrupt).run { buy() to turns }
+        assertTrue(points > 20, "a purchase has only $points points")
+        for (point in 0..<points) {
+            for (swap in listOf(null) + (0..<turns)) {
+                val world = Purchase(intent, point, swap, interrupt)
+                world.buy()
+                world.check("interrupted at $point of $points, with turn $swap swapped")
+            }
+        }
+    }
+}
+
+/** Coroutines take turns, and the test says when. */
+internal class Turns : CoroutineDispatcher() {
+    private val ready = ArrayDeque<Runnable>()
+
+    override fun dispatch(context: CoroutineContext, block: Runnable): Unit = synchronized(ready) { ready.addLast(block) }
+
+    /** Another dispatcher of the same turns, so that whoever changes dispatchers waits for a turn, as between threads. */
+    override fun limitedParallelism(parallelism: Int, name: String?): CoroutineDispatcher {
+        val all = this
+        return object : CoroutineDispatcher() {
+            override fun dispatch(context: CoroutineContext, block: Runnable) = all.dispatch(context, block)
+        }
+    }
+
+    /** Whether somebody waits for a turn. */
+    val isWanted: Boolean get() = synchronized(ready) { ready.isNotEmpty() }
+
+    /** Lets the first go on, or the last. Whether there was one. */
+    fun next(last: Boolean = false): Boolean {
+        val block = synchronized(ready) { if (last) ready.removeLastOrNull() else ready.removeFirstOrNull() }
+        block?.run()
+        return block != null
+    }
+}
+
+private class Purchase(private val intent: String?, private val interruptAt: Int?, private val swapAt: Int?, private val interrupt: (Purchase) -> Unit) {
+    private val turn = Turns()
+    private val scope = CoroutineScope(turn)
+    private val store = MemoryStore()
+    private val sent = ArrayList<Request>()
+    private var points = 0
+    private var came: Result<Any>? = null
+    var turns = 0
+    lateinit var caller: Job
+
+    /** Of the client's own places only those where it holds no lock: anybody may go on while it is there. */
+    private val clock =
+        object : Clock {
+            override fun unix(): Long = 1_750_000_000_000
+
+            override fun monotonic(): Long {
+                if (Throwable().stackTrace.any { it.className.startsWith("hopline.Exchange") }) reached()
+                return 1_000_000
+            }
+        }
+
+    private val transport = Transport { request ->
+        sent += request
+        reached()
+        withContext(NonCancellable) { yield() }
+        reached()
+        // With the service's time, without which no key is sent again after a restart.
+        Response(202, listOf("Content-Type" to "application/json", "Date" to "Sun, 15 Jun 2025 15:06:40 GMT"), BOUGHT.toByteArray())
+    }
+
+    private fun reached() {
+        if (points++ != interruptAt) return
+        interrupt(this)
+        while (turn.next()) Unit
+    }
+
+    val agent = client()
+
+    private fun client(): AgentClient {
+        val headers: suspend () -> Map<String, String> = {
+            yield()
+            reached()
+            emptyMap()
+        }
+        return AgentClient(Secret("key"), "https://api.example/v1", transport, store, headers = headers, clock = clock, dispatcher = turn)
+    }
+
+    fun launch(work: suspend () -> Unit): Job = scope.launch { work() }
+
+    /** Buys, and says how many points there were. */
+    fun buy(): Int {
+        caller = launch { came = runCatching { agent.createSession(SessionType.Dynamic, "p", intent = intent) } }
+        do {
+            reached()
+        } while (turn.next(last = turns++ == swapAt))
+        assertTrue(caller.isCompleted, "the call hangs")
+        return points
+    }
+
+    private fun <T : Any> ask(question: suspend () -> T): T {
+        var answer: T? = null
+        val asking = launch { answer = question() }
+        while (turn.next()) Unit
+        assertTrue(asking.isCompleted, "the question hangs")
+        return answer!!
+    }
+
+    fun check(where: String) {
+        val failure = came?.exceptionOrNull()
+        val before = sent.count { it.method == "POST" }
+        if (failure is HoplineException && before > 0) assertTrue(failure.effect != Effect.NONE, "$where: $failure")
+        // Whoever looks later finds it, in this client or in the next one.
+        ask { agent.shutdown() }
+        val next = client()
+        val held = ask { next.saved() }
+        if (before > 0 && (failure != null || intent != null)) assertTrue(held.isNotEmpty(), "$where: what was sent is forgotten")
+        if (before == 0) assertTrue(held.isEmpty() || intent != null && failure == null, "$where: $held")
+        if (intent != null) ask { next.createSession(SessionType.Dynamic, "p", intent = intent) }
+        val keys = sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }.toSet()
+        assertEquals(if (before == 0 && intent == null) 0 else 1, keys.size, "$where: bought with ${keys.size} keys")
+        ask { next.shutdown() }
+    }
+}
+
+private const val BOUGHT = """{"success":true,"data":{"session_id":"s-1","status":"creating"}}"""

@@ -41,6 +41,7 @@ class VectorTest {
         for (step in listOf(
             """$walk,"pages":[$page]""", """$walk,"pages":[$page],"end":"page_cap"""", """$walk,"pages":[$page,$page],"end":"last_page"""",
             """$walk,"pages":[$page],"items":[2],"end":"last_page"""", """$walk,"from":"v"""", """$walk,"error":{}""", """$walk,"position_text":"x"""",
+            """"resume_intent":"job-17","as":"again"""", """"resume_intent":"job-17"""",
             """"observe":"s","seen":"block","verdict":"rotate","reason":"block"""", """"observe":"s","seen":"block","as":"r"""",
         )) {
             assertThrows(Failure::class.java, { run(script(step)) }, step)

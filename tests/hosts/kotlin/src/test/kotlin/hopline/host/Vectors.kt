@@ -81,7 +81,8 @@ internal class World(case: JsonObject) {
             "crash" -> crash(step.getValue(verb).members())
             "put" -> put(step)
             "restore" -> restore(step)
-            "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb)), "{}"))
+            "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb)), options(step)))
+            "resume_intent" -> resumeIntent(step, client.resumeIntent(step.word(verb), options(step)))
             "reconcile" -> nameCommand(step.word("as"), client.start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}"))
             "resume_all" -> resumeAll(step)
             "settle" -> settle(step)
@@ -135,7 +136,15 @@ internal class World(case: JsonObject) {
 
     private fun start(step: JsonObject) {
         val params = step.maybe("params_text") ?: (step["params"] ?: EMPTY).toString()
-        nameCommand(step.word("start"), client.start(step.word("operation"), params, (step["options"] ?: EMPTY).toString()))
+        nameCommand(step.word("start"), client.start(step.word("operation"), params, options(step)))
+    }
+
+    private fun options(step: JsonObject): String = (step["options"] ?: EMPTY).toString()
+
+    private fun resumeIntent(step: JsonObject, command: UInt?) {
+        check(("as" in step) != step.flag("nothing")) { "it needs one of `as` and `nothing`" }
+        check((command == null) == step.flag("nothing")) { "expected ${step["as"] ?: "nothing"}, came ${command ?: "nothing"}" }
+        command?.let { nameCommand(step.word("as"), it) }
     }
 
     private fun save(step: JsonObject, verb: String) {

@@ -1,9 +1,10 @@
-// Makes a sub-user with money, orders a static proxy for it, reads it, renews it and gives it back. Killed at any moment and
-// started again, it makes nothing twice: the folder remembers.
+// Makes a sub-user, orders a static proxy for it, reads it, renews it once and gives it back. Killed at any moment and started again,
+// it makes nothing twice: the folder remembers.
 
 import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
+import hopline.OrderReply
 import hopline.OrderUnit
 import hopline.Phase
 import hopline.Protocol
@@ -18,26 +19,19 @@ import kotlinx.serialization.json.jsonArray
 import kotlinx.serialization.json.jsonObject
 import kotlinx.serialization.json.jsonPrimitive
 
+val OVER = listOf("failed", "cancelled") // the statuses that end an order
+
 fun main() = runBlocking {
     // HOPLINE_BACKEND_URL, HOPLINE_USERNAME and HOPLINE_PASSWORD, or ResellerClient(Secret(…), Secret(…), "https://host/api")
     ResellerClient(store = FolderStore(Path.of("hopline-records"))).use { reseller ->
         try {
             val user = reseller.createUser("shop-17", Secret("a long password"), intent = "user-17").id!!
-            reseller.adjustSubUserBalance(user, BigDecimal(50), remark = "for May", intent = "money-17")
-
-            val offered = reseller.queryProducts(proxyType = listOf(103), standardCountryCode = "US").items
-            val product = offered.first { it.stock?.signum() == 1 && !needsProjectId(it) }
-            println("${product.productId} costs ${product.price} a ${product.unit}")
-            val placed =
-                reseller.placeOrder(
-                    product.productId!!, user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, // the service's own price
-                    ipCount = 1, duration = 1, unit = OrderUnit.Month, cycleTimes = 1,
-                    intent = "order-17", ends = listOf("failed", "cancelled"),
-                )
+            // What was begun goes on. Only where there is nothing, a product is chosen: prices and stock change.
+            val placed = reseller.resumeIntent("order-17", ends = OVER) as OrderReply? ?: reseller.order(user)
             println("order ${placed.orderNo} is ${placed.phase}")
 
             if (placed.phase == Phase.READY) {
-                // The contract does not show what an item looks like; these are the names of the service at hand.
+                // The contract does not document the items; these are the names that the sandbox uses.
                 for (shown in placed.order.items.flatMap { it.json.jsonObject.getValue("instances").jsonArray }) {
                     fun member(name: String) = shown.jsonObject.getValue(name).jsonPrimitive.content
                     val (username, password) = Secret(member("username")) to Secret(member("password"))
@@ -47,7 +41,7 @@ fun main() = runBlocking {
 
                 val number = placed.orderNo
                 reseller.renewStaticOrder(duration = 1, unit = OrderUnit.Month, cycleTimes = 1, orderNo = number, intent = "renewal-17")
-                reseller.walkConsumption(orderNo = number).collect { entry ->
+                reseller.walkConsumption(orderNo = number).items().collect { entry ->
                     println("${entry.json.jsonObject["type"]} ${entry.json.jsonObject["amount"]}")
                 }
                 reseller.cancelStaticOrder(number, intent = "cancel-17")
@@ -62,4 +56,14 @@ fun main() = runBlocking {
             throw failure // its message is a sentence that says what to do next
         }
     }
+}
+
+suspend fun ResellerClient.order(user: Long): OrderReply {
+    val offered = queryProducts(proxyType = listOf(103), standardCountryCode = "US").items
+    val product = offered.first { it.stock?.signum() == 1 && !needsProjectId(it) }
+    println("${product.productId} costs ${product.price} a ${product.unit}")
+    return placeOrder(
+        product.productId!!, user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, // the service's own price
+        ipCount = 1, duration = 1, unit = OrderUnit.Month, cycleTimes = 1, intent = "order-17", ends = OVER,
+    )
 }

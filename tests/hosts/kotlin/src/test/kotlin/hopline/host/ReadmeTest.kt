@@ -1,64 +1,137 @@
 package hopline.host
 
+import com.sun.net.httpserver.HttpServer
 import java.io.File
+import java.net.InetAddress
+import java.net.InetSocketAddress
+import java.net.URI
+import java.net.http.HttpClient
+import java.net.http.HttpRequest
+import java.net.http.HttpRequest.BodyPublishers
+import java.net.http.HttpResponse.BodyHandlers
 import java.nio.file.Path
-import java.util.concurrent.CountDownLatch
+import java.util.concurrent.Executors
 import java.util.concurrent.TimeUnit
-import kotlin.concurrent.thread
-import kotlinx.serialization.json.JsonArray
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
-/** The programs of the README are those in `readme/`, which were compiled with the tests, and run here. */
+/** The programs of the README are those in `readme/`, which were compiled with the tests, and run here: twice, and after a kill. */
 class ReadmeTest {
     private val readme = File(System.getenv("HOPLINE_README") ?: "../../../bindings-uniffi/kotlin/README.md").readText()
 
-    private fun run(main: String, folder: Path, sandbox: Sandbox): String {
-        val process = sandbox.program(main).directory(folder.toFile()).redirectErrorStream(true).start()
+    private fun start(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap()): Process =
+        sandbox.program(main).directory(folder.toFile()).redirectErrorStream(true).apply { environment() += more }.start()
+
+    private fun run(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap()): String {
+        val process = start(main, folder, sandbox, more)
         val text = process.inputReader().readText()
         check(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0) { text }
         return text
     }
 
-    /** Somebody who pays each order to top up, once it is there. */
-    private fun paying(sandbox: Sandbox, work: () -> String): String {
-        val over = CountDownLatch(1)
-        val payer = thread {
-            while (!over.await(100, TimeUnit.MILLISECONDS)) {
-                val orders = (sandbox.state().getValue("orders") as JsonArray).map { it.members() }
-                for (order in orders.filter { it.word("status") == "pending" }) sandbox.control("pay", """{"order_id":"${order.word("order_id")}"}""")
-            }
-        }
-        return try {
-            work()
-        } finally {
-            over.countDown()
-            payer.join()
-        }
+    /** Starts a program, and kills it once it has come to this. */
+    private fun kill(main: String, folder: Path, sandbox: Sandbox, at: () -> Boolean) {
+        val process = start(main, folder, sandbox)
+        repeat(3000) { if (!at()) Thread.sleep(20) }
+        check(at() && process.isAlive) { "it never came to that: ${process.destroy().let { process.inputReader().readText() }}" }
+        process.destroyForcibly().waitFor()
     }
 
     @Test
     fun `every program of the readme is one that is run`() {
         val shown = Regex("```kotlin\n(.*?)```", RegexOption.DOT_MATCHES_ALL).findAll(readme).map { it.groupValues[1] }.toList()
-        val kept = listOf("First.kt", "Program.kt", "Reseller.kt").map { File("src/test/kotlin/readme/$it").readText() }
+        val kept = listOf("Phone.kt", "First.kt", "Program.kt", "Reseller.kt").map { File("src/test/kotlin/readme/$it").readText() }
         assertEquals(kept, shown)
     }
 
     @Test
-    fun `the programs of the readme do what they say`(@TempDir folder: Path) {
+    fun `the whole program buys a session, ends it, and says so when it is run again`(@TempDir folder: Path) {
         Sandbox("--seed", "71", "--provisioning-ms", "0").use { sandbox ->
             assertTrue("dynamic-world: " in run("FirstKt", folder, sandbox))
-            val told = paying(sandbox) { run("ProgramKt", folder, sandbox) }
-            assertTrue("is READY at" in told && "[redacted]" in told && "the top-up is READY" in told, told)
-            assertTrue("\"bad_events\":1" in told && "\"status\":\"terminated\"" in "${sandbox.state()["sessions"]}", told)
+            val told = run("ProgramKt", folder, sandbox)
+            assertTrue("is READY at" in told && "[redacted]" in told, told)
+            assertTrue("\"status\":\"terminated\"" in "${sandbox.state()["sessions"]}", told)
+            val again = run("ProgramKt", folder, sandbox)
+            assertTrue("new intent" in again && "is READY" !in again, again)
             assertEquals(1 to 1, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `the whole program goes on with its purchase after it was killed`(@TempDir folder: Path) {
+        Sandbox("--seed", "72", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.fault("create_session", """{"kind":"delay","ms":60000}""")
+            kill("ProgramKt", folder, sandbox) { sandbox.counts().second == 1 }
+            sandbox.fault("get_session_health", """{"kind":"delay","ms":60000}""")
+            kill("ProgramKt", folder, sandbox) { sandbox.times("get_session_health") == 1 }
+            val told = run("ProgramKt", folder, sandbox)
+            assertTrue("is READY at" in told && "cost" !in told, told)
+            assertTrue("\"status\":\"terminated\"" in "${sandbox.state()["sessions"]}", told)
+            assertEquals(1 to 1, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `the reseller's program makes nothing twice, after a kill either`(@TempDir folder: Path) {
+        Sandbox("--seed", "73", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.fault("list_static_orders", """{"kind":"delay","ms":60000}""")
+            kill("ResellerKt", folder, sandbox) { sandbox.times("list_static_orders") == 1 }
             val sold = run("ResellerKt", folder, sandbox)
-            assertTrue("is READY\na proxy at 127." in sold && "purchase" in sold && "renewal" in sold, sold)
+            assertTrue("is READY\na proxy at 127." in sold && "purchase" in sold && "renewal" in sold && "costs" !in sold, sold)
             // Run again it finds the order that it has cancelled.
             assertTrue("is ENDED" in run("ResellerKt", folder, sandbox))
             assertEquals(listOf(1, 1, 1), listOf("create", "renew", "cancel").map { sandbox.times("${it}_static_order") })
+            assertEquals(1, sandbox.times("create_user"))
         }
+    }
+
+    @Test
+    fun `an app buys through its own backend, which has the key`(@TempDir folder: Path) {
+        Sandbox("--seed", "74", "--provisioning-ms", "0").use { sandbox ->
+            Backend(sandbox).use { backend ->
+                val app = mapOf("APP_BACKEND" to backend.url, "APP_TOKEN" to "token-of-the-user", "HOPLINE_API_KEY" to "", "HOPLINE_BASE_URL" to "")
+                val first = run("PhoneKt", folder, sandbox, app)
+                assertTrue(" is yours" in first, first)
+                assertEquals(first, run("PhoneKt", folder, sandbox, app))
+                assertEquals(1 to 1, sandbox.counts())
+                val stranger = run("PhoneKt", folder, sandbox, app + ("APP_TOKEN" to "another"))
+                assertTrue(" is yours" !in stranger && sandbox.apiKey !in stranger, stranger)
+            }
+        }
+    }
+}
+
+/** An app's backend, as the README says that it has to be: it knows its users, adds the key, and changes nothing else. */
+private class Backend(private val sandbox: Sandbox) : AutoCloseable {
+    private val http = HttpClient.newHttpClient()
+    private val threads = Executors.newCachedThreadPool()
+    private val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
+    val url = "http://127.0.0.1:${server.address.port}/v1"
+
+    init {
+        server.executor = threads
+        server.createContext("/v1") { exchange ->
+            exchange.use {
+                if (exchange.requestHeaders.getFirst("Authorization") != "Bearer token-of-the-user") {
+                    exchange.sendResponseHeaders(401, -1)
+                    return@use
+                }
+                val there = URI(sandbox.agentUrl.removeSuffix("/v1") + exchange.requestURI)
+                val request = HttpRequest.newBuilder(there).header("X-API-Key", sandbox.apiKey)
+                for (name in listOf("Content-Type", "Idempotency-Key")) exchange.requestHeaders.getFirst(name)?.let { request.header(name, it) }
+                val answer = http.send(request.method(exchange.requestMethod, BodyPublishers.ofByteArray(exchange.requestBody.readBytes())).build(), BodyHandlers.ofByteArray())
+                for (name in listOf("Content-Type", "Retry-After")) answer.headers().firstValue(name).ifPresent { exchange.responseHeaders.set(name, it) }
+                exchange.sendResponseHeaders(answer.statusCode(), answer.body().size.toLong().takeIf { it > 0 } ?: -1)
+                exchange.responseBody.write(answer.body())
+            }
+        }
+        server.start()
+    }
+
+    override fun close() {
+        server.stop(0)
+        threads.shutdownNow()
     }
 }

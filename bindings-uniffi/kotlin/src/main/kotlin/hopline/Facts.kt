@@ -101,8 +101,9 @@ public data class Saved(
     /** The operation that made it. */
     val operation: String,
     /**
-     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session`, `order` or `accepted`. What is `in_doubt_for_good`
-     * can't be sent again: it can only be settled.
+     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session`, `order`, `accepted` or `refused`. What is
+     * `in_doubt_for_good` can't be sent again: it can only be settled. A `refused` record can't be used, and its intent buys nothing until
+     * [HoplineClient.forget] deletes it.
      */
     val holds: String,
     /** Your own name for it. */
@@ -115,6 +116,8 @@ public data class Saved(
     val status: String?,
     /** Since when it is in doubt. */
     val inDoubtSince: Instant?,
+    /** Of `refused`: why, as [Rejected.reason] says it. */
+    val reason: String?,
 )
 
 internal fun savedList(text: String): List<Saved> =
@@ -128,6 +131,7 @@ internal fun savedList(text: String): List<Saved> =
             orderNo = told.text("order_no"),
             status = told.text("status"),
             inDoubtSince = told.number("in_doubt_since")?.let(Instant::ofEpochMilli),
+            reason = told.text("reason"),
         )
     }
 

@@ -166,7 +166,8 @@ internal class Records(private val options: Secret, private val store: Store, pr
     @Synchronized
     fun saved(core: Client): List<Saved> {
         check("saved")
-        return savedList(core.savedList()) + free().saved
+        // A record that the client refused is free, and is told by both.
+        return (savedList(core.savedList()) + free().saved).distinctBy { it.record }
     }
 
     /** The free records, as a core that is asked nothing else reads them: what they hold, and which it refuses. */

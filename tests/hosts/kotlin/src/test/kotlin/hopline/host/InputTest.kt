@@ -118,9 +118,12 @@ class InputTest {
         Files.writeString(folder.resolve("broken.json"), "{")
         client(store = FolderStore(folder)).use { agent ->
             assertEquals(listOf("broken" to "damaged"), agent.rejected().map { it.record to it.reason })
-            assertTrue(agent.saved().isEmpty() && agent.resumeAll().isEmpty())
+            assertTrue(agent.resumeAll().isEmpty())
+            assertEquals(listOf(Triple("broken", "refused", "damaged")), agent.saved().map { Triple(it.record, it.holds, it.reason) })
+            assertEquals("{", Files.readString(folder.resolve("broken.json")))
+            assertTrue(agent.forget("broken"))
+            assertTrue(agent.saved().isEmpty() && Files.notExists(folder.resolve("broken.json")))
         }
-        assertEquals("{", Files.readString(folder.resolve("broken.json")))
     }
 
     @Test

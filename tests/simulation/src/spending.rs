@@ -133,7 +133,7 @@ impl<'a> Spending<'a> {
         let held: Vec<_> = self.client.saved().into_iter().filter(|saved| saved.holds == Holds::InDoubt).collect();
         for saved in held {
             // A crash leaves the rest to the next process.
-            let command = self.client.resume(&saved.record);
+            let command = self.client.resume(&saved.record, CallOptions::default());
             self.drain(command)?;
         }
         Ok(())

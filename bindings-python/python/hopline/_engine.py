@@ -4,7 +4,6 @@ Threads and tasks are alike here. Each is an `Owner`, which waits for one comman
 the result. Saves and sends end by themselves, so whoever began one may give up meanwhile. Nothing in this file waits or sends.
 """
 
-import heapq
 import logging
 import os
 import threading
@@ -18,9 +17,8 @@ from . import _hopline
 from ._errors import HoplineError, misuse
 from ._events import Stream
 from ._facts import Event, Rejected, Saved
-from ._http import Failed, Request, Response
-from ._http._base import USER_AGENT, named
 from ._records import Records, new_core, said
+from ._sends import Sends
 from ._store import Store
 from ._values import Secret, loads
 from ._work import Done, Owner, Save, Send, Taken, Wait, now
@@ -28,8 +26,6 @@ from ._work import Done, Owner, Save, Send, Taken, Wait, now
 S = TypeVar("S", bound=Stream)
 T = TypeVar("T")
 _log = logging.getLogger("hopline")
-_GRACE_MS = 200
-"""An HTTP client keeps the timeout by itself and can say whether anything was sent, so it may be first."""
 _MOST_TROUBLES = 64
 
 
@@ -60,14 +56,10 @@ class Engine:
         self._keeper: Owner | None = None
         self._until: int | None = None
         self._ended: set[int] = set()
-        self._out: dict[int, Send] = {}
-        """The sends that were not answered yet, whether they were begun or not."""
-        self._unwanted: set[int] = set()
-        """Sends that were to be broken off before the core gave them out."""
+        self._sends = Sends(self._core)
         self._left_saves: deque[Save] = deque()
         self._left_sends: deque[Send] = deque()
         """What an owner left undone that others may wait for."""
-        self._deadlines: list[tuple[int, int]] = []
         self._troubles: dict[str, str] = {}
         self.listeners: list[Callable[[Event], object]] = []
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -118,7 +110,7 @@ class Engine:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
-        self._expire()
+        self._sends.expire()
         until = self._drain(owner, events)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner)
@@ -131,17 +123,13 @@ class Engine:
             self._keep_time(until)
             return work
         while (send := self._next_send(owner)) is not None:
-            if now()[1] <= send.send_before:
-                self._begin(send)
-                self._keep_time(self._soonest(until))
+            if self._sends.begin(send):
+                self._keep_time(self._sends.soonest(until))
                 return send
-            # It took too long to come to this, so the core decides anew.
-            del self._out[send.step]
-            self._core.fail(send.step, "late", "never", *now())
             until = self._drain(owner, events)
         if owner.saves or (owner.completed and owner.taken is None):
             return self._turn(owner, events)
-        until = self._soonest(until)
+        until = self._sends.soonest(until)
         if owner.is_done():
             self._keep_time(until)
             return Done()
@@ -160,17 +148,11 @@ class Engine:
                     return until
                 case ("save", step_id, record, data):
                     owner.saves.append(Save(step_id, record, data))
-                case ("send", step_id, command, method, url, headers, body, timeout, send_before, max_body):
-                    if step_id in self._unwanted:
-                        self._unwanted.discard(step_id)
-                        self._core.fail(step_id, "aborted", "never", *now())
-                        continue
-                    sent = {"user-agent": USER_AGENT, **dict(headers)}
-                    request = Request(method=method, url=url, headers=sent, body=body, timeout=timeout / 1000, max_body=max_body)
-                    send = self._out[step_id] = Send(step_id, command, request, send_before)
-                    sender = self._owners.get(command, owner)
-                    (self._left_sends if sender.given_up else sender.sends).append(send)
-                    self._wake(sender, owner)
+                case ("send", *_):
+                    if (send := self._sends.add(step)) is not None:
+                        sender = self._owners.get(send.command, owner)
+                        (self._left_sends if sender.given_up else sender.sends).append(send)
+                        self._wake(sender, owner)
                 case ("completed", command):
                     if waiting := self._owners.get(command):
                         waiting.completed = True
@@ -277,65 +259,14 @@ class Engine:
             if self._left_sends:
                 self._wake_one(None)
             return None
-        for queue in (owner.sends, self._left_sends):
-            while queue:
-                send = queue.popleft()
-                if send.step in self._out:
-                    return send
-        return None
-
-    def _begin(self, send: Send) -> None:
-        deadline = now()[1] + round(send.request.timeout * 1000) + _GRACE_MS
-        send.is_begun = True
-        heapq.heappush(self._deadlines, (deadline, send.step))
-
-    def _soonest(self, until: int | None) -> int | None:
-        """When to look again: when the core wants to go on, or the next send has taken too long."""
-        while self._deadlines and self._deadlines[0][1] not in self._out:
-            heapq.heappop(self._deadlines)
-        ends = [self._deadlines[0][0]] if self._deadlines else []
-        return min((*ends, *([] if until is None else [until])), default=None)
-
-    def _expire(self) -> None:
-        """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
-        while self._deadlines and self._deadlines[0][0] <= now()[1]:
-            self._break_off(heapq.heappop(self._deadlines)[1], "timeout")
-
-    def _break_off(self, step: int, kind: str) -> None:
-        """Ends a send from here. Whatever comes of it later is not heard."""
-        if (send := self._out.pop(step, None)) is not None:
-            self._core.fail(step, kind, "maybe" if send.is_begun else "never", *now())
-            send.request.abort()
+        return self._sends.next(owner.sends, self._left_sends)
 
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
-            if self._out.pop(work.step, None) is None:
-                return  # it was given up, or took too long
             owner = self._owners.get(work.command)
-            notes = [] if owner is None else owner.notes
-            self._answer(work, answer, notes)
-            self._wake_one(work.command)
-
-    def _answer(self, work: Send, answer: Any, notes: list[str]) -> None:
-        failure = answer if isinstance(answer, Failed) else None
-        if isinstance(answer, Response):
-            try:
-                self._core.respond(work.step, answer.status, named(answer.headers), bytes(answer.body), answer.truncated, *now())
-                return
-            except (TypeError, ValueError, AttributeError, OverflowError) as error:
-                notes.append(f"the transport's response could not be read: {type(error).__name__}")
-        elif isinstance(answer, BaseException) and failure is None:
-            notes.append(f"the transport raised {type(answer).__name__}, whose text is left out since it may hold secrets")
-        elif failure is None:
-            notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
-        elif failure.why is not None:
-            notes.append(failure.why)
-        kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe")
-        try:
-            self._core.fail(work.step, kind, sent, *now())
-        except (TypeError, ValueError):
-            self._core.fail(work.step, "other", "maybe", *now())
+            if self._sends.answered(work, answer, [] if owner is None else owner.notes):
+                self._wake_one(work.command)
 
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
@@ -353,10 +284,8 @@ class Engine:
     def _cancel(self, command: int | None) -> None:
         """The core names the request to break off, unless somebody else waits for the same."""
         step = None if command is None else self._core.cancel(command, *now())
-        if step is not None and step in self._out:
-            self._break_off(step, "aborted")
-        elif step is not None:
-            self._unwanted.add(step)
+        if step is not None:
+            self._sends.break_off(step)
 
     def save_again(self, owner: Owner) -> None:
         """What was being saved when the thread was interrupted is to be saved once more, which does no harm."""

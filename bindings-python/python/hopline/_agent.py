@@ -86,8 +86,8 @@ class AgentClient(Blocking, AgentOperations):
 class AsyncAgentClient(Tasks, AsyncAgentOperations):
     """The client of one account, for tasks. Any number of them may use it at once, in any event loop.
 
-    A task that is cancelled gives its command up: its request is aborted, its record kept. Leaving an `async with` block
-    closes the client and ends no session.
+    Cancelling a task cancels its call: the request is aborted, unless others wait for it too, and the record is kept. Leaving an
+    `async with` block closes the client and ends no session.
     """
 
     __slots__ = ("__weakref__",)

@@ -71,8 +71,9 @@ class ResellerClient(Blocking, ResellerOperations):
 class AsyncResellerClient(Tasks, AsyncResellerOperations):
     """The client of one reseller, for tasks. Any number of them may use it at once, in any event loop.
 
-    It logs in by itself, as `ResellerClient` does. A task that is cancelled gives its command up: its request is aborted, its
-    record kept, its order lives on. Leaving an `async with` block closes the client and cancels no order.
+    It logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
+    others wait for it too, and the record is kept; an order lives on. Leaving an `async with` block closes the client and cancels no
+    order.
     """
 
     __slots__ = ("__weakref__",)

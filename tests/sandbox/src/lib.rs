@@ -12,7 +12,7 @@ mod service;
 
 pub use server::{ConnectionFault, Options, Ready, Running, serve};
 pub use service::{
-    BACKEND_OPERATIONS, BACKEND_PATH, BASE_PATH, BackendView, CODES, Charge, Code, CompletesAt, Config, DynamicOrderView, EntryView,
-    ErrorFault, Exit, Fault, FaultRule, List, Login, Mail, Message, OPERATIONS, OrderView, ProductType, RefusalStatus, Service,
+    BACKEND_OPERATIONS, BACKEND_PATH, BASE_PATH, BackendView, CODES, Charge, Code, Config, DynamicOrderView, EntryView, ErrorFault, Exit,
+    Fault, FaultRule, InProgress, List, Login, Mail, Message, OPERATIONS, OrderView, ProductType, RefusalStatus, RetryAfter, Service,
     SessionView, Spelling, StaticOrderView, UsdtOrderView, UserView,
 };

@@ -48,7 +48,11 @@ struct Kind {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 enum ServiceFault {
     Error(ErrorFault),
-    InProgress { ms: u32 },
+    InProgress {
+        ms: u32,
+        #[serde(default)]
+        error: Option<ErrorFault>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -75,6 +79,7 @@ struct View<'a> {
     sessions: Vec<SessionView>,
     orders: Vec<OrderView>,
     executions: &'a BTreeMap<&'static str, u32>,
+    in_progress: usize,
     traffic_bytes: u64,
     backend: BackendView,
     target: &'a Target,
@@ -105,7 +110,7 @@ async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     if matches!(kind.kind.as_str(), "error" | "in_progress") {
         let fault = match read(fault)? {
             ServiceFault::Error(error) => Fault::Error(check_error(error)?),
-            ServiceFault::InProgress { ms } => Fault::InProgress { ms: ms.into() },
+            ServiceFault::InProgress { ms, error } => Fault::InProgress { ms: ms.into(), error: error.map(check_error).transpose()? },
         };
         shared.lock().service.inject(FaultRule { operation, times, fault });
     } else {
@@ -158,6 +163,7 @@ async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 async fn state(State(shared): State<Arc<Shared>>) -> Response {
     let mut state = shared.lock();
     let now_ms = state.now_ms();
+    let in_progress = state.service.in_progress(now_ms);
     let backend = state.service.backend(now_ms);
     let sessions = state.service.sessions(now_ms);
     Json(View {
@@ -169,6 +175,7 @@ async fn state(State(shared): State<Arc<Shared>>) -> Response {
         sessions,
         orders: state.service.orders(),
         executions: state.service.executions(),
+        in_progress,
         backend,
         target: &state.target,
     })

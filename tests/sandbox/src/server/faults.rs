@@ -28,7 +28,7 @@ pub enum ConnectionFault {
         /// By how many milliseconds of the sandbox's clock.
         ms: u32,
     },
-    /// The request reaches the service twice; the first answer is given.
+    /// The request reaches the service twice, at a time; the first answer is given.
     Duplicate {},
     /// The answer breaks off in the middle, and the connection with it.
     Truncate {},
@@ -94,8 +94,7 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
             plain(response)
         }
         Fault::Duplicate {} => {
-            let first = shared.deliver(request).await;
-            shared.deliver(request).await;
+            let (first, _) = tokio::join!(shared.deliver(request), shared.deliver(request));
             plain(first)
         }
         Fault::Truncate {} => truncated(shared.deliver(request).await),

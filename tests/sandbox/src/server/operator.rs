@@ -79,6 +79,9 @@ struct Standing {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Backend {
+    agent_id: Option<u32>,
+    #[serde(default)]
+    opened: bool,
     ready: bool,
     reason: Option<String>,
 }
@@ -137,10 +140,19 @@ async fn account(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 }
 
 async fn backend(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
-    let Backend { ready, reason } = read(&body)?;
+    let Backend { agent_id, opened, ready, reason } = read(&body)?;
     let reason = reason.unwrap_or_else(|| "the backend account is not synced".to_owned());
-    shared.change(|service, _| service.set_unready((!ready).then_some(reason)));
-    Ok(done())
+    let reason = (!ready).then_some(reason.as_str());
+    let known = shared.change(|service, _| {
+        if opened {
+            service.set_new_unready(reason);
+        }
+        match agent_id {
+            Some(agent_id) => service.set_unready(agent_id, reason),
+            None => opened || service.set_unready(service.agent_id(), reason),
+        }
+    });
+    check(known, || format!("there is no account {}", agent_id.unwrap_or_default()))
 }
 
 async fn mailbox(State(shared): State<Arc<Shared>>) -> Response {

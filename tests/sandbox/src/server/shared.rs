@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::faults::ConnectionFault;
 use super::target::Target;
-use crate::service::{CompletesAt, Exit, FaultRule, Service, faults};
+use crate::service::{Exit, FaultRule, InProgress, Service, faults};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -57,13 +57,14 @@ impl Shared {
         result
     }
 
-    /// Delivers a request; an answer that is still in progress is held back until it completes.
+    /// Delivers a request; one that is in progress is answered when its work is done.
     pub(super) async fn deliver(&self, request: &Request<Vec<u8>>) -> Response<Vec<u8>> {
         let response = self.change(|service, now_ms| service.handle(request, now_ms));
-        if let Some(CompletesAt(at)) = response.extensions().get() {
-            self.wait_until(*at).await;
-        }
-        response
+        let Some(in_progress) = response.extensions().get::<InProgress>().copied() else {
+            return response;
+        };
+        self.wait_until(in_progress.ends_at).await;
+        self.change(|service, now_ms| service.finish(in_progress, now_ms)).unwrap_or(response)
     }
 
     pub(super) fn take_fault(&self, operation: &str) -> Option<ConnectionFault> {

@@ -34,6 +34,8 @@ pub(crate) struct Account {
     pub(crate) quoted: BTreeMap<String, Decimal>,
     pub(crate) answers: idempotency::Store,
     active: bool,
+    /// Why it is not synced with the resource backend, when it is not.
+    pub(crate) unready: Option<Arc<str>>,
     /// The operations that it lacks the permission for.
     denied: BTreeSet<String>,
     throttle: Throttle,
@@ -58,6 +60,7 @@ impl Account {
             quoted: BTreeMap::new(),
             answers: idempotency::Store::default(),
             active: true,
+            unready: None,
             denied: BTreeSet::new(),
             throttle: Throttle::default(),
         }
@@ -125,18 +128,23 @@ impl Service {
         &mut self.accounts[call.account]
     }
 
-    /// Refuses what needs the resource backend while the accounts are not synced with it.
-    pub(crate) fn check_backend(&self) -> Result<(), Refusal> {
-        match &self.unready {
+    /// Refuses what needs the resource backend while the account is not synced with it.
+    pub(crate) fn check_backend(&self, call: &Call<'_>) -> Result<(), Refusal> {
+        match &self.account(call).unready {
             Some(reason) => Err(Refusal::new(Code::BackendError, format!("the account is not ready: {reason}"))),
             None => Ok(()),
         }
     }
 
-    /// Says that the accounts are not synced with the resource backend and why, or with nothing that they are. While they
-    /// are not, no account has a login there.
-    pub fn set_unready(&mut self, reason: Option<String>) {
-        self.unready = reason;
+    /// Says why an account is not synced with the resource backend, or with no reason that it is; false when there is no
+    /// account of that number. While it is not, it has no login there.
+    pub fn set_unready(&mut self, agent_id: u32, reason: Option<&str>) -> bool {
+        self.by_number(agent_id).map(|account| account.unready = reason.map(Arc::from)).is_some()
+    }
+
+    /// The same for the accounts that are opened from now on.
+    pub fn set_new_unready(&mut self, reason: Option<&str>) {
+        self.new_unready = reason.map(Arc::from);
     }
 
     /// Enables or disables an account; false when there is none of that number.

@@ -87,7 +87,7 @@ struct Transaction<'a> {
 }
 
 pub(crate) fn balance(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    service.check_backend()?;
+    service.check_backend(call)?;
     let account = service.account(call);
     let balance = Balance { balance: Number(account.balance), trial_balance: Number(account.trial_left), currency: "USD" };
     Ok(Reply::new(200, &balance))

@@ -86,7 +86,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         return Err(Refusal::invalid("include_credentials", "is not accepted here"));
     }
     let order = Order::read(call.body)?;
-    service.check_backend()?;
+    service.check_backend(call)?;
     let product = service.catalogue.iter().find(|product| product.number == order.product_no).cloned();
     let product = product.ok_or_else(|| Refusal::new(Code::ProductNotFound, "product_no is not a current product"))?;
     order.check_product(&product)?;
@@ -128,7 +128,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
         product,
     };
     service.charge("create_session", session.id.clone(), amount, call);
-    let reply = Reply::new(202, &session.record(&service.config, call.now_ms, false, Some(amount)));
+    let reply = Reply::new(202, &session.acceptance(&service.config, amount));
     service.sessions.push(session);
     Ok(reply)
 }
@@ -153,16 +153,46 @@ impl Service {
         let of_product =
             |resource: &&Arc<StaticOrder>| resource.owner.agent == call.account && *resource.product.number == *order.product_no;
         let wanted = |resource: &&Arc<StaticOrder>| order.resource_id.as_deref().is_none_or(|wanted| wanted == &*resource.order_no);
-        let is_free = |resource: &&Arc<StaticOrder>| {
-            let users = self.sessions.iter().filter(|session| session.resource.as_ref() == Some(&resource.order_no));
-            resource.is_active(call.now_ms)
-                && !users.filter(|session| session.account == call.account).any(|session| session.is_counted(call.now_ms))
-        };
-        let fitting = || self.backend.static_orders.iter().filter(of_product).filter(wanted);
-        if order.resource_id.is_some() && fitting().next().is_none() {
+        let is_whole = |resource: &&Arc<StaticOrder>| order.quantity == Decimal::from(resource.addresses());
+        let named = || self.backend.static_orders.iter().filter(of_product).filter(wanted);
+        if order.resource_id.is_some() && named().next().is_none() {
             return Err(Refusal::invalid("resource_id", "must name a resource of the product"));
         }
-        fitting().find(is_free).map(|resource| resource.order_no.clone()).ok_or_else(|| Refusal::unable("no usable resource is left"))
+        if order.resource_id.is_some() && !named().any(|resource| is_whole(&resource)) {
+            return Err(Refusal::invalid("quantity", "must be the number of addresses of the resource"));
+        }
+        let usable = |resource: &&Arc<StaticOrder>| self.is_usable(resource, call.now_ms);
+        let found = named().filter(is_whole).find(usable);
+        found.map(|resource| resource.order_no.clone()).ok_or_else(|| Refusal::unable("no usable resource is left"))
+    }
+
+    /// Whether an order is active and no living session uses it.
+    fn is_usable(&self, order: &StaticOrder, now_ms: i64) -> bool {
+        let mut users = self.sessions.iter().filter(|session| session.resource.as_ref() == Some(&order.order_no));
+        order.is_active(now_ms) && !users.any(|session| session.is_counted(now_ms) && session.account == order.owner.agent)
+    }
+
+    /// Refuses the renewal of a session whose existing resource is not active, or is used by another session by now.
+    pub(crate) fn check_resource(&self, session: &Session, now_ms: i64) -> Result<(), Refusal> {
+        let Some(number) = &session.resource else { return Ok(()) };
+        let order = self.backend.static_orders.iter().find(|order| order.order_no == *number);
+        let is_kept = session.is_counted(now_ms) && order.is_some_and(|order| order.is_active(now_ms));
+        match is_kept || order.is_some_and(|order| self.is_usable(order, now_ms)) {
+            true => Ok(()),
+            false => Err(Refusal::unable("the resource of the session is not usable")),
+        }
+    }
+
+    /// Ends the sessions whose existing resource is no longer active.
+    pub(crate) fn end_with_resources(&mut self, now_ms: i64) {
+        let orders = &self.backend.static_orders;
+        for session in &mut self.sessions {
+            let Some(number) = &session.resource else { continue };
+            let is_active = orders.iter().any(|order| order.order_no == *number && order.is_active(now_ms));
+            if !is_active && session.is_counted(now_ms) {
+                session.ends_at = Some(now_ms);
+            }
+        }
     }
 
     /// How long something takes to be made, drawn for it from the settings.

@@ -10,6 +10,9 @@ use rust_decimal::Decimal;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::faults::RetryAfter;
+use super::in_progress::InProgress;
+
 macro_rules! codes {
     ($($name:ident = $word:literal $status:literal,)*) => {
         /// Every error code of the agent API with its HTTP status.
@@ -118,10 +121,17 @@ impl Refusal {
         Self { code, ..self }
     }
 
-    /// Seconds to wait, said twice as the contract does: in the details and in the `Retry-After` header.
-    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
-        self.retry_after = Some(seconds);
-        self.detail("retry_after", seconds)
+    /// How long to wait, said in the details and in the `Retry-After` header unless a fault chooses.
+    pub(crate) fn retry_after(mut self, wait: impl Into<RetryAfter>) -> Self {
+        let (header, details) = match wait.into() {
+            RetryAfter::Both(seconds) => (Some(seconds), Some(seconds)),
+            RetryAfter::Each { header, details } => (header, details),
+        };
+        self.retry_after = header;
+        match details {
+            Some(seconds) => self.detail("retry_after", seconds),
+            None => self,
+        }
     }
 }
 
@@ -132,18 +142,18 @@ pub(crate) struct Answer {
     retry_after: Option<u32>,
     age: Option<u32>,
     body: Arc<[u8]>,
-    /// Set on the first answer of a write that is made to look in progress.
-    pub(crate) completes_at: Option<CompletesAt>,
+    /// Set in the place of an answer that there is none of yet.
+    in_progress: Option<InProgress>,
 }
-
-/// When a write completes that a fault keeps in progress, in Unix milliseconds; an extension of its first answer, which
-/// is not to be delivered earlier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompletesAt(pub i64);
 
 impl Answer {
     pub(crate) fn new(status: u16, retry_after: Option<u32>, body: &impl Serialize) -> Self {
-        Self { status, retry_after, age: None, body: text(body), completes_at: None }
+        Self { status, retry_after, age: None, body: text(body), in_progress: None }
+    }
+
+    /// What stands in the place of an answer until the work is done.
+    pub(crate) fn pending(in_progress: InProgress) -> Self {
+        Self { in_progress: Some(in_progress), ..Self::new(StatusCode::PROCESSING.as_u16(), None, &()) }
     }
 
     /// Puts a result into its envelope.
@@ -163,8 +173,8 @@ impl Answer {
     pub(crate) fn into_response(self, now_ms: i64) -> Response<Vec<u8>> {
         let mut response = Response::new(self.body.to_vec());
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if let Some(completes_at) = self.completes_at {
-            response.extensions_mut().insert(completes_at);
+        if let Some(in_progress) = self.in_progress {
+            response.extensions_mut().insert(in_progress);
         }
         let date = httpdate::fmt_http_date(instant(now_ms));
         let headers = [

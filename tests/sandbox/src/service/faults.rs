@@ -25,13 +25,15 @@ pub struct FaultRule<F = Fault> {
 pub enum Fault {
     /// Answers with an error.
     Error(ErrorFault),
-    /// Does the work and stores the answer, but holds the key for a while: the work completes that much later, and
-    /// until then every send of the key is answered IDEMPOTENCY_CONFLICT. The answer of the first send is returned at
-    /// once with the extension [`CompletesAt`](super::CompletesAt); a simulation drops it, or delivers it at that time.
-    /// Without a key there is nothing to hold, and the answer is late all the same.
+    /// The work takes a while and is done at the end of it; until then every further send of the key is answered
+    /// IDEMPOTENCY_CONFLICT. What is returned at once is no answer: it has the extension
+    /// [`InProgress`](super::InProgress), for which [`Service::finish`](super::Service::finish) gives the answer later.
+    /// Without a key there is nothing to hold, and the work is done late all the same.
     InProgress {
-        /// How long the key stays in progress.
+        /// How long the work takes.
         ms: i64,
+        /// What it ends in, when it fails.
+        error: Option<ErrorFault>,
     },
 }
 
@@ -53,9 +55,32 @@ pub struct ErrorFault {
     /// itself is refused, that refusal is the answer.
     #[serde(default)]
     pub sold: bool,
-    /// Seconds to tell the client to wait.
+    /// How long to tell the client to wait.
     #[serde(default)]
-    pub retry_after: Option<u32>,
+    pub retry_after: Option<RetryAfter>,
+}
+
+/// Seconds to wait, and where they are said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RetryAfter {
+    /// In the `Retry-After` header and in the details, as the contract has it.
+    Both(u32),
+    /// In either, or differently in each.
+    Each {
+        /// In the header.
+        #[serde(default)]
+        header: Option<u32>,
+        /// In the details.
+        #[serde(default)]
+        details: Option<u32>,
+    },
+}
+
+impl From<u32> for RetryAfter {
+    fn from(seconds: u32) -> Self {
+        Self::Both(seconds)
+    }
 }
 
 impl ErrorFault {
@@ -64,7 +89,7 @@ impl ErrorFault {
         let status = self.status.or(known).unwrap_or(422);
         let refusal = Refusal::other(Cow::Owned(self.code.clone()), status, "a fault was asked for");
         match self.retry_after {
-            Some(seconds) => refusal.retry_after(seconds),
+            Some(wait) => refusal.retry_after(wait),
             None => refusal,
         }
     }

@@ -21,8 +21,10 @@ pub(crate) struct Store(BTreeMap<Arc<str>, Arc<Entry>>);
 struct Entry {
     path: String,
     body: Vec<u8>,
+    /// When the write was finished, or will be.
     completes_at: i64,
-    answer: Answer,
+    /// None while the write is in progress.
+    answer: Option<Answer>,
 }
 
 impl Store {
@@ -35,16 +37,21 @@ impl Store {
         if entry.path != path || entry.body != body {
             return Err(conflict("the key was used for a different request"));
         }
-        if now_ms < entry.completes_at {
-            return Err(conflict("the request of this key is still in progress"));
+        match &entry.answer {
+            Some(answer) => Ok(Some(answer.clone())),
+            None => Err(conflict("the request of this key is still in progress")),
         }
-        Ok(Some(entry.answer.clone()))
     }
 
-    /// Keeps an answer; until `completes_at` its key is in progress.
-    pub(crate) fn keep(&mut self, key: Arc<str>, path: &str, body: &[u8], completes_at: i64, answer: Answer) {
+    /// Keeps the answer of a write; without one its key is in progress.
+    pub(crate) fn keep(&mut self, key: Arc<str>, path: &str, body: &[u8], completes_at: i64, answer: Option<Answer>) {
         let entry = Entry { path: path.to_owned(), body: body.to_vec(), completes_at, answer };
         self.0.insert(key, Arc::new(entry));
+    }
+
+    /// Forgets a key whose write failed in a way that is not kept.
+    pub(crate) fn free(&mut self, key: &str) {
+        self.0.remove(key);
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod faults;
 mod health;
 mod idempotency;
 pub(crate) mod ids;
+mod in_progress;
 mod input;
 mod observe;
 mod products;
@@ -29,9 +30,10 @@ use rust_decimal::Decimal;
 
 pub use billing::Charge;
 pub use config::Config;
-pub use envelope::{CODES, CompletesAt};
+pub use envelope::CODES;
 pub(crate) use envelope::{Number, timestamp};
-pub use faults::{ErrorFault, Fault, FaultRule};
+pub use faults::{ErrorFault, Fault, FaultRule, RetryAfter};
+pub use in_progress::InProgress;
 pub use observe::{Exit, SessionView};
 pub use recharge::OrderView;
 pub use reseller::{
@@ -46,9 +48,10 @@ use billing::Credit;
 use catalogue::Product;
 use envelope::{Answer, Refusal, Reply};
 use faults::take;
+use in_progress::Work;
 use input::Query;
 use products::{Cached, Stock};
-use reseller::Backend;
+use reseller::{Backend, Owner};
 use routes::{Auth, Call, Repeat};
 use session::Session;
 use signup::Signups;
@@ -65,8 +68,8 @@ pub struct Service {
     stock: Stock,
     public: Option<Cached>,
     accounts: Vec<Account>,
-    /// Why the accounts are not synced with the resource backend, when they are not.
-    unready: Option<String>,
+    /// Why accounts that are opened are not synced with the resource backend, when they are not.
+    new_unready: Option<Arc<str>>,
     signups: Signups,
     mails: Vec<Mail>,
     sessions: Vec<Session>,
@@ -75,6 +78,7 @@ pub struct Service {
     orders: Vec<recharge::Order>,
     backend: Backend,
     faults: Vec<FaultRule>,
+    works: Vec<Work>,
     executions: BTreeMap<&'static str, u32>,
     requests: u64,
     exits: u32,
@@ -90,7 +94,7 @@ impl Service {
             stock: Stock::new(),
             public: None,
             accounts: vec![account],
-            unready: None,
+            new_unready: None,
             signups: Signups::default(),
             mails: Vec::new(),
             sessions: Vec::new(),
@@ -99,6 +103,7 @@ impl Service {
             orders: Vec::new(),
             backend: Backend::default(),
             faults: Vec::new(),
+            works: Vec::new(),
             executions: BTreeMap::new(),
             requests: 0,
             exits: 0,
@@ -118,13 +123,13 @@ impl Service {
     /// Answers a request at a time, in Unix milliseconds. The URI may be absolute or a path with its query.
     pub fn handle(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Response<Vec<u8>> {
         self.requests += 1;
-        self.settle(now_ms);
+        self.catch_up(now_ms);
         if reseller::is_own(request.uri().path()) {
             return self.handle_backend(request, now_ms).into_response(now_ms);
         }
         let answer = match self.admit(request, now_ms) {
             Ok(answer) => answer,
-            Err(refusal) => self.seal(Err(refusal), now_ms),
+            Err(refusal) => self.seal(Err(refusal), self.requests, now_ms),
         };
         answer.into_response(now_ms)
     }
@@ -150,7 +155,7 @@ impl Service {
     /// account that may not, the rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
     fn admit(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Result<Answer, Refusal> {
         let path = request.uri().path();
-        let (route, id) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;
+        let (route, _) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;
         let account = if route.auth == Auth::Key { self.enter(request.headers(), route.operation, now_ms)? } else { 0 };
         if let Some(Fault::Error(error)) = take(&mut self.faults, route.operation, Fault::is_before_the_store) {
             return Err(error.refusal());
@@ -162,35 +167,61 @@ impl Service {
             return Ok(answer);
         }
 
-        let fault = take(&mut self.faults, route.operation, |_| true);
+        let caller = Owner { agent: account, user: None };
+        let error = match take(&mut self.faults, route.operation, |_| true) {
+            Some(Fault::InProgress { ms, error }) => {
+                let ends_at = now_ms.saturating_add(ms);
+                if let Some(key) = key {
+                    self.accounts[account].answers.keep(key, path, request.body(), ends_at, None);
+                }
+                return Ok(self.put_off(request, caller, ends_at, error));
+            }
+            Some(Fault::Error(error)) => Some(error),
+            None => None,
+        };
+        Ok(self.do_now(request, account, self.requests, error.as_ref(), now_ms))
+    }
+
+    /// Does work that was put off.
+    fn work(&mut self, work: &Work) -> Answer {
+        let Work { request, caller, error, number, ends_at, .. } = work;
+        if reseller::is_own(request.uri().path()) {
+            return self.do_backend(request, *caller, error.as_ref(), *ends_at);
+        }
+        self.do_now(request, caller.agent, *number, error.as_ref(), *ends_at)
+    }
+
+    /// Does the work of an admitted request and keeps its answer under its key.
+    fn do_now(&mut self, request: &Request<Vec<u8>>, account: usize, number: u64, error: Option<&ErrorFault>, now_ms: i64) -> Answer {
+        let (path, headers, body) = (request.uri().path(), request.headers(), request.body());
+        let Some((route, id)) = routes::find(request.method(), path) else {
+            return self.seal(Err(routes::not_found(request.method(), path)), number, now_ms);
+        };
+        let key = if route.repeat == Repeat::Keyed { idempotency::key(headers).ok().flatten() } else { None };
         let run = |service: &mut Self| {
             *service.executions.entry(route.operation).or_default() += 1;
             let query = Query::parse(request.uri().query())?;
-            let (headers, body) = (request.headers(), request.body());
             (route.run)(service, &Call { now_ms, account, id, query, headers, body, key: key.clone() })
         };
-        let result = match &fault {
-            Some(Fault::Error(error)) if error.sold => run(self).and_then(|_| Err(error.refusal())),
-            Some(Fault::Error(error)) => Err(error.refusal()),
-            Some(Fault::InProgress { .. }) | None => run(self),
+        let result = match error {
+            Some(error) if error.sold => run(self).and_then(|_| Err(error.refusal())),
+            Some(error) => Err(error.refusal()),
+            None => run(self),
         };
-        let mut answer = self.seal(result, now_ms);
-        let completes_at = match &fault {
-            Some(Fault::Error(error)) if !error.stored => return Ok(answer),
-            Some(Fault::InProgress { ms }) => now_ms.saturating_add(*ms),
-            _ => now_ms,
-        };
+        let answer = self.seal(result, number, now_ms);
+        let is_kept = error.is_none_or(|error| error.stored);
         if let Some(key) = key {
-            self.accounts[account].answers.keep(key, path, request.body(), completes_at, answer.clone());
+            let answers = &mut self.accounts[account].answers;
+            match is_kept {
+                true => answers.keep(key, path, body, now_ms, Some(answer.clone())),
+                false => answers.free(&key),
+            }
         }
-        if completes_at > now_ms {
-            answer.completes_at = Some(CompletesAt(completes_at));
-        }
-        Ok(answer)
+        answer
     }
 
-    fn seal(&self, result: Result<Reply, Refusal>, now_ms: i64) -> Answer {
-        let request_id = format!("req_{}", ids::token(self.config.seed, ids::REQUEST, self.requests));
+    fn seal(&self, result: Result<Reply, Refusal>, number: u64, now_ms: i64) -> Answer {
+        let request_id = format!("req_{}", ids::token(self.config.seed, ids::REQUEST, number));
         Answer::of(result, &request_id, now_ms)
     }
 }

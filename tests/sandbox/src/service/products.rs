@@ -84,7 +84,7 @@ pub(crate) fn list_public(service: &mut Service, call: &Call<'_>) -> Result<Repl
 
 /// The account's list, which is the quote for its next purchases.
 pub(crate) fn list(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
-    service.check_backend()?;
+    service.check_backend(call)?;
     let list = List {
         stock: &service.stock,
         price: &|product| service.price(product),

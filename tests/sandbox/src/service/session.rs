@@ -98,6 +98,11 @@ impl Session {
         ids::exit_address(self.exit)
     }
 
+    /// The record of the answer that accepts the session: it is `creating` there, however soon it will be ready.
+    pub(crate) fn acceptance(&self, config: &Config, charge: Decimal) -> Record<'_> {
+        self.record(config, self.ready_at.saturating_sub(1), false, Some(charge))
+    }
+
     /// The record of a session response.
     pub(crate) fn record(&self, config: &Config, now_ms: i64, with_credentials: bool, charge: Option<Decimal>) -> Record<'_> {
         let status = self.status(now_ms);

@@ -51,7 +51,8 @@ pub(crate) fn renew(service: &mut Service, call: &Call<'_>) -> Result<Reply, Ref
     };
     check_status(session, call, &[Status::Active, Status::Expired])?;
     let ends_at = later(end.max(call.now_ms), months)?;
-    let amount = total(service.price(&session.product), session.quantity, months)?;
+    service.check_resource(session, call.now_ms)?;
+    let amount = if session.resource.is_some() { Decimal::ZERO } else { total(service.price(&session.product), session.quantity, months)? };
     service.check_budget(amount, false, call)?;
     service.check_balance(amount, call)?;
     let session = &mut service.sessions[place];

@@ -116,7 +116,7 @@ pub(crate) fn request_api_key(service: &mut Service, call: &Call<'_>) -> Result<
         claim_status: if is_new { "granted" } else { "already_granted" },
         trial_balance: Number(account.trial_left),
         balance: Number(account.balance),
-        backend_ready: service.unready.is_none(),
+        backend_ready: account.unready.is_none(),
         message: "the key is in the mail",
         trial: Trial { granted: true, amount_usd: Number(TRIAL), expires_at },
     };
@@ -136,8 +136,8 @@ pub(crate) fn register(service: &mut Service, call: &Call<'_>) -> Result<Reply, 
         agent_id: account.agent_id,
         api_key: &account.api_key,
         api_secret: ids::token(service.config.seed, ids::API_SECRET, place as u64),
-        backend_ready: service.unready.is_none(),
-        backend_sync_error: service.unready.as_deref(),
+        backend_ready: account.unready.is_none(),
+        backend_sync_error: account.unready.as_deref(),
     };
     Ok(Reply::new(201, &registered))
 }
@@ -148,7 +148,7 @@ pub(crate) fn info(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refu
         agent_id: account.agent_id,
         api_key_prefix: masked(&account.api_key),
         name: account.name.as_deref(),
-        backend_ready: service.unready.is_none(),
+        backend_ready: account.unready.is_none(),
     };
     Ok(Reply::new(200, &info))
 }
@@ -247,6 +247,7 @@ impl Service {
         let agent_id = FIRST_AGENT.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
         let mut account = Account::new(agent_id, &api_key, Decimal::ZERO);
         account.quoted = self.prices.clone();
+        account.unready = self.new_unready.clone();
         self.accounts.push(account);
         place
     }

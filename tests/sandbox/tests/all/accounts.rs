@@ -134,7 +134,9 @@ fn account_info_shows_the_key_masked() {
 #[test]
 fn an_account_that_is_not_synced_may_neither_list_nor_read_its_balance_nor_buy() {
     let mut desk = Desk::new();
-    desk.service.set_unready(Some("the supplier is closed".to_owned()));
+    let own = desk.service.agent_id();
+    assert!(desk.service.set_unready(own, Some("the supplier is closed")));
+    desk.service.set_new_unready(Some("the supplier is closed"));
     let registered = desk.send("POST", "/account/register", &[], r#"{"name":"Ann"}"#);
     assert_eq!((registered.status, &registered.data()["backend_ready"]), (201, &false.into()));
     assert_eq!(registered.data()["backend_sync_error"], "the supplier is closed");
@@ -144,9 +146,24 @@ fn an_account_that_is_not_synced_may_neither_list_nor_read_its_balance_nor_buy()
     }
     assert_eq!(desk.get("/account/info").data()["backend_ready"], false);
     assert_eq!(desk.send("GET", "/public/products", &[], "").status, 200);
-    desk.service.set_unready(None);
+    desk.service.set_unready(own, None);
     assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).code(), "BACKEND_ERROR");
     assert_eq!(desk.keyed("/sessions", "k2", DYNAMIC).status, 202);
+}
+
+#[test]
+fn whether_it_is_synced_is_each_accounts_own() {
+    let mut desk = Desk::new();
+    let (ann, key) = desk.register("Ann");
+    assert!(desk.service.set_unready(ann, Some("closed")));
+    assert!(!desk.service.set_unready(7, Some("closed")));
+    assert_eq!(desk.as_account(&key, "GET", "/account/info", "").data()["backend_ready"], false);
+    assert_eq!(desk.as_account(&key, "GET", "/products", "").refusal(), (502, "BACKEND_ERROR"));
+    assert_eq!((desk.get("/account/info").data()["backend_ready"].clone(), desk.get("/products").status), (true.into(), 200));
+    assert_eq!(desk.service.logins().iter().map(|login| login.id).collect::<Vec<_>>(), [1001]);
+    desk.service.set_new_unready(Some("closed"));
+    let (_, late) = desk.register("Bob");
+    assert_eq!(desk.as_account(&late, "GET", "/products", "").refusal(), (502, "BACKEND_ERROR"));
 }
 
 #[test]

@@ -75,13 +75,13 @@ fn every_code_is_answered_with_its_status() {
     add(desk.call("POST", "/sessions", DYNAMIC));
     desk.call("DELETE", &format!("/sessions/{id}"), "");
     add(desk.call("POST", &format!("/sessions/{id}/rotate"), ""));
-    desk.service.set_unready(Some("closed".to_owned()));
+    let own = desk.service.agent_id();
+    desk.service.set_unready(own, Some("closed"));
     add(desk.get("/products"));
     for code in ["BACKEND_TIMEOUT", "INTERNAL_ERROR"] {
         desk.error(code, true, false);
         add(desk.get("/products"));
     }
-    let own = desk.service.agent_id();
     desk.service.set_denied(own, ["get_account".to_owned()].into());
     add(desk.get("/account/info"));
     while desk.get("/billing/pricing").status == 200 {}

@@ -1,6 +1,6 @@
 //! Sessions on resources that the account already has.
 
-use crate::desk::Desk;
+use crate::desk::{DAY, Desk};
 
 fn existing(product_no: &str, more: &str) -> String {
     format!(r#"{{"session_type":"static","product_no":"{product_no}","provisioning_mode":"existing"{more}}}"#)
@@ -52,6 +52,42 @@ fn another_account_has_resources_of_its_own() {
     let (_, key) = desk.register("Ann");
     assert_eq!(desk.as_account(&key, "POST", "/sessions", &existing("static-us", "")).refusal(), (422, "INVALID_REQUEST"));
     desk.buy(&existing("static-us", ""));
+}
+
+#[test]
+fn an_existing_session_has_as_many_addresses_as_its_resource() {
+    let mut desk = Desk::new();
+    for more in [r#","resource_id":"SO-1001","quantity":50"#, r#","resource_id":"SO-1001","quantity":2"#] {
+        assert_eq!(desk.call("POST", "/sessions", &existing("static-us", more)).field(), "quantity", "{more}");
+    }
+    assert_eq!(desk.call("POST", "/sessions", &existing("static-us", r#","quantity":2"#)).refusal(), (422, "INVALID_REQUEST"));
+    desk.buy(&existing("static-us", r#","resource_id":"SO-1001","quantity":1"#));
+}
+
+#[test]
+fn renewing_an_existing_session_costs_nothing() {
+    let mut desk = Desk::new();
+    desk.service.set_balance(0.into());
+    let id = desk.buy(&existing("static-us", ""));
+    let end = desk.get(&format!("/sessions/{id}")).data()["expires_at"].clone();
+    let renewed = desk.call("POST", &format!("/sessions/{id}/renew"), r#"{"duration":1}"#);
+    assert_eq!((renewed.status, renewed.data()["estimated_charge_usd"].to_string()), (200, "0".to_owned()));
+    assert_ne!(renewed.data()["expires_at"], end);
+    assert!(desk.service.charges().is_empty());
+}
+
+#[test]
+fn an_expired_existing_session_is_renewed_while_nobody_else_uses_its_resource() {
+    let mut desk = Desk::new();
+    let body = existing("static-us", "");
+    let first = desk.buy(&body);
+    desk.now += 30 * DAY;
+    let second = desk.buy(&body);
+    let renew = format!("/sessions/{first}/renew");
+    assert_eq!(desk.call("POST", &renew, r#"{"duration":1}"#).refusal(), (422, "INVALID_REQUEST"));
+    desk.call("DELETE", &format!("/sessions/{second}"), "");
+    assert_eq!(desk.call("POST", &renew, r#"{"duration":1}"#).status, 200);
+    assert_eq!(desk.status(&first), "active");
 }
 
 #[test]

@@ -102,6 +102,9 @@ fn an_error_is_answered_as_asked_for_and_only_as_often() {
         assert_eq!((raw.status(), raw.json()["error"]["details"]["retry_after"].as_u64()), (429, Some(2)));
         assert!(raw.head().contains("retry-after: 2"));
     }
+    live.fault(r#"{"fault":{"kind":"error","code":"RATE_LIMIT_EXCEEDED","retry_after":{"header":2,"details":5}}}"#);
+    let raw = live.call("GET", "/products", None, "");
+    assert_eq!((raw.json()["error"]["details"]["retry_after"].as_u64(), raw.head().contains("retry-after: 2")), (Some(5), true));
     assert_eq!(live.call("GET", "/products", None, "").status(), 200);
     let (live, raw) = bought(r#"{"kind":"error","code":"BACKEND_TIMEOUT","stored":true,"sold":true}"#);
     assert_eq!((raw.status(), live.charges()), (504, 1));
@@ -114,14 +117,43 @@ fn a_write_in_progress_answers_late_and_conflicts_meanwhile() {
     live.fault(&rule(r#"{"kind":"in_progress","ms":60000}"#));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| live.call("POST", "/sessions", Some("k"), DYNAMIC));
-        while live.charges() == 0 {}
+        while live.state()["in_progress"] == 0 {}
         let conflict = live.call("POST", "/sessions", Some("k"), DYNAMIC);
         assert_eq!(conflict.json()["error"]["code"], "IDEMPOTENCY_CONFLICT");
-        assert!(!first.is_finished());
+        assert_eq!((first.is_finished(), live.charges()), (false, 0));
         assert_eq!(live.control("POST", "/clock", r#"{"advance_ms":60000}"#).status(), 200);
         let first = first.join().unwrap();
         assert_eq!(first.status(), 202);
         assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).body(), first.body());
+    });
+}
+
+#[test]
+fn a_write_in_progress_fails_at_its_end_when_asked_to() {
+    let live = Live::new();
+    live.fault(&rule(r#"{"kind":"in_progress","ms":60000,"error":{"code":"BACKEND_TIMEOUT","stored":true}}"#));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| live.call("POST", "/sessions", Some("k"), DYNAMIC));
+        while live.state()["in_progress"] == 0 {}
+        live.control("POST", "/clock", r#"{"advance_ms":60000}"#);
+        let first = first.join().unwrap();
+        assert_eq!((first.status(), live.charges()), (504, 0));
+        assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).body(), first.body());
+    });
+}
+
+#[test]
+fn two_sends_of_a_key_at_a_time_conflict() {
+    let live = Live::new();
+    live.fault(&rule(r#"{"kind":"duplicate"}"#));
+    live.fault(&rule(r#"{"kind":"in_progress","ms":60000}"#));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| live.call("POST", "/sessions", Some("k"), DYNAMIC));
+        while live.state()["in_progress"] == 0 {}
+        assert_eq!(live.call("POST", "/sessions", Some("k"), DYNAMIC).status(), 409);
+        live.control("POST", "/clock", r#"{"advance_ms":60000}"#);
+        assert_eq!(first.join().unwrap().status(), 202);
+        assert_eq!(live.charges(), 1, "the duplicate met its original in progress");
     });
 }
 

@@ -1,6 +1,6 @@
 //! The idempotency store, and the faults of the service that play on it.
 
-use hopline_sandbox::{CompletesAt, ErrorFault, Fault};
+use hopline_sandbox::{ErrorFault, Fault, InProgress, RetryAfter};
 
 use crate::desk::{DAY, DYNAMIC, Desk, STATIC};
 
@@ -97,28 +97,73 @@ fn an_error_that_sold_and_is_not_stored_sells_again() {
 #[test]
 fn a_write_in_progress_conflicts_until_it_completes_and_is_then_replayed() {
     let mut desk = Desk::new();
-    desk.fault(Fault::InProgress { ms: 3_000 });
+    desk.fault(Fault::InProgress { ms: 3_000, error: None });
+    let first = start(&mut desk);
+    assert_eq!(first.ends_at, desk.now + 3_000);
+    desk.now += 2_999;
+    assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).refusal(), (409, "IDEMPOTENCY_CONFLICT"));
+    assert_eq!((desk.service.charges().len(), desk.service.finish(first, desk.now).is_none()), (0, true));
+    desk.now += 1;
+    let replayed = desk.keyed("/sessions", "k", DYNAMIC);
+    assert_eq!(desk.service.charges().len(), 1, "the work is done at its end");
+    assert_eq!(desk.service.finish(first, desk.now).expect("an answer").body(), &replayed.bytes);
+    assert!(desk.service.finish(first, desk.now).is_none(), "an answer is given once");
+    assert_eq!(desk.service.charges()[0].at_ms, first.ends_at);
+}
+
+/// Starts a purchase that takes its time.
+fn start(desk: &mut Desk) -> InProgress {
     let key = desk.service.config().api_key.clone();
     let request = http::Request::post("/v1/sessions").header("X-API-Key", key).header("Idempotency-Key", "k");
-    let first = desk.service.handle(&request.body(DYNAMIC.into()).unwrap(), desk.now);
-    assert_eq!(first.extensions().get(), Some(&CompletesAt(desk.now + 3_000)));
-    desk.now += 2_999;
-    let conflict = desk.keyed("/sessions", "k", DYNAMIC);
-    assert_eq!((conflict.status, conflict.code()), (409, "IDEMPOTENCY_CONFLICT"));
-    desk.now += 1;
-    assert_eq!(&desk.keyed("/sessions", "k", DYNAMIC).bytes, first.body());
-    assert_eq!(desk.service.charges().len(), 1);
+    let response = desk.service.handle(&request.body(DYNAMIC.into()).unwrap(), desk.now);
+    *response.extensions().get().expect("it takes its time")
+}
+
+#[test]
+fn a_write_in_progress_may_fail_at_its_end_and_what_is_refused_then_is_its_answer() {
+    let mut desk = Desk::new();
+    for (stored, after) in [(true, (504, "BACKEND_TIMEOUT")), (false, (202, ""))] {
+        let error = ErrorFault { code: "BACKEND_TIMEOUT".into(), stored, ..ErrorFault::default() };
+        desk.fault(Fault::InProgress { ms: 3_000, error: Some(error) });
+        let first = start(&mut desk);
+        desk.now += 3_000;
+        assert_eq!(desk.service.finish(first, desk.now).expect("an answer").status(), 504);
+        assert!(desk.service.charges().is_empty());
+        assert_eq!(desk.keyed("/sessions", "k", DYNAMIC).refusal(), after, "a failure that is not kept frees its key");
+        desk = Desk::new();
+    }
+    desk.fault(Fault::InProgress { ms: 3_000, error: None });
+    let first = start(&mut desk);
+    desk.service.set_balance(0.into());
+    desk.now += 3_000;
+    assert_eq!(desk.service.finish(first, desk.now).expect("an answer").status(), 402);
 }
 
 #[test]
 fn a_fault_may_have_any_code_and_tell_how_long_to_wait() {
     let mut desk = Desk::new();
-    let fault = ErrorFault { code: "TEAPOT".into(), status: Some(418), retry_after: Some(9), ..ErrorFault::default() };
+    let fault = ErrorFault { code: "TEAPOT".into(), status: Some(418), retry_after: Some(9.into()), ..ErrorFault::default() };
     desk.fault(Fault::Error(fault));
     let answer = desk.get("/billing/balance");
     assert_eq!((answer.status, answer.code()), (418, "TEAPOT"));
     assert_eq!(answer.headers["retry-after"], "9");
     assert_eq!(desk.get("/billing/balance").status, 200);
+}
+
+#[test]
+fn a_fault_chooses_where_it_says_how_long_to_wait() {
+    let mut desk = Desk::new();
+    for (retry_after, header, details) in [
+        (RetryAfter::Each { header: Some(3), details: None }, Some("3"), None),
+        (RetryAfter::Each { header: None, details: Some(4) }, None, Some(4)),
+        (RetryAfter::Each { header: Some(3), details: Some(4) }, Some("3"), Some(4)),
+    ] {
+        let code = "RATE_LIMIT_EXCEEDED".into();
+        desk.fault(Fault::Error(ErrorFault { code, retry_after: Some(retry_after), ..ErrorFault::default() }));
+        let answer = desk.get("/billing/balance");
+        assert_eq!(answer.headers.get("retry-after").map(|value| value.to_str().unwrap()), header);
+        assert_eq!(answer.json["error"]["details"]["retry_after"].as_u64(), details);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn a_wrong_body_gets_a_clear_400() {
         ("/account", r#"{"agent_id":7,"active":false}"#, "no account 7"),
         ("/account", r#"{"denied":["fly"]}"#, "operation fly"),
         ("/backend", r#"{"ready":1}"#, "invalid type"),
+        ("/backend", r#"{"agent_id":7,"ready":false}"#, "no account 7"),
     ] {
         let answer = live.control("POST", path, body);
         let error = answer.json()["error"].as_str().unwrap().to_owned();
@@ -61,8 +62,12 @@ fn accounts_and_their_backend_are_turned_off_and_on() {
     done(&live, "/account", r#"{"denied":[]}"#);
     done(&live, "/backend", r#"{"ready":false,"reason":"closed for today"}"#);
     assert_eq!(code(&live), "BACKEND_ERROR");
-    done(&live, "/backend", r#"{"ready":true}"#);
+    done(&live, "/backend", r#"{"agent_id":1001,"ready":true}"#);
     assert!(code(&live).is_null());
+    done(&live, "/backend", r#"{"opened":true,"ready":false}"#);
+    assert!(code(&live).is_null());
+    let registered = send(&live.api(), "POST", "/v1/account/register", "", r#"{"name":"Ann"}"#).json();
+    assert_eq!(registered["data"]["backend_ready"], false);
 }
 
 #[test]

@@ -69,12 +69,12 @@ fn a_login_needs_both_fields_as_texts() {
 fn while_the_account_is_not_ready_it_has_no_login_and_its_tokens_are_refused() {
     let mut office = Office::new();
     let own = office.desk.service.logins().swap_remove(0);
-    office.desk.service.set_unready(Some("closed".to_owned()));
+    assert!(office.desk.service.set_unready(1001, Some("closed")));
     assert_eq!(office.desk.get("/account/info").data()["backend_ready"], false);
     assert!(office.desk.service.logins().is_empty());
     assert_eq!(office.login(&own.username, &own.password).refused(), 401);
     assert_eq!(office.get("/dynamic").refused(), 401);
-    office.desk.service.set_unready(None);
+    office.desk.service.set_unready(1001, None);
     assert_eq!(office.desk.get("/account/info").data()["backend_ready"], true);
     assert_eq!(office.get("/dynamic").status, 200);
 }

@@ -161,7 +161,9 @@ fn what_is_sold_out_unknown_or_held_by_another_is_refused() {
 #[test]
 fn orders_are_filtered_by_everything_the_contract_names() {
     let mut office = Office::new();
-    let (ann, bob) = (office.user("ann", 50), office.user("bob", 50));
+    let ann = office.user("ann", 50);
+    let bob = r#"{"username":"bob","password":"secret-1","balance":50,"remark":"a good friend"}"#;
+    let bob = office.granted("POST", "/open/app/user/v2", bob)["id"].as_u64().expect("a number");
     let first = office.place(ann, "");
     office.pass(2 * DAY);
     let second = office.granted("POST", PLACE, &order(bob, "static-de", r#","duration":1"#))["orderNo"].as_str().unwrap().to_owned();
@@ -183,6 +185,7 @@ fn orders_are_filtered_by_everything_the_contract_names() {
         (format!("search={}", text("username")), 1),
         (format!("search={}", text("password")), 1),
         (format!("search={port}"), 4),
+        ("search=GOOD%20friend".to_owned(), 1),
         ("region=german".to_owned(), 2),
         ("region=nyc".to_owned(), 2),
         ("created_start=2023-11-16".to_owned(), 1),

@@ -1,6 +1,6 @@
 //! The two sides of one account: sessions are orders here, and orders are resources there.
 
-use crate::desk::{DYNAMIC, STATIC};
+use crate::desk::{DAY, DYNAMIC, STATIC};
 use crate::office::Office;
 
 fn existing(number: &str) -> String {
@@ -48,6 +48,25 @@ fn a_static_order_of_the_account_or_its_user_serves_an_existing_session_while_it
     assert_eq!(office.desk.call("POST", "/sessions", &existing(&other)).refusal(), (422, "INVALID_REQUEST"));
     let orders = office.list("/open/app/static/order/list/v2");
     assert_eq!(orders.len(), 4, "a session on an existing order is no order of its own");
+}
+
+#[test]
+fn an_existing_session_ends_with_its_order() {
+    let mut office = Office::new();
+    let ann = office.user("ann", 40);
+    let (cancelled, expiring) = (office.place(ann, ""), office.place(ann, r#","duration":1,"cycleTimes":1"#));
+    let sessions: Vec<String> = [&cancelled, &expiring].map(|number| office.desk.buy(&existing(number))).into();
+    let renew = |id: &str| format!("/sessions/{id}/renew");
+    office.granted("POST", &format!("/open/app/static/order/{cancelled}/cancel"), "");
+    assert_eq!(office.desk.status(&sessions[0]), "expired");
+    assert_eq!(office.desk.call("POST", &renew(&sessions[0]), r#"{"duration":1}"#).refusal(), (422, "INVALID_REQUEST"));
+    assert_eq!(office.desk.status(&sessions[1]), "active");
+    office.pass(DAY);
+    assert_eq!(office.desk.status(&sessions[1]), "expired");
+    office.granted("POST", "/open/app/static/order/renew", &format!(r#"{{"order_no":"{expiring}"}}"#));
+    assert_eq!(office.desk.status(&sessions[1]), "expired");
+    assert_eq!(office.desk.call("POST", &renew(&sessions[1]), r#"{"duration":1}"#).status, 200);
+    assert_eq!(office.desk.status(&sessions[1]), "active");
 }
 
 #[test]

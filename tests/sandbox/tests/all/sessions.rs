@@ -23,6 +23,15 @@ fn a_bought_session_is_creating_then_active_and_charged_at_acceptance() {
 }
 
 #[test]
+fn a_session_that_is_ready_at_once_is_accepted_as_creating_and_active_at_the_next_read() {
+    let mut desk = Desk::new();
+    let accepted = desk.keyed("/sessions", "k", STATIC);
+    assert_eq!((accepted.status, accepted.data()["status"].as_str()), (202, Some("creating")));
+    assert_eq!(desk.status(&accepted.session_id()), "active");
+    assert_eq!(desk.keyed("/sessions", "k", STATIC).bytes, accepted.bytes);
+}
+
+#[test]
 fn provisioning_times_are_drawn_from_the_seed_within_the_range() {
     let ready = |seed| {
         let mut desk = Desk::with(|config| (config.seed, config.provisioning_ms) = (seed, 1_200..=2_500));

@@ -22,9 +22,10 @@ pub struct Login {
 }
 
 impl Service {
-    /// The logins of all resellers, the first account's first. There are none while the accounts are not ready.
+    /// The logins of all resellers whose account is ready, the first account's first.
     pub fn logins(&self) -> Vec<Login> {
-        let agents = (0..self.accounts.len()).filter(|_| self.unready.is_none()).map(|agent| Owner { agent, user: None });
+        let agents =
+            (0..self.accounts.len()).filter(|agent| self.accounts[*agent].unready.is_none()).map(|agent| Owner { agent, user: None });
         let login = |owner| Login {
             id: self.id_of(owner),
             username: self.name_of(owner).to_string(),

@@ -84,7 +84,7 @@ impl Service {
 
     /// Refuses whoever may not use the backend now.
     fn check_open(&self, owner: Owner) -> Result<(), Refusal> {
-        if let Some(reason) = &self.unready {
+        if let Some(reason) = &self.accounts[owner.agent].unready {
             return Err(refused(401, format!("the account has no login to the backend: {reason}")));
         }
         let is_disabled = owner.user.is_some_and(|user| self.backend.users[user].is_disabled);

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use http::Request;
 
 use super::Service;
-use super::envelope::{Answer, CompletesAt, Refusal, Reply};
-use super::faults::{Fault, take};
+use super::envelope::{Answer, Refusal};
+use super::faults::{ErrorFault, Fault, take};
 use super::input::Query;
 
 pub(crate) use books::{Entry, Kind};
@@ -68,17 +68,13 @@ pub(crate) struct Backend {
 impl Service {
     /// Answers a request to the backend.
     pub(crate) fn handle_backend(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Answer {
-        let mut completes_at = None;
-        let result = self.admit_backend(request, now_ms, &mut completes_at);
-        let mut answer = self.backend.spelling.seal(result);
-        answer.completes_at = completes_at;
-        answer
+        self.admit_backend(request, now_ms).unwrap_or_else(|refusal| self.backend.spelling.seal(Err(refusal)))
     }
 
-    /// There is no idempotency store here: each request is done anew, and a fault that holds its key only makes it late.
-    fn admit_backend(&mut self, request: &Request<Vec<u8>>, now_ms: i64, completes_at: &mut Option<CompletesAt>) -> Result<Reply, Refusal> {
+    /// There is no idempotency store here: each request is done anew, and a fault that keeps it in progress makes it late.
+    fn admit_backend(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Result<Answer, Refusal> {
         let path = request.uri().path();
-        let (route, ids) = find(request.method(), path).ok_or_else(|| not_found(request.method(), path))?;
+        let (route, _) = find(request.method(), path).ok_or_else(|| not_found(request.method(), path))?;
         let caller = match route.auth {
             Auth::Public => Owner { agent: 0, user: None },
             Auth::Anyone | Auth::Reseller => self.bearer(request.headers(), now_ms)?,
@@ -86,20 +82,30 @@ impl Service {
         if route.auth == Auth::Reseller && caller.user.is_some() {
             return Err(forbidden("only a reseller may do this"));
         }
-        let fault = take(&mut self.faults, route.operation, |_| true);
+        let error = match take(&mut self.faults, route.operation, |_| true) {
+            Some(Fault::InProgress { ms, error }) => return Ok(self.put_off(request, caller, now_ms.saturating_add(ms), error)),
+            Some(Fault::Error(error)) => Some(error),
+            None => None,
+        };
+        Ok(self.do_backend(request, caller, error.as_ref(), now_ms))
+    }
+
+    /// Does the work of an admitted request.
+    pub(crate) fn do_backend(&mut self, request: &Request<Vec<u8>>, caller: Owner, error: Option<&ErrorFault>, now_ms: i64) -> Answer {
+        let path = request.uri().path();
+        let Some((route, ids)) = find(request.method(), path) else {
+            return self.backend.spelling.seal(Err(not_found(request.method(), path)));
+        };
         let run = |service: &mut Self| {
             *service.executions.entry(route.operation).or_default() += 1;
             let query = Query::parse(request.uri().query())?;
             (route.run)(service, &Call { now_ms, caller, ids, query, body: request.body() })
         };
-        match fault {
-            Some(Fault::Error(error)) if !error.sold => Err(error.refusal()),
-            Some(Fault::Error(error)) => run(self).map_err(Refusal::numbered).and_then(|_| Err(error.refusal())),
-            Some(Fault::InProgress { ms }) => {
-                *completes_at = Some(CompletesAt(now_ms.saturating_add(ms)));
-                run(self).map_err(Refusal::numbered)
-            }
+        let result = match error {
+            Some(error) if error.sold => run(self).map_err(Refusal::numbered).and_then(|_| Err(error.refusal())),
+            Some(error) => Err(error.refusal()),
             None => run(self).map_err(Refusal::numbered),
-        }
+        };
+        self.backend.spelling.seal(result)
     }
 }

@@ -82,6 +82,7 @@ pub(crate) fn cancel(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     let order = StaticOrder { is_cancelled: true, ..StaticOrder::clone(&order) };
     let reply = Reply::new(200, &service.order_record(&order, call.now_ms));
     service.backend.static_orders[place] = Arc::new(order);
+    service.end_with_resources(call.now_ms);
     Ok(reply)
 }
 
@@ -94,7 +95,7 @@ fn check_status(order: &StaticOrder, now_ms: i64, allowed: &[Status]) -> Result<
 }
 
 impl Service {
-    /// Gives back what failed orders cost, from the moment on when they failed.
+    /// Gives back what failed orders cost, from the moment on when they failed, and ends the sessions of orders that are over.
     pub(crate) fn settle(&mut self, now_ms: i64) {
         for place in 0..self.backend.static_orders.len() {
             let order = &self.backend.static_orders[place];
@@ -106,6 +107,7 @@ impl Service {
             self.restock(&order.product, order.instances.len().into());
             Arc::make_mut(&mut self.backend.static_orders[place]).is_settled = true;
         }
+        self.end_with_resources(now_ms);
     }
 
     fn static_place(&self, call: &Call<'_>, target: &Target) -> Result<usize, Refusal> {

@@ -56,7 +56,10 @@ fn is_found(record: &Record, search: &str) -> bool {
         let texts = [ip, username, password, &instance.exit_ip.to_string()];
         texts.into_iter().any(|text| holds(text)) || ports.iter().any(|port| port == search)
     };
-    holds(&record.order_no) || holds(&record.app_order_no) || record.instances.iter().any(of_instance)
+    holds(&record.order_no)
+        || holds(&record.app_order_no)
+        || record.remark.as_deref().is_some_and(holds)
+        || record.instances.iter().any(of_instance)
 }
 
 fn is_there(record: &Record, region: &str) -> bool {

@@ -88,6 +88,10 @@ impl StaticOrder {
         self.status(now_ms) == Status::Active
     }
 
+    pub(crate) fn addresses(&self) -> usize {
+        self.instances.len()
+    }
+
     /// An expired order keeps its addresses, since it may be renewed.
     pub(super) fn holds_addresses(&self, now_ms: i64) -> bool {
         !matches!(self.status(now_ms), Status::Cancelled | Status::Failed)

@@ -50,6 +50,9 @@ pub(super) struct Record {
     pub(super) created_ms: i64,
     #[serde(skip)]
     pub(super) expires_ms: Option<i64>,
+    /// What is remarked of the order's user.
+    #[serde(skip)]
+    pub(super) remark: Option<Arc<str>>,
     #[serde(skip)]
     pub(super) place: Option<&'static places::Place>,
 }
@@ -179,6 +182,7 @@ impl Service {
             owner,
             created_ms: created,
             expires_ms: ends,
+            remark: owner.user.and_then(|user| self.backend.users[user].remark.clone()),
             place,
         }
     }

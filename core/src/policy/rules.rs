@@ -4,9 +4,22 @@
 //! The search in `tests/simulation` builds with the feature `ablation`, takes one rule away at a time, and must find the
 //! double purchase, the loss or the false "nothing happened" that the rule prevents.
 
-/// A rule that can be taken away in a build for the proof.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A rule that can be taken away in a build for the proof.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Rule {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: [Rule; [$(Rule::$name),*].len()] = [$(Rule::$name),*];
+        }
+    };
+}
+
+rules! {
     /// A send that is not safe waits until its record is saved.
     SaveBeforeSend,
     /// A send whose answer was lost may have had its effect.
@@ -65,41 +78,6 @@ pub enum Rule {
     TotalIsSaved,
     /// The total of a client that is gone stays until it is part of a total that is saved.
     TotalIsHandedOver,
-}
-
-impl Rule {
-    /// Every rule.
-    pub const ALL: [Rule; 29] = [
-        Rule::SaveBeforeSend,
-        Rule::LostIsUnanswered,
-        Rule::PageIsUnanswered,
-        Rule::ConflictKeepsKey,
-        Rule::DoorSettlesNothing,
-        Rule::RestoredIsUnanswered,
-        Rule::GivenIsUnanswered,
-        Rule::ReplaySettlesNoEarlierSend,
-        Rule::GivenKeyHasOneRequest,
-        Rule::PaidFailureStops,
-        Rule::OldKeyRests,
-        Rule::AgeSurvives,
-        Rule::AgeAfterSave,
-        Rule::DeleteBeforeNone,
-        Rule::KeepUntilTaken,
-        Rule::OpenWriteRests,
-        Rule::HeldWriteRests,
-        Rule::FailureIsUnanswered,
-        Rule::TokenRefusalHasEnvelope,
-        Rule::RenewOnce,
-        Rule::RefusedLoginRests,
-        Rule::OneLogin,
-        Rule::NewerTokenStays,
-        Rule::OrderIsSaved,
-        Rule::OrderOutlivesReads,
-        Rule::NewKeyCounts,
-        Rule::NewDayCounts,
-        Rule::TotalIsSaved,
-        Rule::TotalIsHandedOver,
-    ];
 }
 
 /// Which rules hold.

@@ -1,10 +1,11 @@
 //! A client of the agent API in a world that the bytes make up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{CallOptions, Client, FailureKind, Holds, Outcome, Sent, Settlement, StepId};
 use hopline::policy::Error;
 use hopline::wire::Request;
+use hopline::{Effect, Kind};
 
 use crate::world::{Service, World, run};
 use crate::{BASE, Tape, fresh};
@@ -29,6 +30,23 @@ struct Agent {
     bytes: BTreeMap<String, String>,
     /// The session that the service made for a key.
     made: BTreeMap<String, usize>,
+    /// The keys that each purchase was made under. What is bought has a number of its own, so that a body tells whose it is.
+    bought: BTreeMap<String, BTreeSet<String>>,
+    /// How often each may have been bought: once for each start after it was said that nothing happened, or a person settled it.
+    most: BTreeMap<String, usize>,
+    /// The intents that stand for a purchase.
+    started: BTreeSet<String>,
+}
+
+impl Agent {
+    /// A purchase is started under an intent.
+    fn start(&mut self, intent: &str) {
+        if self.started.insert(intent.to_owned()) {
+            let bought = self.bought.get(intent).map_or(0, BTreeSet::len);
+            let most = self.most.entry(intent.to_owned()).or_default();
+            *most = (*most).max(bought) + 1;
+        }
+    }
 }
 
 /// Whatever happens: a key is never sent with other bytes, nothing that was done is called "not done", no secret is saved or told,
@@ -46,10 +64,11 @@ impl Service for Agent {
         let client = &mut world.client;
         match choice {
             0 | 1 => {
-                let intent = CallOptions::intent(format!("job-{}", tape.number(3)));
-                let params = r#"{"session_type":"dynamic","product_no":"p"}"#;
-                let options = CallOptions { credentials: tape.number(3) == 0, ..intent };
-                world.open.insert(client.start_json("open_session", params, options));
+                let intent = format!("job-{}", tape.number(3));
+                world.service.start(&intent);
+                let params = format!(r#"{{"session_type":"dynamic","product_no":"{intent}"}}"#);
+                let options = CallOptions { credentials: tape.number(3) == 0, ..CallOptions::intent(intent) };
+                world.open.insert(client.start_json("open_session", &params, options));
             }
             2 => {
                 let operation = ["rotate_session", "terminate_session", "wait_session", "get_session_health"][tape.number(4) as usize];
@@ -57,15 +76,21 @@ impl Service for Agent {
                 world.open.insert(client.start_json(operation, &params, CallOptions::default()));
             }
             3 => {
-                let options = CallOptions::intent(format!("pay-{}", tape.number(2)));
-                world.open.insert(client.start_json("create_recharge", r#"{"amount":10}"#, options));
+                let number = tape.number(2);
+                let intent = format!("pay-{number}");
+                world.service.start(&intent);
+                let params = format!(r#"{{"amount":{}}}"#, 10 + number);
+                world.open.insert(client.start_json("create_recharge", &params, CallOptions::intent(intent)));
             }
             7 => {
                 let given_up = client.saved().into_iter().find(|saved| saved.holds == Holds::InDoubtForGood);
                 if let Some(one) = given_up {
-                    match tape.number(2) {
-                        0 => _ = client.settle(&one.record, Settlement::Happened),
-                        _ => _ = client.settle_as(&one.record, &format!("s{}", tape.number(3))),
+                    let settled = match tape.number(2) {
+                        0 => client.settle(&one.record, Settlement::Happened),
+                        _ => client.settle_as(&one.record, &format!("s{}", tape.number(3))).unwrap_or_default(),
+                    };
+                    if let (true, Some(intent)) = (settled, &one.intent) {
+                        world.service.started.remove(intent);
                     }
                 }
             }
@@ -97,6 +122,7 @@ impl Service for Agent {
     fn serve_well(&mut self, request: &Request, choice: u32) -> (u16, String) {
         let key = request.header("idempotency-key").map(str::to_owned);
         let count = self.made.len();
+        self.buys(request, key.as_deref());
         let made = key.map(|key| *self.made.entry(key).or_insert(count));
         let path = request.url.strip_prefix(BASE).unwrap_or_default();
         let data = match path.split(['/', '?']).collect::<Vec<_>>().as_slice() {
@@ -115,6 +141,11 @@ impl Service for Agent {
     }
 
     fn sees(world: &mut World<Self>, request: &Request) {
+        if let Some(key) = request.header("idempotency-key") {
+            let key = format!("\"{key}\"");
+            let is_saved = world.store.values().any(|data| String::from_utf8_lossy(data).contains(&key));
+            assert!(is_saved, "a write was sent before it was saved");
+        }
         let whole = format!("{} {} {:?}", request.method.as_str(), request.url, request.body);
         if let Some(key) = request.header("idempotency-key") {
             let first = world.service.bytes.entry(key.to_owned()).or_insert_with(|| whole.clone());
@@ -122,7 +153,28 @@ impl Service for Agent {
         }
     }
 
+    fn learns(&mut self, error: &Error) {
+        let is_own = matches!(error.operation, "create_session" | "create_recharge");
+        let says_so = !matches!(error.kind, Kind::Busy | Kind::Invalid | Kind::Misuse) && error.effect == Effect::None;
+        if let (true, true, Some(intent)) = (is_own, says_so, &error.intent) {
+            self.started.remove(intent);
+        }
+    }
+
     fn has_done(&self, error: &Error) -> bool {
         error.idempotency_key.as_ref().is_some_and(|key| self.made.contains_key(key))
+    }
+}
+
+impl Agent {
+    /// Counts a purchase that a request makes.
+    fn buys(&mut self, request: &Request, key: Option<&str>) {
+        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let recharge = body["amount"].as_u64().map(|amount| format!("pay-{}", amount - 10));
+        let Some(intent) = body["product_no"].as_str().map(str::to_owned).or(recharge) else { return };
+        let keys = self.bought.entry(intent.clone()).or_default();
+        keys.extend(key.map(str::to_owned));
+        let most = self.most.get(&intent).copied().unwrap_or_default();
+        assert!(keys.len() <= most, "{intent} was bought {} times, and might be {most} times", keys.len());
     }
 }

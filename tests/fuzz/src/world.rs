@@ -24,6 +24,8 @@ pub(crate) trait Service: Default {
     fn sees(world: &mut World<Self>, request: &Request);
     /// Whether it did what an error is about.
     fn has_done(&self, error: &Error) -> bool;
+    /// Hears of an error that a caller was told.
+    fn learns(&mut self, _error: &Error) {}
     /// The client is gone, and another one takes its place.
     fn forgets(&mut self) {}
 }
@@ -180,6 +182,7 @@ impl<S: Service> World<S> {
             let refused_here = matches!(error.kind, Kind::Invalid | Kind::Busy | Kind::Misuse);
             let denied = error.effect == Effect::None && self.service.has_done(&error) && !refused_here;
             assert!(!denied, "what was done is called not done: {told}");
+            self.service.learns(&error);
         }
     }
 

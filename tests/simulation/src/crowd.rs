@@ -3,13 +3,14 @@
 mod agent;
 mod reseller;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use hopline::Error;
 use hopline::client::{Answered, CallOptions, Client, CommandId, FailureKind, Holds, Outcome, RecordId, Sent, Settlement, Step, StepId};
 use hopline::contract::{Api, Method};
 use hopline::wire::Request;
 
+use self::agent::Purchases;
 use self::reseller::Books;
 use crate::fate::Fate;
 use crate::world::{Heard, World, is_login};
@@ -35,10 +36,10 @@ pub fn crowd(api: Api, seed: u64) -> Result<Ran, String> {
         world,
         out: Vec::new(),
         open: BTreeSet::new(),
-        names: BTreeMap::new(),
+        purchases: Purchases::default(),
         books: Books::default(),
         ran: Ran::default(),
-        kind: true,
+        faulty: true,
     };
     for _ in 0..150 {
         crowd.act()?;
@@ -54,13 +55,13 @@ struct Crowd {
     out: Vec<Out>,
     /// Commands that have not completed.
     open: BTreeSet<CommandId>,
-    /// Of each intent: whether it was ever said that nothing happened, after which it may be bought anew.
-    names: BTreeMap<String, u32>,
+    /// What the callers of the agent API want to buy.
+    purchases: Purchases,
     /// What the callers of the reseller API did and know.
     books: Books,
     ran: Ran,
     /// Whether faults happen.
-    kind: bool,
+    faulty: bool,
 }
 
 enum Out {
@@ -100,9 +101,13 @@ impl Crowd {
                     let one = &held[self.below(held.len() as u64) as usize];
                     // A doubt that can be resolved by asking is asked about; a person settles only what can't.
                     if one.holds == Holds::InDoubtForGood {
-                        self.books.settled |= self.client.settle(&one.record, Settlement::Happened);
+                        if self.client.settle(&one.record, Settlement::Happened) {
+                            self.books.settled = true;
+                            self.purchases.settled(one);
+                        }
                     } else {
                         let command = self.client.resume(&one.record, CallOptions::default());
+                        self.purchases.follow(command, one.intent.as_deref());
                         self.follow(command);
                     }
                 }
@@ -135,6 +140,7 @@ impl Crowd {
             }
         }
         self.open.clear();
+        self.purchases.crash();
         self.books.refused = false;
         self.client = self.world.client(None);
     }
@@ -154,7 +160,7 @@ impl Crowd {
         let at = self.below(self.out.len() as u64) as usize;
         match self.out.swap_remove(at) {
             Out::Save(id, record, data) => {
-                let fails = self.kind && self.below(12) == 0;
+                let fails = self.faulty && self.below(12) == 0;
                 if !fails || self.below(2) == 0 {
                     self.keep(record, data);
                 }
@@ -184,7 +190,7 @@ impl Crowd {
 
     fn fate(&mut self, request: &Request) -> Fate {
         let fates = match (self.world.api, request.method) {
-            _ if !self.kind || self.below(3) > 0 => return Fate::Answered,
+            _ if !self.faulty || self.below(3) > 0 => return Fate::Answered,
             (Api::Agent, Method::Get) => &[Fate::LostBefore, Fate::PageBefore, Fate::Throttled, Fate::Unreached],
             (Api::Agent, _) => Fate::REPEATABLE,
             (Api::Reseller, Method::Get) => Fate::READ,
@@ -207,8 +213,8 @@ impl Crowd {
                 }
                 Step::Send { id, request, .. } => {
                     self.check_login(&request)?;
-                    if request.method != Method::Get && !is_login(&request) && self.world.store.is_empty() {
-                        return Err("a write was sent before anything was saved".into());
+                    if !self.is_saved(&request) {
+                        return Err(format!("{} was sent before it was saved", request.url));
                     }
                     self.out.push(Out::Send(id, request));
                 }
@@ -227,6 +233,22 @@ impl Crowd {
         Err("the client never waits".into())
     }
 
+    /// Whether the store holds a record of a write: one with its key or, where there are no keys, one more with its path than
+    /// other writes to it are under way.
+    fn is_saved(&self, request: &Request) -> bool {
+        if matches!(request.method, Method::Get | Method::Delete) || is_login(request) {
+            return true;
+        }
+        let records = |text: &str| self.world.store.values().filter(|data| String::from_utf8_lossy(data).contains(text)).count();
+        match request.header("idempotency-key") {
+            Some(key) => records(&format!("\"{key}\"")) > 0,
+            None => {
+                let same = |out: &&Out| matches!(out, Out::Send(_, other) if other.url == request.url);
+                records(&format!("\"{}\"", request.url.split("/api").last().unwrap_or_default())) > self.out.iter().filter(same).count()
+            }
+        }
+    }
+
     fn took(&mut self, command: CommandId) -> Result<(), String> {
         let result = self.client.take_answer(command).ok_or("a completed command must have a result")?;
         if !self.open.remove(&command) {
@@ -235,13 +257,13 @@ impl Crowd {
         if self.client.take_answer(command).is_some() {
             return Err("a result was taken twice".into());
         }
-        self.learn(&result);
+        self.learn(command, &result);
         Ok(())
     }
 
     /// Lets everything end in a world without faults, and counts.
     fn end(mut self) -> Result<Ran, String> {
-        self.kind = false;
+        self.faulty = false;
         for round in 0..4 {
             self.end_all()?;
             if round < 3 {
@@ -269,9 +291,9 @@ impl Crowd {
         Err(format!("{} commands never ended", self.open.len()))
     }
 
-    fn learn(&mut self, result: &Result<Answered, Error>) {
+    fn learn(&mut self, command: CommandId, result: &Result<Answered, Error>) {
         match self.world.api {
-            Api::Agent => self.learn_at_agent(result),
+            Api::Agent => self.learn_at_agent(command, result),
             Api::Reseller => self.books.learn(result),
         }
     }

@@ -75,7 +75,7 @@ impl Path<'_> {
         }
         // The intent of what did not happen is free once its record is gone.
         self.drain(None)?;
-        if !story.has_intent() {
+        if story.intent().is_none() {
             return Ok(());
         }
         self.drive_again()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hopline::client::{Answered, Client, Holds};
 use hopline::contract::Method;
-use hopline::{Effect, Error};
+use hopline::{Advice, Effect, Error};
 
 use crate::path::Scope;
 use crate::story::Story;
@@ -15,15 +15,13 @@ use crate::world::World;
 pub(crate) struct Told {
     /// Charges, each with its session, from before the story.
     pub(crate) before: usize,
-    /// The story's own process saw its end.
-    pub(crate) ended: bool,
     /// Sessions that were handed over.
     pub(crate) sessions: BTreeSet<String>,
     /// Something was answered.
     pub(crate) answered: bool,
     /// It was said that nothing happened, and nothing was started since.
     pub(crate) none: bool,
-    /// At some time it was said that nobody knows.
+    /// What was said last is that nobody knows, and that there is nothing to resume.
     pub(crate) doubt: bool,
     /// The numbers of orders that were handed over.
     pub(crate) orders: BTreeSet<String>,
@@ -41,7 +39,7 @@ impl Told {
     pub(crate) fn hear(&mut self, result: &Result<Answered, Error>) {
         match result {
             Ok(answered) => {
-                self.answered = true;
+                (self.answered, self.doubt) = (true, false);
                 self.sessions.extend(answered.facts.session_id.clone());
                 self.orders.extend(answered.facts.order_no.clone());
                 self.last = Some(answered.raw.text().to_owned());
@@ -49,7 +47,8 @@ impl Told {
             Err(error) => {
                 self.orders.extend(error.order_no.clone().filter(|_| error.effect == Effect::Done));
                 self.none |= error.effect == Effect::None;
-                self.doubt |= error.effect == Effect::Unknown;
+                self.answered |= error.effect == Effect::Done;
+                self.doubt = error.effect == Effect::Unknown && error.advice != Advice::Resume;
             }
         }
     }
@@ -74,7 +73,9 @@ pub(crate) fn check(scope: Scope, told: &Told, world: &mut World, client: &Clien
     if told.none && ever > 0 {
         return Err("it was said that nothing happened, and it did".into());
     }
-    let saved = client.saved();
+    // Records of what came before the story are none of its own.
+    let mut saved = client.saved();
+    saved.retain(|saved| saved.intent.as_deref() == scope.story.intent());
     let held: Vec<_> = saved.iter().filter(|saved| saved.holds != Holds::Accepted).collect();
     if scope.story.buys() {
         let lost: Vec<String> = world
@@ -89,7 +90,7 @@ pub(crate) fn check(scope: Scope, told: &Told, world: &mut World, client: &Clien
         if !lost.is_empty() {
             return Err(format!("accepted and lost without a word: {lost:?}"));
         }
-    } else if effects > 0 && !told.ended && !told.doubt && !told.answered && saved.is_empty() {
+    } else if effects > 0 && !told.doubt && !told.answered && saved.is_empty() {
         return Err("accepted and lost without a word".into());
     }
     Ok(())

@@ -133,20 +133,19 @@ impl<'a> Path<'a> {
     fn run(&mut self) -> Result<(), String> {
         let first = self.start();
         let stop = self.drain(Some(first))?;
-        self.told.ended |= matches!(stop, Stop::Ended);
         let (story, reseller) = (self.scope.story, self.scope.story.api() == Api::Reseller);
         match stop {
             Stop::Crashed => {
                 self.restart();
                 self.misuse_key()?;
                 // A job that is run again starts its intent again; a daemon resumes what the store holds.
-                let again = story.has_intent() && self.choices.choose(2) == 1;
+                let again = story.intent().is_some() && self.choices.choose(2) == 1;
                 if again { self.drive_again()? } else { self.resume_all()? }
             }
             // The same in the same process, where more is known than in a record.
             Stop::Ended if reseller => {
                 self.trouble = false;
-                match self.choices.choose(if story.has_intent() { 3 } else { 2 }) {
+                match self.choices.choose(if story.intent().is_some() { 3 } else { 2 }) {
                     0 => {}
                     1 => self.resume_all()?,
                     _ => self.drive_again()?,

@@ -67,9 +67,18 @@ impl Story {
         matches!(self, Story::Rotate | Story::Budget)
     }
 
-    /// Whether it goes by a name of the caller's own.
-    pub(crate) fn has_intent(self) -> bool {
-        !matches!(self, Story::Create | Story::CreateWithGivenKey | Story::OrderUnnamed | Story::AdjustUnnamed)
+    /// The caller's own name for it.
+    pub(crate) fn intent(self) -> Option<&'static str> {
+        match self {
+            Story::Open => Some("job-1"),
+            Story::Rotate => Some("turn-1"),
+            Story::Renew => Some("longer-1"),
+            Story::Recharge => Some("pay-1"),
+            Story::Budget => Some("limit-1"),
+            Story::Order => Some("order-1"),
+            Story::Adjust => Some("money-1"),
+            Story::Create | Story::CreateWithGivenKey | Story::OrderUnnamed | Story::AdjustUnnamed => None,
+        }
     }
 
     /// What a session is bought with, before the story of its change.
@@ -83,27 +92,21 @@ impl Story {
 
     /// Starts it; `session` is what it is about.
     pub(crate) fn start(self, client: &mut Client, session: &str) -> CommandId {
-        let plain = CallOptions::default();
-        match self {
-            Story::Open => client.start_json("open_session", BUY, CallOptions::intent("job-1")),
-            Story::Create => client.start_json("create_session", BUY, plain),
-            Story::CreateWithGivenKey => {
-                client.start_json("create_session", BUY, CallOptions { idempotency_key: Some("mine-1".into()), ..plain })
-            }
-            Story::Rotate => {
-                client.start_json("rotate_session", &format!("{{\"session_id\":\"{session}\"}}"), CallOptions::intent("turn-1"))
-            }
-            Story::Renew => {
-                let params = format!("{{\"session_id\":\"{session}\",\"duration\":1}}");
-                client.start_json("renew_session", &params, CallOptions::intent("longer-1"))
-            }
-            Story::Recharge => client.start_json("create_recharge", r#"{"amount_usd":10}"#, CallOptions::intent("pay-1")),
-            Story::Budget => client.start_json("update_budget", r#"{"daily_limit_usd":50}"#, CallOptions::intent("limit-1")),
-            Story::Order => client.start_json("place_order", ORDER, CallOptions::intent("order-1")),
-            Story::OrderUnnamed => client.start_json("place_order", ORDER, plain),
-            Story::Adjust => client.start_json("adjust_sub_user_balance", ADJUST, CallOptions::intent("money-1")),
-            Story::AdjustUnnamed => client.start_json("adjust_sub_user_balance", ADJUST, plain),
+        let mut options = self.intent().map_or_else(CallOptions::default, CallOptions::intent);
+        if self == Story::CreateWithGivenKey {
+            options.idempotency_key = Some("mine-1".into());
         }
+        let (operation, params) = match self {
+            Story::Open => ("open_session", BUY.to_owned()),
+            Story::Create | Story::CreateWithGivenKey => ("create_session", BUY.to_owned()),
+            Story::Rotate => ("rotate_session", format!("{{\"session_id\":\"{session}\"}}")),
+            Story::Renew => ("renew_session", format!("{{\"session_id\":\"{session}\",\"duration\":1}}")),
+            Story::Recharge => ("create_recharge", r#"{"amount_usd":10}"#.to_owned()),
+            Story::Budget => ("update_budget", r#"{"daily_limit_usd":50}"#.to_owned()),
+            Story::Order | Story::OrderUnnamed => ("place_order", ORDER.to_owned()),
+            Story::Adjust | Story::AdjustUnnamed => ("adjust_sub_user_balance", ADJUST.to_owned()),
+        };
+        client.start_json(operation, &params, options)
     }
 
     /// Starts another purchase with the key that was given to `CreateWithGivenKey`.

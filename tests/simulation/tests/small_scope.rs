@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use hopline::policy::Rule;
-use hopline_simulation::{Scope, Story, Walked, logins, walk};
+use hopline_simulation::{Scope, Story, logins, walk};
 
 /// Walks the stories, as many at once as the machine has cores.
 fn walk_all(stories: &[Story], fates: u8) -> u64 {
@@ -27,35 +27,82 @@ fn walk_all(stories: &[Story], fates: u8) -> u64 {
     })
 }
 
+/// Tells how many paths were walked, and that README says so.
+fn quoted(paths: u64, what: &str) {
+    println!("walked {paths} paths {what}, and every one ended as it should");
+    let digits = paths.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    let (said, readme) = (format!("{} {what}", groups.join(" ")), include_str!("../../../README.md").replace('\n', " "));
+    assert!(readme.contains(&said), "the README must say `{said}`");
+}
+
 #[test]
 fn nothing_is_bought_twice_lost_or_denied_on_any_path() {
-    let all = walk_all(&Story::AGENT, 4);
-    println!("walked {all} paths, and every one ended as it should");
+    quoted(walk_all(&Story::AGENT, 4), "of the agent API");
 }
 
 #[test]
 fn no_order_or_adjustment_is_made_twice_lost_or_denied_on_any_path() {
-    let all = walk_all(&Story::RESELLER, 4);
-    println!("walked {all} paths, and every one ended as it should");
+    quoted(walk_all(&Story::RESELLER, 4), "of orders and adjustments");
 }
 
 #[test]
 fn any_number_of_calls_share_one_login_on_any_path() {
     let walked = logins(3, None);
-    println!("walked {} paths, and every one ended as it should", walked.paths);
     assert_eq!(walked.violation, None);
+    quoted(walked.paths, "of logins");
 }
 
 const TWICE: &str = "it was done 2 times for one intent";
 const DENIED: &str = "it was said that nothing happened, and it did";
 const LOST: &str = "accepted and lost without a word";
 
+/// Where the harm of a rule that is taken away shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Agent,
+    Reseller,
+    Logins,
+    /// `spending.rs`, which walks what is bought under a daily cap.
+    Spending,
+}
+
+/// What goes wrong without a rule, and where. The match has no other arm, so that a new rule needs its harm.
+fn harms(rule: Rule) -> &'static [(Where, &'static str)] {
+    use Where::{Agent, Logins, Reseller, Spending};
+    match rule {
+        Rule::ConflictKeepsKey | Rule::PaidFailureStops | Rule::ReplaySettlesNoEarlierSend => &[(Agent, TWICE)],
+        Rule::GivenKeyHasOneRequest => &[(Agent, "a key was sent with two requests")],
+        Rule::OldKeyRests | Rule::AgeSurvives | Rule::AgeAfterSave => &[(Agent, TWICE)],
+        Rule::DoorSettlesNothing => &[(Agent, DENIED)],
+        Rule::RestoredIsUnanswered | Rule::GivenIsUnanswered | Rule::DeleteBeforeNone => &[(Agent, DENIED)],
+        Rule::LostIsUnanswered | Rule::PageIsUnanswered => &[(Agent, DENIED), (Reseller, DENIED)],
+        Rule::SaveBeforeSend | Rule::KeepUntilTaken => &[(Agent, LOST), (Reseller, LOST)],
+        Rule::OpenWriteRests | Rule::HeldWriteRests | Rule::TokenRefusalHasEnvelope => &[(Reseller, TWICE)],
+        Rule::FailureIsUnanswered | Rule::OrderOutlivesReads => &[(Reseller, DENIED)],
+        Rule::OrderIsSaved => &[(Reseller, "the number of an order was known and is known no more")],
+        Rule::RenewOnce => &[(Logins, "a call renewed its token twice")],
+        Rule::RefusedLoginRests => &[(Logins, "a login was sent again after it was refused")],
+        Rule::OneLogin => &[(Logins, "two logins were under way")],
+        Rule::NewerTokenStays => &[(Logins, "a good token was thrown away")],
+        Rule::NewKeyCounts | Rule::NewDayCounts | Rule::TotalIsSaved | Rule::TotalIsHandedOver => &[(Spending, "the cap was passed")],
+    }
+}
+
 /// The shortest story of the harm is the best one, and the quickest to find.
-fn show(rule: Rule, harm: &str, stories: &[Story], also: fn(u8, Option<Rule>) -> Walked) {
+fn show(rule: Rule, place: Where, harm: &str) {
+    let stories: &[Story] = match place {
+        Where::Agent => &Story::AGENT,
+        Where::Reseller => &Story::RESELLER,
+        Where::Logins | Where::Spending => &[],
+    };
+    // A given key is never replaced: without this rule its purchase is denied, not made twice.
+    let replaces = |story: &&Story| rule != Rule::ReplaySettlesNoEarlierSend || **story != Story::CreateWithGivenKey;
     let mut paths = 0;
     let found = (1..=4).find_map(|fates| {
-        let stories = stories.iter().map(|story| walk(Scope { story: *story, fates, without: Some(rule) }));
-        stories.chain(std::iter::once_with(|| also(fates, Some(rule)))).find_map(|walked| {
+        let walked = stories.iter().filter(replaces).map(|story| walk(Scope { story: *story, fates, without: Some(rule) }));
+        let logins = (place == Where::Logins).then_some(()).into_iter().map(|()| logins(fates, Some(rule)));
+        walked.chain(logins).find_map(|walked| {
             paths += walked.paths;
             walked.violation
         })
@@ -65,46 +112,24 @@ fn show(rule: Rule, harm: &str, stories: &[Story], also: fn(u8, Option<Rule>) ->
     assert!(violation.starts_with(harm), "without {rule:?} the harm was to be `{harm}`, and is {violation}");
 }
 
-fn nothing_more(_: u8, _: Option<Rule>) -> Walked {
-    Walked::default()
+fn show_all(wanted: impl Fn(Where) -> bool) {
+    let all = Rule::ALL.into_iter().flat_map(|rule| harms(rule).iter().map(move |(place, harm)| (rule, *place, *harm)));
+    all.filter(|(_, place, _)| wanted(*place)).for_each(|(rule, place, harm)| show(rule, place, harm));
 }
 
 #[test]
-fn every_rule_is_needed_without_it_the_search_finds_harm() {
-    for rule in Rule::ALL {
-        let harm = match rule {
-            Rule::ConflictKeepsKey | Rule::PaidFailureStops | Rule::ReplaySettlesNoEarlierSend => TWICE,
-            Rule::GivenKeyHasOneRequest => "a key was sent with two requests",
-            Rule::OldKeyRests | Rule::AgeSurvives | Rule::AgeAfterSave => TWICE,
-            Rule::LostIsUnanswered | Rule::PageIsUnanswered | Rule::DoorSettlesNothing => DENIED,
-            Rule::RestoredIsUnanswered | Rule::GivenIsUnanswered | Rule::DeleteBeforeNone => DENIED,
-            Rule::SaveBeforeSend | Rule::KeepUntilTaken => LOST,
-            _ => continue,
-        };
-        // A given key is never replaced: without the rule its purchase is denied, not made twice.
-        let replaces = |story: &Story| rule != Rule::ReplaySettlesNoEarlierSend || *story != Story::CreateWithGivenKey;
-        let stories: Vec<Story> = Story::AGENT.into_iter().filter(replaces).collect();
-        show(rule, harm, &stories, nothing_more);
-    }
+fn every_rule_of_the_agent_api_is_needed_without_it_the_search_finds_harm() {
+    show_all(|place| place == Where::Agent);
 }
 
 #[test]
 fn every_rule_of_the_reseller_api_is_needed_without_it_the_search_finds_harm() {
-    for rule in Rule::ALL {
-        let (harm, stories): (_, &[Story]) = match rule {
-            Rule::OpenWriteRests | Rule::HeldWriteRests | Rule::TokenRefusalHasEnvelope => (TWICE, &Story::RESELLER),
-            Rule::FailureIsUnanswered | Rule::OrderOutlivesReads => (DENIED, &Story::RESELLER),
-            Rule::OrderIsSaved => ("the number of an order was known and is known no more", &Story::RESELLER),
-            Rule::RenewOnce => ("a call renewed its token twice", &[]),
-            Rule::RefusedLoginRests => ("a login was sent again after it was refused", &[]),
-            Rule::OneLogin => ("two logins were under way", &[]),
-            Rule::NewerTokenStays => ("a good token was thrown away", &[]),
-            // These hold for both.
-            Rule::LostIsUnanswered | Rule::PageIsUnanswered => (DENIED, &Story::RESELLER),
-            Rule::SaveBeforeSend | Rule::KeepUntilTaken => (LOST, &Story::RESELLER),
-            _ => continue,
-        };
-        let logins = if stories.is_empty() { logins } else { nothing_more };
-        show(rule, harm, stories, logins);
-    }
+    show_all(|place| matches!(place, Where::Reseller | Where::Logins));
+}
+
+#[test]
+fn every_rule_has_its_harm() {
+    assert!(Rule::ALL.into_iter().all(|rule| !harms(rule).is_empty()));
+    let said = format!("the {} rules that it rests on", Rule::ALL.len());
+    assert!(include_str!("../../../README.md").replace('\n', " ").contains(&said), "the README must say `{said}`");
 }

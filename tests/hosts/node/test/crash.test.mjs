@@ -60,15 +60,20 @@ test("four processes on one folder, each killed and started again once, buy each
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   };
+  // So many purchases are held that each process has one: then all are killed between a send and its answer.
+  const held = 76;
+  await service.fault({ kind: "in_progress", ms: 600_000 }, "create_session", held);
+  const firsts = lists.map((intents) => buyer(service, path, intents));
+  while ((await service.state()).in_progress < held) await new Promise((resolve) => setTimeout(resolve, 20));
+  firsts.forEach(({ child }) => child.kill("SIGKILL"));
+  const signals = (await Promise.all(firsts.map(({ ended }) => ended))).map(({ signal }) => signal);
+  assert.equal((await service.state()).in_progress, held, "each was killed between a send and its answer");
+  await service.control("clock", { advance_ms: 600_000 });
   const losing = lose().catch((error) => over || assert.fail(error));
   const workers = lists.map(async (intents, n) => {
-    const first = buyer(service, path, intents);
-    const timer = setTimeout(() => first.child.kill("SIGKILL"), 250 + n * 60);
-    const { signal } = await first.ended;
-    clearTimeout(timer);
     const second = await buyer(service, path, intents).ended;
     assert.equal(second.code, 0, second.errors);
-    return [signal, JSON.parse(second.out)];
+    return [signals[n], JSON.parse(second.out)];
   });
   const ended = await Promise.all(workers).finally(() => (over = true));
   await losing;

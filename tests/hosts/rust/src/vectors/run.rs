@@ -256,6 +256,9 @@ impl World {
         equals(&json!(restore.restore), &self.named(held.into()), "held")?;
         let reasons = restored.refused.iter().map(|(record, bad)| (self.named(json!(record)), bad.to_string()));
         let reasons: Vec<(Value, String)> = reasons.collect();
+        if reasons.len() != restore.refused.len() {
+            return Err(format!("expected {} records to be refused, came {reasons:?}", restore.refused.len()));
+        }
         for ((record, reason), (name, part)) in reasons.iter().zip(&restore.refused) {
             if record != name || !reason.contains(part) {
                 return Err(format!("expected `{name}` to be refused with `{part}`, came {record}: {reason}"));

@@ -31,8 +31,7 @@ struct LifeTests {
         let seen = try curl(site, through: #require(rotated.proxy))
         #expect(seen.status == 200 && seen.text != blocked.text)
         try await open.terminate()
-        let refused = try? curl(site, through: #require(rotated.proxy))
-        #expect(refused == nil || refused?.status == 407, "the proxy of an ended session was to refuse")
+        #expect(try isRefused(site, through: #require(rotated.proxy)), "the proxy of an ended session refuses its credentials")
         let after = try await agent.getBalance().raw.decode(Balance.self).balance
         #expect(before - after == cheapest.price * half)
         let state = try await sandbox.state()

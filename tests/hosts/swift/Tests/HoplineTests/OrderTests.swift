@@ -28,7 +28,7 @@ struct OrderTests {
         try await reseller.cancelStaticOrder(orderNo: placed.orderNo)
         let ended = try await reseller.waitOrder(orderNo: placed.orderNo, deadline: .seconds(10), ends: ["cancelled"])
         #expect(ended.phase == .ended && ended.order.status == StaticOrderStatus(rawValue: "cancelled"))
-        #expect((try? curl(sandbox.ready.target_url, through: proxy))?.status != 200)
+        #expect(try isRefused(sandbox.ready.target_url, through: proxy), "the proxy of a cancelled order refuses its credentials")
         var kinds: [String?] = []
         for try await entry in try reseller.walkConsumption(orderNo: placed.orderNo) { kinds.append(try entry.decode(JSON.self)["type"]?.string) }
         #expect(Set(kinds) == ["purchase", "renewal"] && kinds.count == 2)

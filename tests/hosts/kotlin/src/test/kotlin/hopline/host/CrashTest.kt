@@ -40,12 +40,19 @@ class CrashTest {
     @Test
     fun `a program that is killed at any moment buys once`(@TempDir folder: Path) {
         Sandbox("--seed", "42", "--provisioning-ms", "200").use { sandbox ->
+            // The answer is held back, so that a kill falls between the send and the answer.
+            sandbox.fault("create_session", """{"kind":"in_progress","ms":600000}""")
             for (moment in listOf(0L, 40, 80, 160, 320)) {
                 val program = Buyer.start(sandbox, folder, "job-17")
                 check(program.inputReader().readLine() == "ready")
                 Thread.sleep(moment)
                 program.kill()
             }
+            val program = Buyer.start(sandbox, folder, "job-17")
+            until("a purchase in progress") { sandbox.inProgress() == 1 }
+            program.kill()
+            assertEquals(1 to (0 to 0), sandbox.inProgress() to sandbox.counts())
+            sandbox.control("clock", """{"advance_ms":600000}""")
             val told = Buyer.start(sandbox, folder, "job-17").lines()
             assertTrue(told.any { it.startsWith("bought ") }, "$told")
             assertEquals(1 to 1, sandbox.counts())

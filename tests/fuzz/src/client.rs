@@ -155,7 +155,7 @@ impl Service for Agent {
 
     fn learns(&mut self, error: &Error) {
         let is_own = matches!(error.operation, "create_session" | "create_recharge");
-        let says_so = !matches!(error.kind, Kind::Busy | Kind::Invalid | Kind::Misuse) && error.effect == Effect::None;
+        let says_so = !matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Invalid | Kind::Misuse) && error.effect == Effect::None;
         if let (true, true, Some(intent)) = (is_own, says_so, &error.intent) {
             self.started.remove(intent);
         }

@@ -126,7 +126,7 @@ impl Crowd {
         let Some(number) = self.purchases.open.remove(&command) else { return };
         let Err(error) = result else { return };
         // These say nothing of the purchase itself.
-        let is_own = !matches!(error.kind, Kind::Busy | Kind::Invalid | Kind::Misuse) && error.operation == "create_session";
+        let is_own = !matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Invalid | Kind::Misuse) && error.operation == "create_session";
         if is_own && error.effect == Effect::None && !self.purchases.open.values().any(|other| *other == number) {
             let charged = self.charged(number);
             self.purchases.denied(number, charged);

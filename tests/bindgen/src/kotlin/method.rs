@@ -88,6 +88,12 @@ impl Method {
         let options: Vec<String> = options.iter().map(|param| format!("{} = {}", param.name, param.name)).collect();
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let [before, after] = &self.call;
-        put!(out, "    ): {} =\n        {before}{{ encode({}) }}, Call({}){beside}{after}", self.answer, params.join(", "), options.join(", "));
+        put!(
+            out,
+            "    ): {} =\n        {before}{{ encode({}) }}, Call({}){beside}{after}",
+            self.answer,
+            params.join(", "),
+            options.join(", ")
+        );
     }
 }

@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 
 import { AgentClient } from "hopline";
 
-import { files } from "./server/files.mjs";
+import { files, send } from "./server/files.mjs";
 import { Refusal, pass } from "./server/pass.mjs";
 
 const { HOPLINE_BASE_URL: baseUrl, HOPLINE_API_KEY: apiKey, HOST: host = "127.0.0.1", PORT: port = "8080" } = process.env;
@@ -49,8 +49,7 @@ const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, ma
     if (path.startsWith("/api/")) return await pass({ baseUrl, apiKey }, request, response, path.slice("/api".length), query);
     const file = files.get(path);
     if (!file || !["GET", "HEAD"].includes(request.method)) throw Refusal.route(request.method, path);
-    response.writeHead(200, { "content-type": file.type, "content-length": file.bytes.length, "cache-control": "no-cache" });
-    response.end(request.method === "HEAD" ? undefined : file.bytes);
+    send(file, request, response);
   } catch (error) {
     if (!(error instanceof Refusal)) return response.destroy();
     // What is left of a refused request is not read.

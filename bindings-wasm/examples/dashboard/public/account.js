@@ -74,12 +74,7 @@ export class Account extends EventTarget {
     this.#changed();
     try {
       const items = [];
-      let cursor;
-      do {
-        const page = await this.#agent.listProducts({ in_stock: false, limit: 100, cursor });
-        items.push(...page.items);
-        cursor = page.next_cursor ?? undefined;
-      } while (cursor);
+      for await (const product of this.#agent.walkProducts({ in_stock: false, limit: 100 })) items.push(product);
       this.products = { items, at: Date.now() };
     } catch (error) {
       this.products = { ...this.products, loading: false, error };
@@ -104,7 +99,10 @@ export class Account extends EventTarget {
     return this.#agent.quote(product, quantity);
   }
 
-  /** Buys what was quoted. Called again with the same order, it joins the purchase that is under way. */
+  /**
+   * Buys what was quoted, at no higher price: the account may have read a newer one in another tab. Called again with the same
+   * order, it joins the purchase that is under way.
+   */
   async buy({ intent, product, quantity, quote, protocol }) {
     const { product_no, type: session_type, name } = product;
     this.notes.note(intent, {
@@ -115,7 +113,8 @@ export class Account extends EventTarget {
       currency: quote.currency,
     });
     try {
-      this.#read(await this.#agent.openSession({ session_type, product_no, quantity, protocol }, { intent }));
+      const wanted = { session_type, product_no, quantity, protocol };
+      this.#read(await this.#agent.openSession(wanted, { intent, maxUnitPrice: quote.unit_price }));
     } finally {
       this.#waited(intent);
       await Promise.all([this.remembered(), this.loadBalance()]);

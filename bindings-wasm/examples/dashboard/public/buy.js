@@ -131,7 +131,7 @@ export function buy(account) {
       chosen = now;
       if (changed) return renew(error);
     }
-    write(read, at && chosen ? `Price read at ${clock(at)}. If it has changed since, nothing is bought.` : "");
+    write(read, at && chosen ? `Price read at ${clock(at)}. If it has risen since, nothing is bought.` : "");
     ticket();
   }
 

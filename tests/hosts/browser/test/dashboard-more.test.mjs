@@ -26,7 +26,27 @@ test("a price that changed buys nothing, and the new one is quoted", async (t) =
   await at.choose("dynamic-world", "2");
   await at.service.control("price", { product_no: "dynamic-world", price: "4.5" });
   await at.order.click();
-  await at.page.locator("#ticket .outcome").getByText("the price changed after it was read").waitFor();
+  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above the 4 USD").waitFor();
+  assert.deepEqual(await at.charges(), []);
+  await at.page.locator("#ticket").getByText("Buy for 9.00 USD").click();
+  await at.sessions("active");
+  assert.deepEqual(
+    (await at.charges()).map(({ amount }) => amount),
+    [9],
+  );
+});
+
+test("a price that rose, and that another tab has read since, buys nothing either", async (t) => {
+  const at = await dashboard(t);
+  await at.choose("dynamic-world", "2");
+  await at.service.control("price", { product_no: "dynamic-world", price: "4.5" });
+  // What the account was last quoted is the new price now, so the service itself would charge it.
+  const other = await at.context.newPage();
+  await other.goto(at.served.url);
+  await other.locator(".product").first().waitFor();
+  assert.equal(await at.order.textContent(), "Buy for 8.00 USD");
+  await at.order.click();
+  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above the 4 USD").waitFor();
   assert.deepEqual(await at.charges(), []);
   await at.page.locator("#ticket").getByText("Buy for 9.00 USD").click();
   await at.sessions("active");

@@ -189,6 +189,19 @@ test("the page and the package are served under a strict policy, without the key
   assert.match(served.printed, /^http:\/\/127\.0\.0\.1:\d+\/\n$/);
 });
 
+test("a file is sent compressed if the browser accepts that, and not again if the browser has it", async (t) => {
+  const { send } = await before(t);
+  const plain = await send("GET", "/hopline/core.wasm");
+  assert.equal(plain.headers["content-encoding"], undefined);
+  const zipped = await send("GET", "/hopline/core.wasm", { headers: { "accept-encoding": "gzip, br" } });
+  assert.equal(zipped.headers["content-encoding"], "gzip");
+  assert.ok(Number(zipped.headers["content-length"]) < Number(plain.headers["content-length"]) / 2);
+  const { status, text, headers } = await send("GET", "/hopline/core.wasm", { headers: { "if-none-match": plain.headers.etag } });
+  assert.deepEqual([status, text, headers["cache-control"]], [304, "", "no-cache"]);
+  const other = await send("GET", "/app.js", { headers: { "if-none-match": plain.headers.etag } });
+  assert.equal(other.status, 200);
+});
+
 test("a server that can't work says why, and ends", async (t) => {
   const attempt = (environment) =>
     assert.rejects(serve(t, { HOPLINE_BASE_URL: "", HOPLINE_API_KEY: "", ...environment }), ({ message }) => {

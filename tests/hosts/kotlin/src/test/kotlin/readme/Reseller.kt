@@ -1,5 +1,5 @@
-// Makes a sub-user, orders a static proxy for it, reads it, renews it once and gives it back. Killed at any moment and started again,
-// it makes nothing twice: the folder remembers.
+// Makes a sub-user with money of its own, orders a static proxy for it, reads it, renews it once and gives it back. Killed at any moment
+// and started again, it makes nothing twice: the folder remembers.
 
 import hopline.Effect
 import hopline.FolderStore
@@ -25,7 +25,7 @@ fun main() = runBlocking {
     // HOPLINE_BACKEND_URL, HOPLINE_USERNAME and HOPLINE_PASSWORD, or ResellerClient(Secret(…), Secret(…), "https://host/api")
     ResellerClient(store = FolderStore(Path.of("hopline-records"))).use { reseller ->
         try {
-            val user = reseller.createUser("shop-17", Secret("a long password"), intent = "user-17").id!!
+            val user = reseller.createUser("shop-17", Secret("a long password"), balance = BigDecimal(50), intent = "user-17").id!!
             // What was begun goes on. Only where there is nothing, a product is chosen: prices and stock change.
             val placed = reseller.resumeIntent("order-17", ends = OVER) as OrderReply? ?: reseller.order(user)
             println("order ${placed.orderNo} is ${placed.phase}")

@@ -75,7 +75,11 @@ fn from_git() -> Result<Outcome, Fail> {
     let mut pip = python()?;
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--target"]);
     pip.arg(&made).arg(format!("git+file://{}#subdirectory=bindings-python", root().display()));
-    run(pip.env("CARGO_TARGET_DIR", target()?))?;
+    // Without an environment of its own pip looks for the program `maturin` where programs are.
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    let venv = program(&place()?.join("venv")).parent().map(Path::to_owned);
+    let places = std::env::join_paths(venv.into_iter().chain(std::env::split_paths(&places)))?;
+    run(pip.env("CARGO_TARGET_DIR", target()?).env("PATH", places))?;
     run(python()?.args(["-c", "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close()"]).env("PYTHONPATH", &made))
 }
 

@@ -75,8 +75,13 @@ def test_a_program_of_the_readme_runs_twice_in_a_row_and_buys_once(number: int, 
     assert all(session["status"] == "terminated" for session in sandbox.state()["sessions"])
 
 
-@pytest.mark.parametrize("operation", ["create_session", "get_session", "rotate_session"])
-def test_the_program_that_buys_goes_on_with_its_purchase_after_a_kill(operation: str, sandbox: Sandbox, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("operation", "then"), [("create_session", "get_session"), ("get_session", "rotate_session"), ("rotate_session", "get_session_health")]
+)
+def test_the_program_that_buys_goes_on_with_its_purchase_after_a_kill(
+    operation: str, then: str, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    sandbox.fault(then, kind="delay", ms=15_000)  # so that it is killed before it goes on
     killed(PURCHASE, sandbox, tmp_path, operation)
     out = ran(PURCHASE, sandbox, tmp_path)
     [session] = sandbox.state()["sessions"]

@@ -7,7 +7,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, TakenText, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
+    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
+    verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
@@ -26,18 +27,18 @@ impl Client {
     }
 }
 
-fn refused(error: String) -> PyErr {
-    PyValueError::new_err(error)
+fn refused(error: hopline::Error) -> PyErr {
+    PyValueError::new_err(error_text(&error))
 }
 
 fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
     Now { unix: unix_ms, monotonic: monotonic_ms }
 }
 
-fn result_tuple(py: Python<'_>, result: Result<TakenText, String>) -> PyResult<Bound<'_, PyTuple>> {
+fn result_tuple(py: Python<'_>, result: Result<TakenText, hopline::Error>) -> PyResult<Bound<'_, PyTuple>> {
     match result {
         Ok(TakenText { facts, raw, view, phase }) => ("answered", facts, raw, phase, view).into_pyobject(py),
-        Err(error) => ("failed", error).into_pyobject(py),
+        Err(error) => ("failed", error_text(&error)).into_pyobject(py),
     }
 }
 
@@ -186,14 +187,14 @@ impl Client {
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
     /// if this client does not follow the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
-        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(refused)
+        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(verdict_text)).map_err(refused)
     }
 }
 
 /// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
 #[pyfunction]
 fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place)
+    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
 }
 
 /// The parameters of the page that comes next at a position, from those of the caller. All is JSON, as is the error that

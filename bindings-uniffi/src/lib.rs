@@ -7,7 +7,9 @@ mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{CommandId, RESPONSE_HEADERS, RecordId, TakenText, misfit_text, page_params_text, page_turn_text, quote_text};
+use hopline::client::{
+    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, misfit_text, page_params_text, page_turn_text, quote_text, verdict_text,
+};
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome};
 
@@ -24,7 +26,7 @@ pub fn response_headers() -> Vec<String> {
 /// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place)
+    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
 }
 
 /// Prices a quantity of a product of a list, both as JSON, exactly.
@@ -192,7 +194,10 @@ impl Client {
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. Null
     /// if this client does not follow the session.
     pub fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> Result<Option<String>, ClientError> {
-        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(ClientError::refused)
+        self.lock()
+            .observe_text(session_id, seen, at(unix_ms, monotonic_ms))
+            .map(|told| told.as_ref().map(verdict_text))
+            .map_err(ClientError::refused)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 pub use hopline::client::{FailureKind, Sent};
-use hopline::client::{TakenText, event_text};
+use hopline::client::{TakenText, error_text, event_text};
 
 /// Why a Send has no response, or a Save no certainty.
 #[uniffi::remote(Enum)]
@@ -49,8 +49,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    pub(crate) fn refused(error: String) -> Self {
-        ClientError::Refused { error }
+    pub(crate) fn refused(error: hopline::Error) -> Self {
+        ClientError::Refused { error: error_text(&error) }
     }
 }
 
@@ -204,13 +204,13 @@ pub enum Taken {
     },
 }
 
-impl From<Result<TakenText, String>> for Taken {
-    fn from(taken: Result<TakenText, String>) -> Self {
+impl From<Result<TakenText, hopline::Error>> for Taken {
+    fn from(taken: Result<TakenText, hopline::Error>) -> Self {
         match taken {
             Ok(TakenText { facts, raw, view, phase }) => {
                 Taken::Answered { answer: Answer { facts, raw, view, phase: phase.map(str::to_owned) } }
             }
-            Err(error) => Taken::Failed { error },
+            Err(error) => Taken::Failed { error: error_text(&error) },
         }
     }
 }

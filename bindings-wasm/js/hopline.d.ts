@@ -288,8 +288,8 @@ export interface ErrorFields {
   content_type?: string;
   /** The service's details, as they came. Not enumerable. */
   details?: Json;
-  /** Of the kind `decode`: the text of what the service answered. Not enumerable, and may hold secrets. */
-  raw?: string;
+  /** Of the kind `decode`: what the service answered. Not enumerable, and may hold secrets. */
+  raw?: Json;
   /** To quote when reporting a problem. */
   request_id?: string;
   /** The idempotency key of the last send. */

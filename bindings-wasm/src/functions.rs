@@ -5,6 +5,7 @@ use hopline::policy::{ip_range_text, is_shared_text};
 use wasm_bindgen::prelude::*;
 
 use crate::Refused;
+use crate::value::Value;
 
 /// The response headers to pass to `respond`; leave out all others.
 #[wasm_bindgen(js_name = responseHeaders)]
@@ -31,10 +32,11 @@ pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
     page_turn_text(position, facts).map_err(Refused)
 }
 
-/// The error, as JSON, for an answer that does not fit its type at that place.
-#[wasm_bindgen]
-pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
-    misfit_text(operation, &TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None }, place)
+/// The error for an answer that does not fit its type at that place.
+#[wasm_bindgen(unchecked_return_type = "ErrorFields")]
+pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> JsValue {
+    let taken = TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None };
+    Value::from(&misfit_text(operation, &taken, place)).into()
 }
 
 /// Whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.

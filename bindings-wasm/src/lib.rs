@@ -1,17 +1,19 @@
 //! The client for JavaScript: one class that takes and gives text, bytes and numbers.
 //!
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts, errors, events, records and lists are JSON text, and JavaScript parses them. Headers and records are
-//! flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
+//! options, facts, answers and records are JSON text. Errors, events, saved entries and verdicts go out as objects. Headers
+//! and records are flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
 
-use hopline::client::{CommandId, RecordId, TakenText, event_text};
+use hopline::client::{CommandId, RecordId};
 use hopline::wire::Request;
-use hopline::{Now, Outcome, Step};
+use hopline::{Error, Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
 mod functions;
+mod value;
 
 pub use functions::*;
+use value::Value;
 
 /// What `poll` said.
 #[wasm_bindgen]
@@ -29,13 +31,13 @@ pub enum StepKind {
     Notify = 4,
 }
 
-/// A call that was refused, as the error's JSON: an `Error` with that as its message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused(pub String);
+/// A call that was refused. What JavaScript is thrown is the error as an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused(pub Error);
 
 impl From<Refused> for JsValue {
     fn from(refused: Refused) -> JsValue {
-        JsError::new(&refused.0).into()
+        Value::from(&refused.0).into()
     }
 }
 
@@ -162,9 +164,9 @@ impl Client {
     }
 
     /// Of a Notify: the event.
-    #[wasm_bindgen(getter)]
-    pub fn event(&self) -> Option<String> {
-        if let Step::Notify(event) = &self.step { Some(event_text(event)) } else { None }
+    #[wasm_bindgen(getter, unchecked_return_type = "ClientEvent | undefined")]
+    pub fn event(&self) -> JsValue {
+        if let Step::Notify(event) = &self.step { Value::from(event).into() } else { JsValue::UNDEFINED }
     }
 
     /// The record of a Save is kept, or gone.
@@ -201,17 +203,14 @@ impl Client {
         self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `["answered", facts, raw]`, its phase where it is a session or an order
-    /// (else empty), and its data under the names of the table where the service used others; or `["failed", error]`; else
-    /// `undefined`.
-    pub fn take(&mut self, command: u32) -> Option<Vec<String>> {
-        self.client.take_text(command).map(|taken| match taken {
-            Ok(TakenText { facts, raw, view, phase }) => {
-                let phase = phase.map(str::to_owned).or(view.is_some().then(String::new));
-                ["answered".to_owned(), facts, raw].into_iter().chain(phase).chain(view).collect()
-            }
-            Err(error) => vec!["failed".to_owned(), error],
-        })
+    /// The result of a command that completed, once: `["answered", facts, raw, phase, view]`, its phase where it is a session or
+    /// an order (else null), and its data under the names of the table where the service used others (else null); or
+    /// `["failed", error]`; else `undefined`.
+    #[wasm_bindgen(
+        unchecked_return_type = "[\"answered\", string, string, string | null, string | null] | [\"failed\", ErrorFields] | undefined"
+    )]
+    pub fn take(&mut self, command: u32) -> JsValue {
+        self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())
     }
 
     /// Takes records back from the store, each its name and its text, flat: JSON,
@@ -249,10 +248,10 @@ impl Client {
         self.client.forget(&RecordId(record))
     }
 
-    /// What the store holds, as a JSON list. Nothing is sent.
-    #[wasm_bindgen(js_name = savedList)]
-    pub fn saved_list(&self) -> String {
-        self.client.saved_text()
+    /// What the store holds. Nothing is sent.
+    #[wasm_bindgen(js_name = savedList, unchecked_return_type = "Saved[]")]
+    pub fn saved_list(&self) -> JsValue {
+        Value::List(self.client.saved().iter().map(Value::from).collect()).into()
     }
 
     /// Of the reseller API: the token that is used at present, a secret.
@@ -260,10 +259,12 @@ impl Client {
         self.client.token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`.
-    /// `undefined` if this client does not follow the session.
-    pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<Option<String>, Refused> {
-        self.client.observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(Refused)
+    /// Advice on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `undefined` if this
+    /// client does not follow the session.
+    #[wasm_bindgen(unchecked_return_type = "any")]
+    pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<JsValue, Refused> {
+        let verdict = self.client.observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(Refused)?;
+        Ok(verdict.map_or(JsValue::UNDEFINED, |verdict| Value::from(&verdict).into()))
     }
 }
 

@@ -78,7 +78,7 @@ fn headers_are_a_flat_list_of_strings_both_ways() {
         const key = headers[headers.indexOf("x-api-key") + 1];
         answer(429, new TextEncoder().encode('{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}'), ["retry-after", "7", "left over"]);
         until(NOTIFY);
-        const event = JSON.parse(client.event);
+        const { event } = client;
         client.poll(...now);
         return [headers.length % 2, headers.every((each) => typeof each === "string"), key, event.because.code, client.until >= 7000];
     "#);
@@ -86,15 +86,46 @@ fn headers_are_a_flat_list_of_strings_both_ways() {
 }
 
 #[wasm_bindgen_test]
-fn errors_are_errors_of_javascript_with_json_as_their_message() {
+fn errors_are_plain_objects_with_what_the_service_wrote_as_json_parse_reads_it() {
     let told = run(r#"
         const options = thrown(() => new client.constructor("{}", new Uint8Array(16)));
         const entropy = thrown(() => new client.constructor('{"base_url":"https://x/v1"}', new Uint8Array(3)));
         const step = thrown(() => client.saved(77, ...now));
         const seen = thrown(() => client.observe("s-1", "nothing", ...now));
-        return [options, entropy, step, seen].map((error) => [error instanceof Error, JSON.parse(error.message).kind]);
+        const plain = [options, entropy, step, seen].map((error) => [Object.getPrototypeOf(error) === Object.prototype, error.kind]);
+        const command = sent("get_balance", "{}", '{"attempts":1}');
+        const details = '{"price":0.1000000000000000055,"big":12345678901234567890123,"list":[null,true,4.10]}';
+        answer(400, new TextEncoder().encode(`{"success":false,"error":{"code":"INVALID_REQUEST","message":"no","details":${details}}}`));
+        until(COMPLETED);
+        const [how, error] = client.take(command);
+        const same = JSON.stringify(error.details) === JSON.stringify(JSON.parse(details));
+        return [plain, how, error.kind, error.status, error.attempts, same, "cause" in error, typeof error.message];
     "#);
-    assert_eq!(told, r#"[[true,"invalid"],[true,"invalid"],[true,"misuse"],[true,"invalid"]]"#);
+    assert_eq!(
+        told,
+        r#"[[[true,"invalid"],[true,"invalid"],[true,"misuse"],[true,"invalid"]],"failed","refused",400,1,true,false,"string"]"#
+    );
+}
+
+#[wasm_bindgen_test]
+fn saved_entries_events_and_verdicts_are_plain_objects() {
+    let told = run(r#"
+        const command = sent("open_session", BUY, '{"intent":"job-17"}');
+        answer(202, new TextEncoder().encode('{"success":true,"data":{"session_id":"s-1","status":"active"}}'));
+        const events = [];
+        for (let step; (step = client.poll(...now)) !== COMPLETED; ) {
+          if (step === NOTIFY) events.push(client.event);
+          if (step === SAVE) client.saved(client.id, ...now);
+        }
+        const saved = client.savedList().map(({ record, ...rest }) => [typeof record, rest]);
+        return [events, saved, client.observe("s-1", '{"status":403}', ...now), client.observe("s-2", '"captcha"', ...now) === undefined];
+    "#);
+    let [accepted, status] = [
+        r#"{"command":1,"operation":"create_session","intent":"job-17","event":"accepted","session_id":"s-1"}"#,
+        r#"{"command":1,"operation":"create_session","intent":"job-17","event":"status","session_id":"s-1","status":"active","phase":"ready"}"#,
+    ];
+    let saved = r#"["string",{"operation":"create_session","intent":"job-17","session_id":"s-1","status":"active","holds":"session"}]"#;
+    assert_eq!(told, format!(r#"[[{accepted},{status}],[{saved}],{{"verdict":"rotate","reason":"http_403"}},true]"#));
 }
 
 #[wasm_bindgen_test]

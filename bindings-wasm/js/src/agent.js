@@ -40,7 +40,7 @@ export const AgentClient = /* @__PURE__ */ equip(
       const what = encode("observe", "seen", seen);
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
         const told = asked(() => core.observe(String(session_id), what, ...now));
-        const { command, ...advice } = told ? JSON.parse(told) : {};
+        const { command, ...advice } = told ?? {};
         return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
       }, signal);
       if (!result) return advice;

@@ -15,7 +15,7 @@ export class Client {
   }
 
   async saved() {
-    return JSON.parse(await this.#engine.askAll("saved", (core) => core.savedList()));
+    return this.#engine.askAll("saved", (core) => core.savedList());
   }
 
   async restored() {

@@ -124,7 +124,7 @@ export class Driver {
         return true;
       }
       case StepKind.Notify: {
-        const event = JSON.parse(core.event);
+        const { event } = core;
         if (event.because) quiet((event.because = respelled(event.because)));
         this.#tell(event);
         return true;

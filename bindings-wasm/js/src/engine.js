@@ -49,13 +49,7 @@ export class Engine {
     if (rest.baseUrl === undefined) throw refuse("invalid", "client", `the base URL is missing: give \`baseUrl\`${host.elsewhere(api)}`, { field: "baseUrl" });
     rest.baseUrl = host.resolve(rest.baseUrl);
     const spelled = encode("client", "options", spell("client", { ...rest, api }));
-    const make = () => {
-      try {
-        return new Core(spelled, crypto.getRandomValues(new Uint8Array(16)));
-      } catch (error) {
-        throw read(error.message);
-      }
-    };
+    const make = () => asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))));
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
     const http = { fetch, secrets: () => [rest.username, rest.password], ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
@@ -161,7 +155,7 @@ export class Engine {
   async letGo() {
     await this.#driver?.kept();
     if (!this.#opened || this.#closing) return;
-    const saved = () => JSON.parse(this.#driver.ask((core) => core.savedList())).flatMap(({ intent }) => intent ?? []);
+    const saved = () => this.#driver.ask((core) => core.savedList()).flatMap(({ intent }) => intent ?? []);
     await this.#intents.letGo(() => (this.#closing ? undefined : saved()));
   }
 
@@ -205,7 +199,7 @@ export class Engine {
   #read({ taken, ...causes }, signal) {
     const [how, facts, raw, phase, view] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, view, phase: phase || undefined };
+    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined };
   }
 
   #given({ facts, raw, view, phase }, ends) {

@@ -30,11 +30,11 @@ export function quiet(fields) {
 Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", writable: true, configurable: true });
 
 /**
- * An error of the core, which gives it as JSON. The core knows what came of earlier sends; why its host failed it does
+ * An error of the core, which gives it as an object. The core knows what came of earlier sends; why its host failed it does
  * not know, so the host's own causes are added where they say more.
  */
-export function read(text, { reason, store, trouble } = {}) {
-  const fields = respelled(JSON.parse(text));
+export function read(told, { reason, store, trouble } = {}) {
+  const fields = respelled(told);
   const own = { cancelled: reason, store }[fields.kind];
   return new HoplineError({ ...fields, cause: own ?? caused(fields.cause, trouble) });
 }
@@ -49,7 +49,8 @@ export function asked(question, ...texts) {
   try {
     return question(...texts);
   } catch (error) {
-    throw read(error.message);
+    // An error of JavaScript's own is none of the core's refusals.
+    throw error instanceof Error ? error : read(error);
   }
 }
 

@@ -38,10 +38,9 @@ struct FactsTold {
 
 impl Client {
     /// A client, its options as JSON. `entropy` is 16 bytes.
-    pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, String> {
+    pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, Error> {
         let entropy = entropy.try_into().map_err(|_| Error::invalid("client", "entropy", "must be 16 bytes"));
-        let client = entropy.and_then(|entropy| Client::new(read("client", "options", options)?, entropy));
-        client.map_err(|error| error_text(&error))
+        entropy.and_then(|entropy| Client::new(read("client", "options", options)?, entropy))
     }
 
     /// Starts an operation as [`start_json`](Self::start_json) does, its options as JSON too.
@@ -69,26 +68,26 @@ impl Client {
     }
 
     /// [`resolve`](Self::resolve)s a step.
-    pub fn resolve_text(&mut self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), String> {
-        self.resolve(StepId(step), outcome, now).map_err(misuse_text)
+    pub fn resolve_text(&mut self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), Error> {
+        self.resolve(StepId(step), outcome, now).map_err(misuse)
     }
 
     /// Resolves a step as failed; `kind` and `sent` are the words of [`FailureKind`] and [`Sent`].
-    pub fn fail_text(&mut self, step: u32, kind: &str, sent: &str, now: Now) -> Result<(), String> {
-        let refuse = |field| error_text(&Error::invalid("fail", field, "is none of the words for it"));
+    pub fn fail_text(&mut self, step: u32, kind: &str, sent: &str, now: Now) -> Result<(), Error> {
+        let refuse = |field| Error::invalid("fail", field, "is none of the words for it");
         let kind = FailureKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(kind)).map_err(|_| refuse("kind"))?;
         let sent = Sent::deserialize(StrDeserializer::<serde::de::value::Error>::new(sent)).map_err(|_| refuse("sent"))?;
         self.resolve_text(step, Outcome::Failed { kind, sent }, now)
     }
 
-    /// The result of a command that completed, once; an error as JSON.
-    pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, String>> {
+    /// The result of a command that completed, once.
+    pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, Error>> {
         let taken = self.take_answer(CommandId(command))?;
         Some(told(&taken))
     }
 
     /// The same, and the result stays until it is taken or abandoned.
-    pub fn result_text(&self, command: u32) -> Option<Result<TakenText, String>> {
+    pub fn result_text(&self, command: u32) -> Option<Result<TakenText, Error>> {
         Some(told(self.commands.get(&CommandId(command))?.result.as_ref()?))
     }
 
@@ -118,11 +117,11 @@ impl Client {
 
     /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that
     /// is known. Returns whether there was one.
-    pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, String> {
+    pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, Error> {
         let record = RecordId(record);
         match became {
-            Some(became) if happened => self.settle_as(&record, &became).map_err(|error| error_text(&error)),
-            Some(_) => Err(error_text(&Error::invalid("settle", "became", "belongs to what happened"))),
+            Some(became) if happened => self.settle_as(&record, &became),
+            Some(_) => Err(Error::invalid("settle", "became", "belongs to what happened")),
             None => Ok(self.settle(&record, if happened { Settlement::Happened } else { Settlement::NotHappened })),
         }
     }
@@ -132,31 +131,35 @@ impl Client {
         text(&self.saved())
     }
 
-    /// What was seen through a session, `{"status":403}` or a word, turned into advice: `{"verdict":"keep"}`,
-    /// `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or `{"verdict":"unsure","why"}`. `None` if
-    /// this client does not follow the session.
-    pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<String>, String> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "snake_case", tag = "verdict")]
-        enum Told<'a> {
-            Keep,
-            Rotate { reason: &'a str },
-            Rotating { reason: &'a str, command: CommandId },
-            Unsure { why: &'a str },
-        }
-        let seen: Seen = read("observe", "seen", seen).map_err(|error| error_text(&error))?;
-        Ok(self.observe(session_id, seen, now).map(|verdict| match &verdict {
-            Verdict::Keep => text(&Told::Keep),
-            Verdict::Rotate(reason) => text(&Told::Rotate { reason: reason.as_str() }),
-            Verdict::Rotating(reason, command) => text(&Told::Rotating { reason: reason.as_str(), command: *command }),
-            Verdict::Unsure(why) => text(&Told::Unsure { why }),
-        }))
+    /// What was seen through a session, `{"status":403}` or a word, turned into advice; `None` if this client does not follow it.
+    pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<Verdict>, Error> {
+        let seen: Seen = read("observe", "seen", seen)?;
+        Ok(self.observe(session_id, seen, now))
     }
 }
 
+/// Advice as JSON: `{"verdict":"keep"}`, `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or
+/// `{"verdict":"unsure","why"}`.
+pub fn verdict_text(verdict: &Verdict) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case", tag = "verdict")]
+    enum Told<'a> {
+        Keep,
+        Rotate { reason: &'a str },
+        Rotating { reason: &'a str, command: CommandId },
+        Unsure { why: &'a str },
+    }
+    text(&match verdict {
+        Verdict::Keep => Told::Keep,
+        Verdict::Rotate(reason) => Told::Rotate { reason: reason.as_str() },
+        Verdict::Rotating(reason, command) => Told::Rotating { reason: reason.as_str(), command: *command },
+        Verdict::Unsure(why) => Told::Unsure { why },
+    })
+}
+
 /// The result of an operation as text.
-fn told(result: &Result<Answered, Error>) -> Result<TakenText, String> {
-    let answered = result.as_ref().map_err(error_text)?;
+fn told(result: &Result<Answered, Error>) -> Result<TakenText, Error> {
+    let answered = result.as_ref().map_err(Error::clone)?;
     Ok(TakenText {
         facts: text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts }),
         view: answered.view.as_ref().map(|view| view.text().to_owned()),
@@ -170,20 +173,20 @@ fn told(result: &Result<Answered, Error>) -> Result<TakenText, String> {
     })
 }
 
-/// The error, as JSON, for an answer that does not fit the type that a host has for it; `place` says where.
-pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> String {
+/// The error for an answer that does not fit the type that a host has for it; `place` says where.
+pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
     let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    error_text(&super::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place))
+    super::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.
-pub fn quote_text(product: &str, quantity: &str) -> Result<String, String> {
+pub fn quote_text(product: &str, quantity: &str) -> Result<String, Error> {
     let quoted = read("quote", "product", product)
         .and_then(|product| Ok((product, read("quote", "quantity", quantity)?)))
         .and_then(|(product, quantity)| quote(&product, quantity));
-    quoted.map(|quoted| text(&quoted)).map_err(|error| error_text(&error))
+    quoted.map(|quoted| text(&quoted))
 }
 
 /// An event as JSON.
@@ -196,8 +199,8 @@ pub fn error_text(error: &Error) -> String {
     text(error)
 }
 
-fn misuse_text(misuse: Misuse) -> String {
-    error_text(&Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::Nothing))
+fn misuse(misuse: Misuse) -> Error {
+    Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::Nothing)
 }
 
 fn text(value: &impl Serialize) -> String {
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn options_that_do_not_fit_are_refused_by_name_and_never_repeated() {
-        let refusal = |options: &str, entropy: &[u8]| json(&Client::from_text(options, entropy).expect_err("is refused"));
+        let refusal = |options: &str, entropy: &[u8]| json(&error_text(&Client::from_text(options, entropy).expect_err("is refused")));
         let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
         assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
         assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");
@@ -254,7 +257,7 @@ mod tests {
         ] {
             let command = client.start_text(operation, params, options);
             let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
-            assert_eq!(json(&error)["effect"], "none", "{error}");
+            assert_eq!(json(&error_text(&error))["effect"], "none", "{error}");
         }
     }
 
@@ -262,11 +265,11 @@ mod tests {
     fn a_misuse_and_a_word_that_is_none_are_errors() {
         let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
         let error = client.resolve_text(9, Outcome::Saved, NOW).expect_err("no such step");
-        assert_eq!(json(&error)["kind"], "misuse");
+        assert_eq!(json(&error_text(&error))["kind"], "misuse");
         let error = client.fail_text(9, "gone", "maybe", NOW).expect_err("no such word");
-        assert_eq!(json(&error)["field"], "kind");
+        assert_eq!(json(&error_text(&error))["field"], "kind");
         let error = client.fail_text(9, "dns", "never", NOW).expect_err("no such step");
-        assert_eq!(json(&error)["kind"], "misuse");
+        assert_eq!(json(&error_text(&error))["kind"], "misuse");
     }
 
     #[test]
@@ -287,7 +290,7 @@ mod tests {
         let body = br#"{"success":true,"data":{"session_id":"s-1"},"meta":{"request_id":"q-1"}}"#;
         client.resolve(id, Outcome::Response { status: 206, headers: &[], body, truncated: false }, NOW).expect("is answered once");
         let Some(Ok(taken)) = client.take_text(command.0) else { panic!("the read was answered") };
-        let error = json(&misfit_text("get_session", &taken, "status"));
+        let error = json(&error_text(&misfit_text("get_session", &taken, "status")));
         let said = (&error["kind"], &error["status"], &error["attempts"], &error["request_id"], &error["session_id"]);
         assert_eq!(said, (&json("\"decode\""), &json("206"), &json("1"), &json("\"q-1\""), &json("\"s-1\"")));
     }
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
         let taken = TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), view: None, phase: None };
-        let error = json(&misfit_text("create_session", &taken, "anywhere"));
+        let error = json(&error_text(&misfit_text("create_session", &taken, "anywhere")));
         assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
         assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));
     }

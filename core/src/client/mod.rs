@@ -42,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use job::{On, State, TRANSITIONS};
-pub use json::{TakenText, error_text, event_text, misfit_text, quote_text};
+pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
 pub use lookup::Reconcile;
 pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};

@@ -124,22 +124,18 @@ impl Position {
 }
 
 /// The parameters of the page that comes next, all as JSON text.
-pub fn page_params_text(position: &str, params: &str) -> Result<String, String> {
-    read(position).and_then(|position| position.params(params)).map_err(|error| super::error_text(&error))
+pub fn page_params_text(position: &str, params: &str) -> Result<String, Error> {
+    read(position).and_then(|position| position.params(params))
 }
 
 /// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
-pub fn page_turn_text(position: &str, facts: &str) -> Result<String, String> {
+pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     // By way of an object, since serde takes a list for the facts in their order.
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(facts);
-    let turn = read(position).and_then(|position| match object.and_then(|object| serde_json::from_value::<Facts>(object.into())) {
-        Ok(facts) => Ok(position.turn(&facts)),
-        Err(_) => Err(Error::invalid("pages", "facts", "must be those of a page, as they came with it")),
-    });
-    match turn {
-        Ok(turn) => Ok(serde_json::to_string(&turn).unwrap_or_default()),
-        Err(error) => Err(super::error_text(&error)),
-    }
+    let position = read(position)?;
+    let facts = object.and_then(|object| serde_json::from_value::<Facts>(object.into()));
+    let facts = facts.map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
+    Ok(serde_json::to_string(&position.turn(&facts)).unwrap_or_default())
 }
 
 fn read(position: &str) -> Result<Position, Error> {

@@ -13,7 +13,7 @@ function core(body) {
   }
   const [how, told] = core.take(command);
   core.free();
-  return how === "failed" ? JSON.parse(told).kind : undefined;
+  return how === "failed" ? told.kind : undefined;
 }
 
 /** What a caller is told of it. */

@@ -13,9 +13,10 @@ export function run(found) {
   try {
     world = new World(found);
   } catch (error) {
-    noSecret("an error", error.message);
+    if (error instanceof Error) throw error;
+    noSecret("an error", JSON.stringify(error));
     if (!found.refused) fail(`the client was refused: ${error.message}`);
-    return like(found.refused, JSON.parse(error.message), "refused");
+    return like(found.refused, error, "refused");
   }
   if (found.refused) fail("expected the client to be refused, and it was not");
   verbs.forEach((verb, n) => {
@@ -107,9 +108,10 @@ const DO = {
     for (;;) {
       const step = world.client.poll(...world.at);
       if (step !== StepKind.Notify) fail(`expected an event like ${short(expected)}, came ${world.show(step)}`);
-      noSecret("an event", world.client.event);
+      const { event } = world.client;
+      noSecret("an event", JSON.stringify(event));
       try {
-        return like(expected, world.named(JSON.parse(world.client.event)), "notify");
+        return like(expected, world.named(event), "notify");
       } catch {
         // Another one may follow.
       }
@@ -149,14 +151,14 @@ const DO = {
   },
   saved(world, expected) {
     const saved = world.client.savedList();
-    noSecret("the list of what is saved", saved);
-    like(expected, world.named(JSON.parse(saved)), "saved");
+    noSecret("the list of what is saved", JSON.stringify(saved));
+    like(expected, world.named(saved), "saved");
   },
   observe(world, session, step) {
     const told = world.client.observe(session, JSON.stringify(step.seen), ...world.at);
-    const { verdict = null, reason, why, command } = told === undefined ? {} : JSON.parse(told);
+    const { verdict = null, reason, why, command } = told ?? {};
     const differs = verdict !== (step.verdict ?? null) || reason !== step.reason || (step.as === undefined) !== (command === undefined);
-    if (differs || (step.why !== undefined && !why?.includes(step.why))) fail(`expected ${short(step)}, came ${told}`);
+    if (differs || (step.why !== undefined && !why?.includes(step.why))) fail(`expected ${short(step)}, came ${short(told)}`);
     if (step.as !== undefined) world.nameCommand(step.as, command);
   },
   walk: (world, name, step) => walk(world, name, step, (page) => DO.send(world, page.send, page)),
@@ -182,16 +184,15 @@ function take(world, name, { ok, error, nothing }) {
   if (!ok === !error) fail("a result is one of `ok` and `error`");
   const [how, facts, raw, phase] = taken;
   if (how === "failed") {
-    noSecret("an error", facts);
-    if (!error) fail(`expected success, came ${facts}`);
-    return like(error, world.named(JSON.parse(facts)), "error");
+    noSecret("an error", JSON.stringify(facts));
+    if (!error) fail(`expected success, came ${short(facts)}`);
+    return like(error, world.named(facts), "error");
   }
   if (!ok) fail(`expected the error ${short(error)}, came ${raw}`);
   if (ok.facts !== undefined) like(ok.facts, JSON.parse(facts), "facts");
   if (ok.raw !== undefined) like(ok.raw, JSON.parse(raw), "raw");
   same("raw_text", ok.raw_text, raw);
-  // Empty where there is none and something comes after it.
-  same("phase", ok.phase, phase || undefined);
+  same("phase", ok.phase, phase ?? undefined);
 }
 
 /** What comes of a send. */

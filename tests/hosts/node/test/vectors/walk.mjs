@@ -13,28 +13,28 @@ export function walk(world, name, step, send) {
   try {
     pageParams(position, given);
   } catch (refused) {
-    failure = refused.message;
+    failure = refused;
   }
   for (const page of pages) {
-    if (failure !== undefined || end !== undefined) fail(`expected a read of ${page.send}, and the walk is over: ${end} ${failure}`);
+    if (failure !== undefined || end !== undefined) fail(`expected a read of ${page.send}, and the walk is over: ${end} ${short(failure)}`);
     const command = world.client.start(operation, pageParams(position, given), "{}");
     send(page);
     const came = world.next();
     if (came !== StepKind.Completed || world.client.command !== command) fail(`expected the end of a page, came ${world.show(came)}`);
-    const [how, facts, raw, , view = raw] = world.client.take(command);
+    const [how, facts, raw, , view] = world.client.take(command);
     if (how === "failed") {
       failure = facts;
       continue;
     }
-    found.push(...(JSON.parse(view).items ?? []));
+    found.push(...(JSON.parse(view ?? raw).items ?? []));
     const turn = JSON.parse(pageTurn(position, facts));
     position = turn.position && JSON.stringify(turn.position);
     end = turn.end;
   }
-  if ((failure === undefined) !== (error === undefined)) fail(`expected the error ${short(error)}, came ${failure}`);
+  if ((failure === undefined) !== (error === undefined)) fail(`expected the error ${short(error)}, came ${short(failure)}`);
   if (failure !== undefined) {
-    noSecret("an error", failure);
-    like(error, world.named(JSON.parse(failure)), "error");
+    noSecret("an error", JSON.stringify(failure));
+    like(error, world.named(failure), "error");
   }
   if (step.end !== end) fail(`expected the end ${step.end}, came ${end}`);
   if (items !== undefined) like(items, found, "items");

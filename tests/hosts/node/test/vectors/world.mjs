@@ -67,7 +67,7 @@ export class World {
     for (;;) {
       const step = this.client.poll(...this.at);
       if (step !== StepKind.Notify) return step;
-      noSecret("an event", this.client.event);
+      noSecret("an event", JSON.stringify(this.client.event));
     }
   }
 

@@ -1,6 +1,6 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{CallOptions, CommandId, RecordId, Step, StepId};
+use hopline::client::{CallOptions, CommandId, RecordId, Step, StepId, verdict_text};
 use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
@@ -268,7 +268,8 @@ impl World {
     }
 
     fn observe_session(&mut self, observe: Observe) -> Result<(), String> {
-        let told = self.client.observe_text(&observe.observe, &json!(observe.seen).to_string(), self.now)?;
+        let told = self.client.observe_text(&observe.observe, &json!(observe.seen).to_string(), self.now);
+        let told = told.map_err(|error| error.to_string())?.as_ref().map(verdict_text);
         let found: Value = told.map_or(Ok(Value::Null), |told| serde_json::from_str(&told)).map_err(|error| error.to_string())?;
         let why = observe.why.as_ref().map(|part| json!({ "contains": part }));
         let (verdict, reason) = (json!(observe.verdict), json!(observe.reason));

@@ -247,7 +247,8 @@ export type ErrorKind =
   | "busy"
   | "cancelled"
   | "store"
-  | "misuse";
+  | "misuse"
+  | "ended";
 
 /** A failure, with all that a person or a program needs to decide what to do next. It holds no secret. */
 export interface ErrorFields {
@@ -257,7 +258,7 @@ export interface ErrorFields {
    * What kind of failure.
    *
    * - `invalid`: refused here, before anything was sent
-   * - `refused`: refused by the service
+   * - `refused`: refused by the service, or by this client where `isRefusedByUs` is true
    * - `unavailable`: the service could not be reached or could not do it; it was not done
    * - `in_doubt`: it may have been done; nobody knows yet
    * - `protocol`: the answer was none of the API's
@@ -266,12 +267,15 @@ export interface ErrorFields {
    * - `cancelled`: you gave it up
    * - `store`: the store could not keep the record that must be kept
    * - `misuse`: the library was called in a way that has no meaning
+   * - `ended`: the intent's session is over; nothing was bought. Choose a new intent, or forget this one
    */
   kind: ErrorKind;
   /** Whether the operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
   effect: "none" | "unknown" | "done";
   /** Which operation. */
   operation: string;
+  /** True where this client refused it: a cap or a limit of yours, a backend that is not ready, a lookup. Absent otherwise. */
+  refused_by_us?: true;
   /** What happened, as the middle of a sentence. */
   what: string;
   /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
@@ -314,6 +318,8 @@ export interface HoplineError extends ErrorFields {}
 export class HoplineError extends Error {
   private constructor();
   message: string;
+  /** Whether this client refused it before anything was sent, and not the service. */
+  get isRefusedByUs(): boolean;
   /** The first failure where this one came of a later send, what the store said, or the reason of the signal. */
   cause?: unknown;
   /** All of it but what a server wrote, for logs; of a cause, too. */
@@ -537,8 +543,11 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   saved(): Promise<Saved[]>;
   /** What became of the records that the store held when they were taken in. Nothing is sent. */
   restored(): Promise<Restored>;
-  /** Goes on with what a record holds: what was bought is asked about with the same key or waited for. */
-  resume(record: string, options?: { signal?: AbortSignal | undefined }): Promise<Handle | Json>;
+  /**
+   * Goes on with what a record or an intent stands for: what was bought is asked about with the same key or waited for. Nothing
+   * new is bought. Gives `undefined` for an intent that stands for nothing.
+   */
+  resume(what: string | { intent: string }, options?: SessionOptions): Promise<Handle | Json>;
   /** Takes over what clients left that are gone, and goes on with all that can be resumed. */
   resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<Handle | Json>[]>;
   /**

@@ -1,5 +1,5 @@
 import { asked, refuse } from "./error.js";
-import { object, signalOf } from "./values.js";
+import { encode, object, signalOf, spell } from "./values.js";
 
 /** What the clients of both APIs can do. hopline.d.ts documents it. */
 export class Client {
@@ -23,10 +23,14 @@ export class Client {
     return this.#engine.restored;
   }
 
-  async resume(record, options = {}) {
+  async resume(what, options = {}) {
     const signal = signalOf("resume", options);
-    const [result] = await this.#engine.askAll("resume", (core, _, wait) => [wait(core.resume(String(record), "{}"))], signal);
-    return this.#engine.follow(result, signal);
+    const { signal: _, ...rest } = options;
+    const given = encode("resume", "options", spell("resume", rest));
+    if (what === null || typeof what !== "object") return this.#engine.resume((core) => core.resume(String(what), given), signal);
+    const { intent } = what;
+    if (typeof intent !== "string" || intent === "") throw refuse("invalid", "resume", "`intent` must be the name of an intent", { field: "intent" });
+    return this.#engine.resume((core) => core.resumeIntent(intent, given), signal, intent);
   }
 
   async resumeAll(options = {}) {

@@ -90,12 +90,7 @@ export class Engine {
   /** The same about all records: those of clients that are gone are taken over first. */
   async askAll(operation, question, signal) {
     return heed(operation, signal, async (begin) => {
-      await this.usable(operation);
-      const failed = (what) => (cause) => {
-        throw refuse("store", operation, `the store could not be ${what}, so nobody knows what it holds`, { cause, advice: "mend_store" });
-      };
-      if (!this.#keeps) failed("opened")(this.#failure);
-      await this.#takeOver().catch(failed("read"));
+      await this.#readAll(operation);
       begin();
       return this.ask(operation, question, signal);
     });
@@ -114,6 +109,23 @@ export class Engine {
   /** Runs an operation that waits for a session or an order, and gives that. */
   async wait(operation, params, options, ends) {
     return this.#given(await this.#start(operation, params, options), ends);
+  }
+
+  /** Goes on with the command that `start` gives, which may be of an intent; `undefined` where it gives none. */
+  async resume(start, signal, intent) {
+    return heed("resume", signal, async (begin) => {
+      await this.#readAll("resume");
+      const resumed = await this.#claiming("resume", intent, async () => {
+        begin();
+        const command = await this.ask("resume", (core, _, wait) => {
+          const command = start(core);
+          return command === undefined ? undefined : { result: wait(command) };
+        }, signal);
+        return command && { value: await this.follow(command.result, signal) };
+      });
+      if (!resumed) await this.letGo();
+      return resumed?.value;
+    });
   }
 
   /** What a command that was gone on with gives: a session or an order, or the answer alone. */
@@ -185,14 +197,19 @@ export class Engine {
         if (this.#closing) throw closed(operation);
         return this.#read(await this.#driver.run((core) => core.start(operation, ...texts), signal), signal);
       };
-      if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
-      try {
-        return await this.#intents.during(operation, intent, run);
-      } catch (error) {
-        await this.letGo();
-        throw error;
-      }
+      return this.#claiming(operation, intent, run);
     });
+  }
+
+  /** Does what is done under an intent, which is this client's alone meanwhile. */
+  async #claiming(operation, intent, run) {
+    if (typeof intent !== "string" || !this.#opened || !this.#store.claim) return run();
+    try {
+      return await this.#intents.during(operation, intent, run);
+    } catch (error) {
+      await this.letGo();
+      throw error;
+    }
   }
 
   /** What a command was answered with, or its error. */
@@ -224,6 +241,16 @@ export class Engine {
       this.#failure = error;
       this.#driver.use({ keep: () => Promise.reject(error), remove: async () => {} });
     }
+  }
+
+  /** Opens the store, and takes over what clients left that are gone. */
+  async #readAll(operation) {
+    await this.usable(operation);
+    const failed = (what) => (cause) => {
+      throw refuse("store", operation, `the store could not be ${what}, so nobody knows what it holds`, { cause, advice: "mend_store" });
+    };
+    if (!this.#keeps) failed("opened")(this.#failure);
+    await this.#takeOver().catch(failed("read"));
   }
 
   /** Takes in records of the store. Nothing is sent. */

@@ -12,6 +12,11 @@ export class HoplineError extends Error {
     quiet(this);
   }
 
+  /** Whether it was refused here, and not by the service. */
+  get isRefusedByUs() {
+    return this.refused_by_us === true;
+  }
+
   /** All of it but what a server wrote, for logs. */
   toJSON() {
     const { message, cause } = this;

@@ -159,6 +159,28 @@ test("a lost answer is asked about, and a doubt can be resumed or settled", asyn
   assert.ok(all.every(({ status, value }) => status === "fulfilled" && value instanceof OpenSession));
 });
 
+test("an intent is resumed as a record is, and one that stands for nothing resumes nothing", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const first = service.agent({ store: new FolderStore(path) });
+  assert.equal(await first.resume({ intent: "job-17" }), undefined);
+  const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
+  const other = service.agent({ store: new FolderStore(path) });
+  await assert.rejects(other.resume({ intent: "job-17" }), { kind: "busy", effect: "none" });
+  await first.close();
+  const resumed = await other.resume({ intent: "job-17" }, { credentials: true, deadlineMs: 60_000 });
+  assert.deepEqual([resumed instanceof OpenSession, resumed.session_id, resumed.phase], [true, session_id, "ready"]);
+  assert.match(resumed.session.proxy.password, /./);
+  await assert.rejects(other.resume({ intent: 7 }), { kind: "invalid", field: "intent" });
+  await assert.rejects(other.resume({ intent: "job-17" }, { deadline: 1 }), { kind: "invalid", field: "options" });
+  await resumed.terminate();
+  for (const start of [() => other.openSession(WANTED, { intent: "job-17" }), () => other.resume({ intent: "job-17" })]) {
+    const error = await start().catch((error) => error);
+    assert.deepEqual([error.kind, error.effect, error.advice, error.session_id], ["ended", "none", "new_intent", session_id], String(error));
+  }
+  assert.equal((await service.state()).charges.length, 1);
+});
+
 test("a signal gives a call up, and the error says whether it may have been sent", async (t) => {
   const service = await sandbox(t);
   const agent = service.agent();

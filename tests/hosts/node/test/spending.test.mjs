@@ -12,6 +12,9 @@ test("a price above the limit buys nothing, and one below it does", async (t) =>
   const events = agent.events();
   const refused = await agent.openSession(WANTED, { maxUnitPrice: "3.99" }).catch((error) => error);
   assert.deepEqual([refused.kind, refused.effect, (await service.state()).charges.length], ["refused", "none", 0], refused.stack);
+  assert.deepEqual([refused.isRefusedByUs, JSON.parse(JSON.stringify(refused)).refused_by_us], [true, true]);
+  const theirs = await agent.openSession({ ...WANTED, product_no: "no-such-product" }).catch((error) => error);
+  assert.deepEqual([theirs.kind, theirs.isRefusedByUs], ["refused", false], theirs.stack);
   const open = await agent.openSession(WANTED, { maxUnitPrice: 4 });
   assert.equal(open.phase, "ready");
   await service.control("price", { product_no: WANTED.product_no, price: "9" });

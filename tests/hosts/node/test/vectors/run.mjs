@@ -132,8 +132,13 @@ const DO = {
       if (!reason.includes(refused[record])) fail(`expected \`${record}\` to be refused with \`${refused[record]}\`, came ${reason}`);
     }
   },
-  resume(world, name, step) {
-    world.nameCommand(step.as, world.client.resume(world.records.value(name), "{}"));
+  resume(world, name, { as, options = {} }) {
+    world.nameCommand(as, world.client.resume(world.records.value(name), JSON.stringify(options)));
+  },
+  resume_intent(world, intent, { as, nothing, options = {} }) {
+    const command = world.client.resumeIntent(intent, JSON.stringify(options));
+    if ((command === undefined) !== (nothing === true)) fail(`expected ${nothing ? "nothing" : "something"} to resume, came ${short(command)}`);
+    if (command !== undefined) world.nameCommand(as, command);
   },
   reconcile(world, name, step) {
     world.nameCommand(step.as, world.client.start("reconcile", JSON.stringify({ record: world.records.value(name) }), "{}"));

@@ -1,6 +1,6 @@
 //! A walk through a list, its pages as the script has them.
 
-use hopline::client::{Step, page_params_text, page_turn_text};
+use hopline::client::{Step, error_text, page_params_text, page_turn_text};
 use serde_json::{Map, Value, json};
 
 use super::matching::matches;
@@ -18,7 +18,11 @@ impl World {
             let (None, None, Some(from)) = (&failure, &end, &position) else {
                 return Err(format!("expected a read of {}, and the walk is over: {end:?} {failure:?}", page.send));
             };
-            let command = self.client.start_json(&walk.operation, &page_params_text(from, &params)?, Default::default());
+            let command = self.client.start_json(
+                &walk.operation,
+                &page_params_text(from, &params).map_err(|error| error_text(&error))?,
+                Default::default(),
+            );
             self.send(page)?;
             match self.next()? {
                 Step::Completed { command: ended } if ended == command => {}
@@ -28,19 +32,19 @@ impl World {
                 Ok(answered) => {
                     let data: Value = serde_json::from_str(answered.raw.text()).map_err(|error| error.to_string())?;
                     items.extend(data["items"].as_array().cloned().unwrap_or_default());
-                    let turn: Value = serde_json::from_str(&page_turn_text(from, &json!(answered.facts).to_string())?)
-                        .map_err(|error| error.to_string())?;
+                    let turn = page_turn_text(from, &json!(answered.facts).to_string()).map_err(|error| error_text(&error))?;
+                    let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;
                     position = turn.get("position").map(Value::to_string);
                     end = turn["end"].as_str().map(str::to_owned);
                 }
-                Err(error) => failure = Some(json!(error).to_string()),
+                Err(error) => failure = Some(error),
             }
         }
         match (failure, &walk.error) {
             (None, None) => {}
             (Some(failure), Some(expected)) => {
-                no_secret("an error", &failure)?;
-                let failure = serde_json::from_str(&failure).map_err(|error| error.to_string())?;
+                let failure = json!(failure);
+                no_secret("an error", &failure.to_string())?;
                 matches(expected, &self.named(failure), "error")?;
             }
             (failure, expected) => return Err(format!("expected the error {expected:?}, came {failure:?}")),

@@ -1,46 +1,186 @@
-// The programs of the package's README, as printed.
+// The programs of the package's README, as printed: type-checked, run, killed, and run again.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { test } from "node:test";
 
-import { program, sandbox } from "./lib/sandbox.mjs";
+import { AgentClient } from "hopline";
+
+import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
-const programs = [...text.matchAll(/^```js\n\/\/ (\S+\.[cm]js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]);
-const SAYS = {
-  "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
-  "balance.cjs": /^100 USD$/m,
-  "program.mjs": /^ses_\w+: a socks5 proxy at 127\.0\.0\.1:\d+, with a login\nthe balance is now [\d.]+ USD$/m,
-  "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\n\d+ dynamic products\n0\.5 GB of dynamic-world cost 2 USD\nhealthy\npay [\d.]+ USDT to \w+\nready: 108 USD\nrecharge, charge$/m,
-  "reseller.mjs": /^static-us costs [\d.]+ a month\norder ORD-\w+ is ready\na proxy at 127\.\d+\.\d+\.\d+:\d+\n(?:renewal|purchase) [-\d.]+\n(?:renewal|purchase) [-\d.]+$/m,
-};
+const programs = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
+const PLACE = fileURLToPath(new URL("programs/readme/", import.meta.url));
+mkdirSync(PLACE, { recursive: true });
+// A page's scripts are modules, too, though they are called .js.
+writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
+for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
 
-const environment = ({ api_key, agent_url, username, password, backend_url }) => ({
-  HOPLINE_API_KEY: api_key,
-  HOPLINE_BASE_URL: agent_url,
-  HOPLINE_USERNAME: username,
-  HOPLINE_PASSWORD: password,
-  HOPLINE_BACKEND_URL: backend_url,
+const QUOTED = "0\\.5 GB of dynamic-world cost 2 USD\n";
+const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health is \\w+\n";
+const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:(?:renewal|purchase) [-\\d.]+\n){2}";
+
+/** Starts a program of the README in a folder where its records are. */
+function start(t, name, { api_key, agent_url, username, password, backend_url }, place) {
+  const environment = {
+    HOPLINE_API_KEY: api_key,
+    HOPLINE_BASE_URL: agent_url,
+    HOPLINE_USERNAME: username,
+    HOPLINE_PASSWORD: password,
+    HOPLINE_BACKEND_URL: backend_url,
+    PORT: "0",
+  };
+  const started = program(`readme/${name}`, environment, [], place);
+  t.after(() => started.child.kill("SIGKILL"));
+  return started;
+}
+
+/** Runs it to its end, which is to be a good one, and gives what it printed. */
+async function run(t, name, service, place) {
+  const { code, out, errors } = await start(t, name, service, place).ended;
+  assert.deepEqual([code, errors], [0, ""]);
+  return out;
+}
+
+/** Kills a program once something is so. */
+async function killWhen({ child, ended }, what) {
+  while (!(await what())) {
+    assert.deepEqual([child.exitCode, child.signalCode], [null, null], "it ended before it was killed");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  child.kill("SIGKILL");
+  assert.equal((await ended).signal, "SIGKILL");
+}
+
+test("the README has these programs", () =>
+  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "program.mjs", "account.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
+
+test("the compiler accepts the README's programs against the package's types", async () => {
+  const tools = process.env.HOPLINE_TOOLS;
+  const files = Object.keys(programs).map((name) => join(PLACE, name));
+  const flags = ["--strict", "--checkJs", "--noEmit", "--module", "node16", "--target", "es2022", "--typeRoots", join(tools, "@types"), "--types", "node"];
+  const { stdout } = await promisify(execFile)(process.execPath, [join(tools, "typescript/bin/tsc"), ...flags, ...files]).catch((error) => error);
+  assert.equal(stdout, "");
 });
 
-test("the README has these programs", () => assert.deepEqual(programs.map(([name]) => name), Object.keys(SAYS)));
-
-for (const [name, code] of programs) {
+const SAYS = {
+  "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
+  "balance.cjs": /^100 USD\n$/,
+  "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\}\n$/,
+};
+for (const name of Object.keys(SAYS)) {
   test(`the README's ${name} runs as printed`, async (t) => {
-    const service = await sandbox(t);
-    writeFileSync(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), code);
-    const run = program(name, environment(service));
-    // Somebody pays what it orders.
-    run.child.stdout.on("data", async (text) => {
-      if (!String(text).includes("pay ")) return;
-      for (const { order_id } of (await service.state()).orders) await service.control("pay", { order_id });
-    });
-    const { code: ended, out, errors } = await run.ended;
-    assert.deepEqual([ended, errors], [0, ""]);
-    assert.match(out, SAYS[name]);
-    assert.equal((await service.state()).charges.length, ["program.mjs", "account.mjs"].includes(name) ? 1 : 0);
+    assert.match(await run(t, name, await sandbox(t), folder()), SAYS[name]);
   });
 }
+
+test("the README's program buys once: run to its end, it says at the next start that its session is over", async (t) => {
+  const service = await sandbox(t);
+  const place = folder();
+  assert.match(await run(t, "program.mjs", service, place), new RegExp(`^${QUOTED}${BOUGHT}$`));
+  const { code, out, errors } = await start(t, "program.mjs", service, place).ended;
+  assert.deepEqual([code, out], [1, ""]);
+  assert.match(errors, /over/);
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
+});
+
+test("the README's program goes on with its purchase after a kill, though another product is the cheapest now", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "600000");
+  const place = folder();
+  await killWhen(start(t, "program.mjs", service, place), async () => (await service.state()).charges.length > 0);
+  await service.control("price", { product_no: "dynamic-world", price: "400" });
+  await service.control("clock", { advance_ms: 600_000 });
+  assert.match(await run(t, "program.mjs", service, place), new RegExp(`^${BOUGHT}$`));
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
+});
+
+test("the README's reseller makes nothing twice: run again, and after a kill", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "600000");
+  const place = folder();
+  const kept = () => readdirSync(place, { recursive: true, withFileTypes: true }).filter(({ name }) => name.endsWith(".json"));
+  await killWhen(start(t, "reseller.mjs", service, place), async () => {
+    const order = (await service.books()).static_orders.find(({ order_no }) => order_no.startsWith("ORD-"));
+    // What has the order's number was answered, and is no longer in doubt.
+    return order && kept().some(({ parentPath, path, name }) => readable(join(parentPath ?? path, name)).includes(order.order_no));
+  });
+  await service.control("clock", { advance_ms: 600_000 });
+  assert.match(await run(t, "reseller.mjs", service, place), new RegExp(`^${USED}$`));
+  const before = await service.books();
+  assert.deepEqual([before.users.length, before.static_orders.filter(({ order_no }) => order_no.startsWith("ORD-")).length], [1, 1]);
+  assert.match((await start(t, "reseller.mjs", service, place).ended).out, /^order ORD-\w+ is \w+\n/);
+  const after = await service.books();
+  assert.deepEqual([after.users, after.static_orders, after.entries], [before.users, before.static_orders, before.entries]);
+});
+
+/** A file's text; none once it is gone. */
+function readable(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** The README's relay, before a service. */
+async function relay(t, service) {
+  const { child } = start(t, "relay.mjs", service, folder());
+  const [line] = await once(child.stdout, "data");
+  return `http://127.0.0.1:${/port: (\d+)/.exec(line)[1]}/api/v1`;
+}
+
+test("through the README's relay a purchase whose answer is lost is charged once", async (t) => {
+  const service = await sandbox(t);
+  const agent = new AgentClient({ baseUrl: await relay(t, service), apiKey: "none", account: "ann" });
+  t.after(() => agent.close());
+  for (const fault of [{ kind: "drop_after" }, { kind: "html", status: 502, after: true }, { kind: "truncate" }]) await service.fault(fault, "create_session");
+  const { phase } = await agent.openSession(WANTED);
+  assert.equal(phase, "ready");
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("the README's relay passes on what it names and no more, once, and gives the answer as it is", async (t) => {
+  const asked = [];
+  let answer = () => {};
+  const api = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body });
+    answer(response);
+  }).listen(0, "127.0.0.1");
+  await once(api, "listening");
+  t.after(() => (api.closeAllConnections(), api.close()));
+  const address = await relay(t, { api_key: "canary-key", agent_url: `http://127.0.0.1:${api.address().port}/v1` });
+  const buy = (headers) => fetch(`${address}/sessions`, { method: "POST", redirect: "manual", headers, body: '{"a":1}' });
+
+  const date = "Sat, 21 Nov 2026 12:00:00 GMT";
+  answer = (response) => response.writeHead(429, { "content-type": "application/json", "retry-after": "7", date, "set-cookie": "a=b" }).end('{"success":false}');
+  const refused = await buy({ "content-type": "application/json", "idempotency-key": "key-1", cookie: "a=b", "x-api-key": "somebody's" });
+  assert.deepEqual([refused.status, await refused.text()], [429, '{"success":false}']);
+  assert.deepEqual(["retry-after", "date", "content-type", "set-cookie"].map((name) => refused.headers.get(name)), ["7", date, "application/json", null]);
+  const [{ line, headers, body }] = asked;
+  assert.deepEqual([line, body, headers["idempotency-key"], headers["x-api-key"], headers.cookie], ["POST /v1/sessions", '{"a":1}', "key-1", "canary-key", undefined]);
+
+  answer = (response) => response.writeHead(307, { location: "/v1/elsewhere" }).end();
+  assert.equal((await buy({})).status, 307);
+  answer = (response) => response.destroy();
+  const lost = await buy({});
+  assert.deepEqual([lost.status, lost.headers.get("content-type")], [502, "text/plain"]);
+  assert.equal(asked.length, 3, "nothing is repeated, no redirect is followed");
+
+  await fetch(`${address}/sessions/ses_1?include_credentials=true`).catch(() => {});
+  assert.equal(asked[3].line, "GET /v1/sessions/ses_1?include_credentials=true");
+  for (const [method, path] of [["GET", "/account"], ["DELETE", "/sessions/ses_1"], ["GET", "/sessions/%2e%2e"], ["POST", "/billing/recharge"]]) {
+    const foreign = await fetch(`${address}${path}`, { method });
+    assert.deepEqual([foreign.status, (await foreign.json()).error.code], [404, "ROUTE_NOT_FOUND"]);
+  }
+  assert.equal((await buy({ "sec-fetch-site": "cross-site" })).status, 404);
+  assert.equal(asked.length, 4);
+});

@@ -65,10 +65,11 @@ export function folder() {
   return path;
 }
 
-/** Runs a program of this folder and says how it ended. */
-export function program(name, environment, more = []) {
+/** Runs a program of this folder, in a working folder of its own where one is given, and says how it ended. */
+export function program(name, environment, more = [], cwd = undefined) {
   const child = spawn(process.execPath, [join(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
     env: { ...process.env, ...environment },
+    cwd,
     stdio: ["ignore", "pipe", "pipe"],
     // Whatever it waits for does not come after a minute.
     timeout: 60_000,

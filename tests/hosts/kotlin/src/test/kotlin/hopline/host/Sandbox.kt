@@ -69,7 +69,7 @@ class Sandbox(vararg options: String) : AutoCloseable {
     fun state(): JsonObject = ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/state")).GET())
 
     /** How many requests are in progress. */
-    fun inProgress(): Int = state().getValue("in_progress").toInt()
+    fun inProgress(): Int = state().word("in_progress").toInt()
 
     /** How many sessions there are, and how many charges for them. */
     fun counts(): Pair<Int, Int> =

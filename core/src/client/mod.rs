@@ -278,6 +278,11 @@ impl Client {
         }
         job.cancelled = true;
         let out = job.out;
+        if out.is_some_and(|step| self.take_back(step)) {
+            self.heard(id, Outcome::Failed { kind: FailureKind::Aborted, sent: Sent::Never });
+            return None;
+        }
+        let Some(job) = self.jobs.get(&id) else { return None };
         match job.state {
             JobState::Waiting | JobState::LoggingIn => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
@@ -285,6 +290,13 @@ impl Client {
             _ => {}
         }
         out
+    }
+
+    /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
+    fn take_back(&mut self, step: StepId) -> bool {
+        let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
+        self.steps.remove(at);
+        self.pending.remove(&step).is_some()
     }
 
     /// The typed result of a command that completed, once.

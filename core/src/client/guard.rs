@@ -148,7 +148,7 @@ impl Client {
             return true;
         }
         guard.spent.usd = total;
-        job.price.reserved = Some(Reserved { day: guard.spent.day, usd });
+        job.price.before = job.price.reserved.replace(Reserved { day: guard.spent.day, usd });
         if !self.rules.holds(Rule::TotalIsSaved) {
             return false;
         }
@@ -162,10 +162,12 @@ impl Client {
     pub(super) fn reserved(&mut self, id: JobId, kept: bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.price.reserving = false;
+        let before = job.price.before.take();
         if !kept {
-            // Whatever the store has, this key is not counted in it: it is counted anew before it is sent.
-            let reserved = job.price.reserved.take();
-            self.uncount([reserved]);
+            // Whatever the store has, this key is not counted at its new price: it is counted anew before it is sent. What an
+            // earlier send of it was counted at stays.
+            let reserved = std::mem::replace(&mut job.price.reserved, before);
+            self.recount(&[reserved], before);
         }
         let Some(job) = self.jobs.get(&id) else { return };
         if job.cancelled {
@@ -194,10 +196,18 @@ impl Client {
 
     /// Purchases had no effect: what was set aside for them is free again.
     pub(super) fn uncount<const N: usize>(&mut self, reserved: [Option<Reserved>; N]) {
+        self.recount(&reserved, None);
+    }
+
+    /// What was set aside is free again, but for that.
+    fn recount(&mut self, freed: &[Option<Reserved>], kept: Option<Reserved>) {
         let Some(guard) = &mut self.guard else { return };
         let before = guard.spent.usd;
-        for reserved in reserved {
-            guard.spent.usd = guard.without(reserved);
+        for reserved in freed {
+            guard.spent.usd = guard.without(*reserved);
+        }
+        if let Some(kept) = kept.filter(|kept| kept.day == guard.spent.day) {
+            guard.spent.usd = sum(guard.spent.usd, kept.usd);
         }
         if guard.spent.usd != before {
             self.save_guard(None);

@@ -56,23 +56,26 @@ impl Job {
             self.policy = limited(self.endpoint, policy);
             self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
             self.price.said = options.expected_charge_usd.or(self.price.said);
+            self.price.cap = options.max_unit_price;
             if !self.restored {
-                self.price.cap = options.max_unit_price;
                 self.price.read = false;
             }
         }
     }
 
-    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer.
-    pub(super) fn begin_again(&mut self, new_key: impl FnOnce() -> String) {
+    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer. Returns
+    /// whether another key takes its place.
+    pub(super) fn begin_again(&mut self, new_key: impl FnOnce() -> String) -> bool {
         self.tally = Tally::default();
         self.last = None;
         self.cause = None;
         self.renewed = false;
-        if self.ledger.key.is_some() && self.ledger.sends > 0 && !self.ledger.given {
+        let used = self.ledger.key.is_some() && self.ledger.sends > 0 && !self.ledger.given;
+        if used {
             self.ledger.replace(new_key());
             self.age = Age::Fresh;
         }
+        used
     }
 }
 
@@ -251,9 +254,8 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let let_go = if std::mem::take(&mut job.cancelled) { std::mem::take(&mut job.waiting) } else { Vec::new() };
         let error = job.let_go();
-        if !let_go.is_empty() && job.state == State::Deleting {
-            job.begin_again(|| self.entropy.key());
-        }
+        let again = !let_go.is_empty() && job.state == State::Deleting && job.begin_again(|| self.entropy.key());
+        let freed = if again { job.price.begin_key(job.ledger.may_have_sold, self.rules) } else { None };
         job.waiting.push(command);
         let held = job.state == State::Held;
         if let Some(entry) = self.commands.get_mut(&command) {
@@ -262,6 +264,7 @@ impl Client {
         for command in let_go {
             self.complete(command, Err(error.clone()), Vec::new());
         }
+        self.uncount([freed]);
         if held {
             self.revive(id);
         }

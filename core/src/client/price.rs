@@ -35,6 +35,8 @@ pub(super) struct Price {
     /// What is set aside of the day's cap for the key that is sent next, and whether that is being saved.
     pub(super) reserved: Option<Reserved>,
     pub(super) reserving: bool,
+    /// What was set aside for that key until then.
+    pub(super) before: Option<Reserved>,
     /// What is set aside for keys before it that may have bought all the same.
     pub(super) earlier: Option<Reserved>,
 }
@@ -54,9 +56,14 @@ impl Job {
         (purchase.provisioning_mode != Some(ProvisioningMode::Existing)).then_some(purchase)
     }
 
+    /// The caller's limit for one unit, as far as the key that is sent next has to keep it: one that was sent is asked about.
+    fn limit(&self) -> Option<Decimal> {
+        self.price.cap.filter(|_| self.ledger.sends == 0)
+    }
+
     pub(super) fn needs_price(&self, guarded: bool) -> bool {
         // A key that was sent is asked about as it is, whatever things cost by now; under a daily cap it has to be counted all the same.
-        let limited = self.price.cap.is_some() && self.ledger.sends == 0 && !self.restored;
+        let limited = self.limit().is_some();
         let uncounted = guarded && self.price.charge().is_none() && self.is_priced_by_unit();
         (limited || uncounted) && !self.price.read && self.purchase().is_some()
     }
@@ -146,7 +153,7 @@ impl Client {
         self.notify(id, Happening::Priced { unit_price: price.to_string() });
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.price.quote = times(price, quantity(purchase));
-        if let Some(cap) = job.price.cap.filter(|cap| price > *cap) {
+        if let Some(cap) = job.limit().filter(|cap| price > *cap) {
             let what = format!("was not sent, because one unit costs {price} USD, above the {cap} USD that the caller pays");
             let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);
             return self.not_bought(id, error);
@@ -163,7 +170,7 @@ impl Client {
             let error = job.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
             return self.not_bought(id, Error::from(Report { field: Some(PRICE_FIELD.to_owned()), ..error.into_report() }));
         };
-        if let Some(cap) = job.price.cap.filter(|cap| times(*cap, quantity(purchase)).is_none_or(|most| said > most)) {
+        if let Some(cap) = job.limit().filter(|cap| times(*cap, quantity(purchase)).is_none_or(|most| said > most)) {
             let what = format!("was not sent, because it costs {said} USD, above the {cap} USD that the caller pays for one unit");
             let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);
             return self.not_bought(id, error);

@@ -32,6 +32,8 @@ pub(super) struct Tracked {
     pub(super) ends: Vec<String>,
     /// When it was seen to be over, by the service's clock.
     pub(super) over_at: Option<Millis>,
+    /// Whether its record went as it was over: should it live again, as a renewed one does, it gets another.
+    pub(super) lapsed: bool,
     /// The jobs that change it: one, unless more of them came out of records.
     pub(super) changing: BTreeSet<JobId>,
     /// The intent it was bought under, and what tells its request from another.
@@ -202,6 +204,9 @@ impl Client {
                 tracked.session_type.clone_from(&facts.session_type);
             }
             over = tracked.is_over();
+            if !over && std::mem::take(&mut tracked.lapsed) {
+                tracked.record.get_or_insert_with(|| RecordId(self.entropy.record()));
+            }
             if over != was_over {
                 tracked.over_at = self.clock.service().filter(|_| over);
             }
@@ -227,7 +232,9 @@ impl Client {
         if bought_as.is_some_and(|name| intent == Some(name) || self.accepted_as(name, session)) {
             return None;
         }
-        self.sessions.get_mut(session)?.record.take()
+        let tracked = self.sessions.get_mut(session)?;
+        tracked.lapsed = tracked.record.is_some();
+        tracked.record.take()
     }
 
     /// The same for the session of a job; returns its id and status if the status is news.

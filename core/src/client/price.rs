@@ -42,9 +42,10 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// What the key that is sent next may be charged, where that is known.
+    /// What the key that is sent next may be charged, where that is known: the caller's word does not make the list's price less.
     pub(super) fn charge(&self) -> Option<Decimal> {
-        self.said.or(self.quote)
+        let known = self.said.into_iter().chain(self.quote);
+        known.reduce(|one, other| if other > one { other } else { one })
     }
 }
 
@@ -152,7 +153,7 @@ impl Client {
     fn priced(&mut self, id: JobId, purchase: &CreateSession, price: Decimal) {
         self.notify(id, Happening::Priced { unit_price: price.to_string() });
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.price.quote = times(price, quantity(purchase));
+        job.price.quote = if job.is_priced_by_unit() { times(price, quantity(purchase)) } else { None };
         if let Some(cap) = job.limit().filter(|cap| price > *cap) {
             let what = format!("was not sent, because one unit costs {price} USD, above the {cap} USD that the caller pays");
             let error = job.error(Kind::Refused, Effect::None, what, Advice::ReadPrices);

@@ -153,7 +153,8 @@ class InputTest {
             }
         }
         client(Scripted { answered("""{"session_id":"s","status":"active","status":"expired"}""") }).use { agent ->
-            fails<HoplineException.Decode>("data") { agent.getSession("s") }
+            // Of a member that comes twice the last counts, as kotlinx-serialization reads it.
+            assertEquals(SessionStatus.Expired, agent.getSession("s").status)
         }
     }
 

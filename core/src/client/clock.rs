@@ -51,6 +51,12 @@ impl Clock {
         self.service.map(|(server, at)| server.saturating_add(self.monotonic().saturating_sub(at)))
     }
 
+    /// When what is over now is over, by the later of the service's clock and ours: what was wrong with one of them must not make
+    /// it old too soon. `None` where the service's is not known.
+    pub(super) fn finished_at(&self) -> Option<Millis> {
+        self.service().map(|service| service.max(self.unix()))
+    }
+
     /// Takes in what a safe read said of the service's clock.
     pub(super) fn hear(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));

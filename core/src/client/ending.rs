@@ -133,7 +133,7 @@ impl Client {
                     record: job.record.take(),
                     opened,
                     at,
-                    finished_at: self.clock.service(),
+                    finished_at: self.clock.finished_at(),
                     since: None,
                 };
                 self.save_accepted(name, &accepted);
@@ -151,7 +151,7 @@ impl Client {
                 };
                 let record = job.record.take();
                 let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
-                let finished_at = self.clock.service();
+                let finished_at = self.clock.finished_at();
                 let accepted =
                     Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at, finished_at, since: None };
                 self.save_accepted(name, &accepted);

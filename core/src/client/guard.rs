@@ -188,6 +188,7 @@ impl Client {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let (Some(guard), Some(reserved)) = (&mut self.guard, job.price.reserved.take()) else { return };
         let charge = facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
+        let charge = charge.filter(|charge| *charge >= Decimal::from(0));
         if let Some(charge) = charge.filter(|_| reserved.day == guard.spent.day) {
             guard.spent.usd = sum(guard.without(Some(reserved)), charge);
             self.save_guard(None);

@@ -191,7 +191,7 @@ impl Client {
             let Some(Intent::Accepted(accepted)) = self.intents.get(&name) else { continue };
             let mut accepted = (**accepted).clone();
             accepted.facts.status = Some(status.to_owned());
-            (accepted.finished_at, accepted.since) = (self.clock.service(), None);
+            (accepted.finished_at, accepted.since) = (self.clock.finished_at(), None);
             self.save_accepted(&name, &accepted);
             self.accept(name, accepted);
         }

@@ -17,6 +17,7 @@ pub(super) struct Refused {
 impl Client {
     /// Remembers a record that was refused; `blocks` says whether what it stands for may be this account's.
     pub(super) fn refuse_record(&mut self, record: RecordId, bad: BadRecord, intent: Option<String>, blocks: bool) {
+        self.unrefuse_record(&record);
         if let (true, Some(intent)) = (blocks, &intent) {
             self.refused_intents.insert((intent.clone(), record.clone()));
         }

@@ -67,6 +67,8 @@ impl Client {
                     restored.held.push(record.id);
                 }
                 Err(bad) => {
+                    // What the store has of a record that is held may be older, or of the account before.
+                    let bad = if self.is_held(&record.id) { BadRecord::InUse } else { bad };
                     if bad != BadRecord::InUse {
                         self.refuse_record(record.id.clone(), bad.clone(), intent_of(&record.data), !self.is_foreign(&record.data));
                     }
@@ -120,7 +122,12 @@ impl Client {
             Some(session) => self.follows(&session.id) && is_free != Some(true),
             None => is_free == Some(false),
         };
-        taken || self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
+        taken || self.is_held(record)
+    }
+
+    /// Whether a record is alive in this client already.
+    fn is_held(&self, record: &RecordId) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.holds(record)) || self.store.is_alive(record)
     }
 
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
@@ -396,7 +403,7 @@ impl Client {
         let operation = job.operation();
         let Some(name) = job.intent else { return self.delete(record) };
         let (fingerprint, record, at) = (job.fingerprint, Some(record.clone()), self.clock.unix());
-        let finished_at = self.clock.service();
+        let finished_at = self.clock.finished_at();
         let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened: false, at, finished_at, since: None };
         self.save_accepted(&name, &accepted);
         self.accept(name, accepted);

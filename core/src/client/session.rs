@@ -193,9 +193,12 @@ impl Client {
     /// Takes in what an answer says of a session. Returns whether it is over now and was not, or lives again.
     fn learn(&mut self, facts: &Facts) -> bool {
         let Some(id) = &facts.session_id else { return false };
-        let (mut was_over, mut over) = (false, phase_of(facts.status.as_deref(), &[]) == Phase::Ended);
+        // Of a session that is not followed only its intents know how it was.
+        let unknown = self.sessions.get(id).is_none_or(|tracked| tracked.status.is_none());
+        let remembered = unknown && facts.status.is_some() && self.is_remembered_as_over(id);
+        let (mut was_over, mut over) = (remembered, phase_of(facts.status.as_deref(), &[]) == Phase::Ended);
         if let Some(tracked) = self.sessions.get_mut(id) {
-            was_over = tracked.is_over();
+            was_over = remembered || tracked.is_over();
             tracked.seen = true;
             if facts.status.is_some() {
                 tracked.status.clone_from(&facts.status);
@@ -208,13 +211,22 @@ impl Client {
                 tracked.record.get_or_insert_with(|| RecordId(self.entropy.record()));
             }
             if over != was_over {
-                tracked.over_at = self.clock.service().filter(|_| over);
+                tracked.over_at = self.clock.finished_at().filter(|_| over);
             }
         }
         if let (true, Some(status)) = (over != was_over, &facts.status) {
             self.intents_follow(id, status);
         }
         over != was_over
+    }
+
+    fn is_remembered_as_over(&self, session: &str) -> bool {
+        self.intents.values().any(|intent| match intent {
+            Intent::Accepted(accepted) if accepted.facts.session_id.as_deref() == Some(session) => {
+                phase_of(accepted.facts.status.as_deref(), &[]) == Phase::Ended
+            }
+            _ => false,
+        })
     }
 
     /// The same; a session that is over, or lives again, is saved.

@@ -282,8 +282,7 @@ impl Client {
             self.heard(id, Outcome::Failed { kind: FailureKind::Aborted, sent: Sent::Never });
             return None;
         }
-        let Some(job) = self.jobs.get(&id) else { return None };
-        match job.state {
+        match self.jobs.get(&id)?.state {
             JobState::Waiting | JobState::LoggingIn => self.stop_cancelled(id),
             JobState::Watching => self.end_cancelled_watch(id),
             JobState::Asking => self.stay_in_doubt(id, None, None),

@@ -23,7 +23,9 @@ pub(crate) fn test(report: &mut Report) {
             run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/tsconfig.json")))?;
             run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/bundler.json")))
         });
-        report.check("node: vectors, real HTTP, crashes, input", || tests_in(&clean()?.join("test"), &[("HOPLINE_TOOLS", &host().join("node_modules"))]));
+        report.check("node: vectors, real HTTP, crashes, input", || {
+            tests_in(&clean()?.join("test"), &[("HOPLINE_TOOLS", &host().join("node_modules"))])
+        });
     }
 }
 

@@ -18,16 +18,19 @@ struct Entry: Decodable {
 
 let reseller = try ResellerClient(store: FolderStore("hopline-records"))  // HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD
 
+/// The contract does not show which words end an order; these are the service's.
+let over = ["failed", "cancelled"]
+
 /// The order of an intent: the one that was begun before, or else one of a product that is in stock now.
 func order(_ intent: String, for user: Int) async throws -> OrderReply {
-    if case .order(let begun)? = try await reseller.resume(intent: intent) { return begun }
+    if case .order(let begun)? = try await reseller.resume(intent: intent, ends: over) { return begun }
     let offered = try await reseller.queryProducts(proxyType: [103], standardCountryCode: "US").items
     let found = offered.first { ($0.stock ?? 0) > 0 && !needsProjectId($0) }
     guard let product = found, let poolId = product.productId else { fatalError("nothing is in stock") }
     print(poolId, "costs", product.price ?? 0, "a", product.unit?.rawValue ?? "?")
     return try await reseller.placeOrder(
         poolId: poolId, userId: user, unitPrice: 0, totalAmount: 0,  // the service's own price
-        ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: intent, ends: ["failed", "cancelled"])
+        ipCount: 1, cycleTimes: 1, duration: 1, unit: .month, intent: intent, ends: over)
 }
 
 do {

@@ -113,7 +113,7 @@ fn saved_entries_events_and_verdicts_are_plain_objects() {
         const command = sent("open_session", BUY, '{"intent":"job-17"}');
         answer(202, new TextEncoder().encode('{"success":true,"data":{"session_id":"s-1","status":"active"}}'));
         const events = [];
-        for (let step; (step = client.poll(...now)) !== COMPLETED; ) {
+        for (let step; (step = client.poll(...now)) !== WAIT; ) {
           if (step === NOTIFY) events.push(client.event);
           if (step === SAVE) client.saved(client.id, ...now);
         }

@@ -33,9 +33,7 @@ export class Account extends EventTarget {
 
   /** Reads everything. What was under way when the page was closed is shown, and not sent: that is for a person to say. */
   async start() {
-    for (const { message } of (await this.#agent.restored()).refused) this.log("bad", message);
-    await this.remembered();
-    this.restored = true;
+    if (await this.remembered()) for (const { message } of (await this.#agent.restored()).refused) this.log("bad", message);
     for (const wait of LEFT_MS) setTimeout(() => this.remembered(), wait);
     await this.refresh();
     setInterval(() => document.visibilityState === "visible" && this.refresh(), FRESH_MS);
@@ -48,14 +46,16 @@ export class Account extends EventTarget {
     for (const { session_id, phase } of this.sessions.values()) if (phase !== "ended") this.follow(session_id);
   }
 
-  /** What the client's store holds; what a closed tab left is taken over with it. */
+  /** What the client's store holds; what a closed tab left is taken over with it. Says whether the store could be read. */
   async remembered() {
     let saved;
     try {
       saved = await this.#agent.saved();
     } catch (error) {
-      return this.log("bad", error.message);
+      this.log("bad", error.message);
+      return false;
     }
+    this.restored = true;
     this.doubts = saved.filter(({ holds }) => holds === "in_doubt" || holds === "in_doubt_for_good");
     // A session that was terminated here is no session any more, but its purchase is remembered.
     const bought = ({ holds, operation }) => holds === "accepted" && operation === "create_session";
@@ -67,6 +67,7 @@ export class Account extends EventTarget {
       else if (!this.sessions.get(session_id).data) this.follow(session_id);
     }
     this.#changed();
+    return true;
   }
 
   async loadProducts() {

@@ -219,6 +219,8 @@ test("where the browser keeps nothing, nothing is bought, and the page says why"
       }),
   });
   await at.choose("dynamic-world");
+  // What could not be read is not said to be empty.
+  assert.equal(await at.page.getByText("No sessions yet").count(), 0);
   await at.order.click();
   await at.page.locator("#ticket .outcome").getByText("the store could not save its record; nothing was charged").waitFor();
   assert.deepEqual(await at.charges(), []);

@@ -44,9 +44,12 @@ class Engine:
         self._lock = threading.RLock()
         self._core = new_core(options)
         self.records = Records(options, store, same_account, capped)
+        self._taking = threading.Lock()
+        """Held from when records are looked for until the core has them, so that nobody begins anew what another is taking up. It is
+        taken before the engine's lock, and by an event loop only where the store does not wait for a disk."""
         if capped:
             # What clients that have ended spent today counts from the first purchase on.
-            self._restore(self.records.take_totals())
+            self._take_from_store(self.records.take_totals)
         self._closed = False
         self._claiming = 0
         self._present: set[Owner] = set()
@@ -80,9 +83,9 @@ class Engine:
                 self._used[owner.intent] += 1
 
     def claim(self, owner: Owner, operation: str) -> None:
-        """Makes the owner's intent this client's, with what is stored under it. It may read the disk, and holds no lock then."""
-        if owner.intent is not None:
-            self._restore(self.records.claim_intent(operation, owner.intent))
+        """Makes the owner's intent this client's, with what is stored under it. It may read the disk, without the engine's lock."""
+        if (intent := owner.intent) is not None:
+            self._take_from_store(lambda: self.records.claim_intent(operation, intent))
             with self._lock:
                 if owner not in self._present:  # it gave up meanwhile
                     self._free_intents()
@@ -344,19 +347,26 @@ class Engine:
         """Takes up every free record."""
         self._take_up(operation, self.records.take_up_all)
 
-    def _take_up(self, operation: str, claim: Callable[[], list[tuple[str, bytes]]]) -> None:
+    def _take_up(self, operation: str, claim: Callable[[], None]) -> None:
         self.check(operation)
         with self._lock:
             self._claiming += 1  # their intents are claimed before the core knows of them
         try:
-            self._restore(claim())
+            self._take_from_store(claim)
         finally:
             with self._lock:
                 self._claiming -= 1
 
-    def _restore(self, taken: list[tuple[str, bytes]]) -> None:
-        with self._lock:
-            self.records.restore(self._core, taken)
+    def _take_from_store(self, claim: Callable[[], None]) -> None:
+        """Gives the core what is claimed, or the store all of it back."""
+        with self._taking:
+            try:
+                claim()
+                with self._lock:
+                    self.records.restore(self._core)
+            finally:
+                with self._lock:
+                    self.records.give_back()
 
     def close(self) -> None:
         """Gives up what is under way, keeps its records, and gives the store back."""

@@ -54,6 +54,8 @@ class Records:
         self._same_account = same_account
         self._intents: set[str] = set()
         self._known: dict[str, _Known] = {}
+        self._claimed: dict[str, bytes] = {}
+        """What the core does not have yet."""
         self._kept_under: dict[str, str] = {}
         """The intents of this client's own records."""
         self._loose: set[str] = set()
@@ -86,39 +88,42 @@ class Records:
         refused = loads(reader.restore(records, self._same_account))["refused"]
         return Saved._parse(reader.saved_list()), [Rejected(**one) for one in refused]
 
-    # Taking records up. Each gives what it has claimed, for `restore`.
+    # Taking records up, by one thread at a time. Whatever comes of it, `give_back` is to be called after it.
 
-    def claim_intent(self, operation: str, intent: str) -> list[tuple[str, bytes]]:
+    def claim_intent(self, operation: str, intent: str) -> None:
         """Makes an intent this client's, with the records of earlier clients under it. Of the store only names are read that this
         client has not seen yet."""
         try:
             if not self._claim_intent(intent):
-                what = "another living client of this store has this intent"
-                message = f"{operation} `{intent}`: {what}; nothing was changed; wait for the other change to end"
-                raise Busy(message, operation=operation, intent=intent, what=what, advice="wait_for_other")
-            return self._claim([name for name, one in self._learn().items() if one.concerns(intent, self._capped)])
+                raise _busy(operation, intent)
+            concerned = {name: one for name, one in self._learn().items() if one.concerns(intent, self._capped)}
+            self._claim(list(concerned))
+            for name, one in concerned.items():
+                # Unless it is gone, somebody else has it, and the core does not know what was done under the intent.
+                if one.intent == intent and name not in self._claimed and self.shelf.read(name) is not None:
+                    raise _busy(operation, intent)
         except OSError as error:
             raise _unusable(error) from None
 
-    def take_totals(self) -> list[tuple[str, bytes]]:
+    def take_totals(self) -> None:
         """What clients that have ended spent in a day."""
         try:
-            return self._claim([name for name, one in self._learn().items() if one.is_total])
+            self._claim([name for name, one in self._learn().items() if one.is_total])
         except OSError as error:
             raise _unusable(error) from None
 
-    def take_up(self, record: str) -> list[tuple[str, bytes]]:
+    def take_up(self, record: str) -> None:
         """One record, if nobody has it."""
         try:
-            data = self.shelf.read(record)
-            return [] if data is None else self._claim_with_intents([(record, _known(data))])
+            if (data := self.shelf.read(record)) is not None:
+                self._claim_with_intents([(record, _known(data))])
         except OSError as error:
             raise _unusable(error) from None
 
-    def take_up_all(self) -> list[tuple[str, bytes]]:
+    def take_up_all(self) -> None:
         """Every record that nobody has."""
         try:
-            return self._claim_with_intents(list(self._learn().items()))
+            self._claim_with_intents(list(self._learn().items()))
         except OSError as error:
             raise _unusable(error) from None
 
@@ -133,16 +138,18 @@ class Records:
         self._known = known
         return known
 
-    def _claim_with_intents(self, found: list[tuple[str, _Known]]) -> list[tuple[str, bytes]]:
+    def _claim_with_intents(self, found: list[tuple[str, _Known]]) -> None:
         wanted = [one for one in found if not one[1].is_total or self._capped]
-        return self._claim([name for name, one in wanted if one.intent is None or self._claim_intent(one.intent)])
+        self._claim([name for name, one in wanted if one.intent is None or self._claim_intent(one.intent)])
 
-    def _claim(self, names: list[str]) -> list[tuple[str, bytes]]:
+    def _claim(self, names: list[str]) -> None:
         if not names:
-            return []
+            return
         # Read anew, now that nobody else can change them.
         with self.shelf.scanning():
-            return [(name, data) for name in names if (data := self.shelf.claim(name)) is not None]
+            for name in names:
+                if (data := self.shelf.claim(name)) is not None:
+                    self._claimed[name] = data
 
     def _claim_intent(self, intent: str) -> bool:
         if not self.shelf.claim_intent(intent):
@@ -153,15 +160,21 @@ class Records:
 
     # Under the engine's lock.
 
-    def restore(self, core: _hopline.Client, taken: list[tuple[str, bytes]]) -> None:
-        """Gives the core what was claimed, and back what it refuses."""
-        if not taken:
+    def restore(self, core: _hopline.Client) -> None:
+        """Gives the core what was claimed. What it refuses is to be given back."""
+        if not self._claimed:
             return
-        for record, data in taken:
+        for record, data in self._claimed.items():
             self._remember(record, data)
-        for refused in loads(core.restore(taken, self._same_account))["refused"]:
-            self.shelf.release(refused["record"])
-            self._remember(refused["record"], None)
+        refused = loads(core.restore(list(self._claimed.items()), self._same_account))["refused"]
+        self._claimed = {one["record"]: self._claimed[one["record"]] for one in refused}
+
+    def give_back(self) -> None:
+        """Gives back what was claimed and is not the core's: it stays as it was, for the next who asks."""
+        while self._claimed:
+            record, _ = self._claimed.popitem()
+            self._remember(record, None)
+            self.shelf.release(record)
 
     def kept(self, work: Save) -> None:
         """A record was kept, or is gone, and the core knows."""
@@ -204,6 +217,12 @@ def _known(data: bytes) -> _Known:
 def said(trouble: OSError) -> str:
     """What a store said, without more of its paths than it must."""
     return trouble.strerror or str(trouble) or type(trouble).__name__
+
+
+def _busy(operation: str, intent: str) -> Busy:
+    what = "another living client of this store has this intent"
+    message = f"{operation} `{intent}`: {what}; nothing was changed; wait for the other change to end"
+    return Busy(message, operation=operation, intent=intent, what=what, advice="wait_for_other")
 
 
 def _unusable(error: OSError) -> StoreError:

@@ -217,11 +217,16 @@ class _FolderShelf:
         return [(name, data) for name in free if (data := self.read(name)) is not None]
 
     def claim(self, record: str) -> bytes | None:
-        if f"record {record}" in self._own or not self._claim(f"record {record}"):
+        if f"record {record}" in self._own:
             return None
-        if (data := self.read(record)) is None:
-            self.release(record)
-        return data
+        data = None
+        try:
+            if self._claim(f"record {record}"):
+                data = self.read(record)
+            return data
+        finally:
+            if data is None:
+                self.release(record)
 
     def release(self, record: str) -> None:
         self._release(f"record {record}")

@@ -90,9 +90,11 @@ class Engine:
                 if owner not in self._present:  # it gave up meanwhile
                     self._free_intents()
 
-    def enter(self, owner: Owner, begin: Callable[[_hopline.Client], int | None] | None) -> None:
+    def enter(self, owner: Owner, operation: str, begin: Callable[[_hopline.Client], int | None] | None) -> None:
         """Starts a command for its owner. Where there is none to start, the owner does what is left to do."""
         with self._lock:
+            if begin is not None:
+                self.check(operation)  # it may have been closed while the store was read
             owner.command = None if begin is None else begin(self._core)
             if owner.command is not None:
                 self._owners[owner.command] = owner

@@ -99,9 +99,13 @@ class Records:
             concerned = {name: one for name, one in self._learn().items() if one.concerns(intent, self._capped)}
             self._claim(list(concerned))
             for name, one in concerned.items():
-                # Unless it is gone, somebody else has it, and the core does not know what was done under the intent.
-                if one.intent == intent and name not in self._claimed and self.shelf.read(name) is not None:
+                if one.is_total or name in self._claimed or (data := self.shelf.read(name)) is None:
+                    continue
+                # Somebody else has it, and the core has to know what was done under the intent.
+                if one.intent == intent:
                     raise _busy(operation, intent)
+                # A record that can't be read is locked by each who starts something. The core refuses it, whoever has it.
+                self._claimed[name] = data
         except OSError as error:
             raise _unusable(error) from None
 

@@ -26,7 +26,7 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, in
     engine.admit(owner, operation)
     try:
         engine.claim(owner, operation)
-        engine.enter(owner, begin)
+        engine.enter(owner, operation, begin)
         return _work(engine, send, owner, woken)
     except BaseException as why:
         engine.save_again(owner)
@@ -111,7 +111,7 @@ async def run_async(
     try:
         if intent is not None:
             await disk.run(engine, operation, lambda: engine.claim(owner, operation))
-        engine.enter(owner, begin)
+        engine.enter(owner, operation, begin)
         taken = await _work_async(engine, send, disk, owner, woken)
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
         engine.give_up(owner)

@@ -39,7 +39,7 @@ class Shelf(Protocol):
         """Makes a record this client's and reads it; `None` if a client has it, this one included, or it is gone."""
 
     def release(self, record: str) -> None:
-        """Gives a record back, as it is."""
+        """Gives a record back, as it is. One that this client does not have stays with whoever has it."""
 
     def claim_intent(self, intent: str) -> bool:
         """Makes an intent this client's; whether no other living client has it."""

@@ -167,3 +167,46 @@ def test_a_doubt_that_somebody_else_has_keeps_its_intent_from_buying(tmp_path: P
         with pytest.raises(hopline.InDoubt):
             agent.create_session(**BUY, intent="job-1")
     assert len(set(http.keys)) == 1
+
+
+def test_a_start_that_still_reads_the_store_when_its_client_is_closed_buys_nothing(tmp_path: Path) -> None:
+    http, reading, closed = Lost(), threading.Event(), threading.Event()
+    came: list[BaseException] = []
+
+    def slowly(names: Callable[[], list[str]]) -> Callable[[], list[str]]:
+        def named() -> list[str]:
+            reading.set()
+            assert closed.wait(60)
+            return names()
+
+        return named
+
+    def buy() -> None:
+        try:
+            agent.create_session(**BUY, intent="job-1")
+        except hopline.HoplineError as error:
+            came.append(error)
+
+    agent = hopline.AgentClient(**SOUND, http=http, store=Wrapped(tmp_path, "names", slowly))
+    buying = threading.Thread(target=buy)
+    buying.start()
+    assert reading.wait(60)
+    agent.close()
+    closed.set()
+    buying.join()
+    assert [type(error) for error in came] == [hopline.Misuse] and "create_session: this client is closed" in str(came[0])
+    assert http.keys == [] and not list(tmp_path.glob("*.json"))
+    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as other, pytest.raises(hopline.InDoubt):
+        other.create_session(**BUY, intent="job-1")
+
+
+def test_a_record_that_is_cut_short_keeps_its_intent_from_buying_while_somebody_else_looks_at_it(tmp_path: Path) -> None:
+    http = Lost()
+    file = doubt(tmp_path, http)
+    file.write_bytes(file.read_bytes()[:-20])
+    other = hopline.FolderStore(tmp_path).open()
+    assert other.claim(file.stem)
+    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent, pytest.raises(hopline.HoplineError):
+        agent.create_session(**BUY, intent="job-1")
+    assert len(http.keys) == 1
+    other.close()

@@ -149,7 +149,7 @@ def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
     with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
         engine, buyer = agent._engine, Owner(lambda: None)
         engine.admit(buyer, "create_session")
-        engine.enter(buyer, begin("create_session", BUY, {}))  # its save is to be done by whoever comes next
+        engine.enter(buyer, "create_session", begin("create_session", BUY, {}))  # its save is to be done by whoever comes next
         reading = threading.Thread(target=agent.get_balance)
         reading.start()
         assert asked.wait(60)

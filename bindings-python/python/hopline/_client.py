@@ -284,7 +284,12 @@ class Tasks(AsyncCaller):
         """
         await self._disk.run(self._engine, "resume_all", lambda: self._engine.take_up_all("resume_all"))
         commands = self._engine.call("resume_all", lambda core: core.resume_all())
-        return list(await asyncio.gather(*(self._again(command) for command in commands)))
+        try:
+            return list(await asyncio.gather(*(self._again(command) for command in commands)))
+        except BaseException:
+            for command in commands:
+                self._engine.cancel(command)
+            raise
 
     async def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
         """Closes a doubt by hand, once you know what happened. Whether there was one.

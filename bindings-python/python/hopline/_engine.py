@@ -68,7 +68,7 @@ class Engine:
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
-        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close)
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close, self._streams)
         self._finalizer.atexit = False  # the system frees what an ended process held
 
     # What a command goes through.
@@ -418,11 +418,14 @@ class Engine:
                 _log.exception("a listener of Hopline's events raised")
 
 
-def _dropped(pid: int, close: Callable[[], object]) -> None:
+def _dropped(pid: int, close: Callable[[], object], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
     if pid == os.getpid():
-        warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
         close()
+        for stream in list(streams):
+            stream.end()
+        # Last, since a warning may be an error.
+        warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
 
 
 def explain(operation: str, owner: Owner, why: BaseException) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import hopline
@@ -28,6 +29,25 @@ def test_a_client_that_is_dropped_warns_and_gives_its_intents_back(tmp_path: Pat
             gc.collect()
         with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
             assert again.create_session(**BUY, intent="job-1").session_id == "s-1"
+
+
+def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_back_and_ends_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
+    store = hopline.MemoryStore()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    agent.create_session(**BUY, intent="job-1")
+    listening = threading.Thread(target=list, args=(agent.events(),), daemon=True)
+    listening.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del agent
+        gc.collect()
+    assert raised == [ResourceWarning]
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
+        assert again.create_session(**BUY, intent="job-1").session_id == "s-1"
+    listening.join(60)
+    assert not listening.is_alive()
 
 
 def test_a_closed_client_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:

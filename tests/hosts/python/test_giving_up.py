@@ -232,6 +232,44 @@ def test_an_interrupt_ends_a_resumption_of_all_at_once(tmp_path: Path) -> None:
         over.set()
 
 
+def test_a_resumption_of_all_that_is_cancelled_before_it_begins_leaves_nothing_to_others(tmp_path: Path) -> None:
+    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
+        for n in range(3):
+            with suppress(hopline.InDoubt):
+                first.create_session(**BUY, intent=f"job-{n}")
+    asked: list[str] = []
+
+    def http(request: hopline.Request) -> hopline.Response:
+        asked.append(request.url)
+        return READ
+
+    class Core:
+        def __init__(self, core: Any) -> None:
+            self._core = core
+
+        def resume_all(self) -> Any:
+            # Ahead of the tasks that are to wait for these commands.
+            asyncio.get_running_loop().call_soon(resuming[0].cancel)
+            return self._core.resume_all()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._core, name)
+
+    resuming: list[asyncio.Task[Any]] = []
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
+            setattr(agent._engine, "_core", Core(agent._engine._core))
+            resuming.append(asyncio.create_task(agent.resume_all()))
+            with pytest.raises(asyncio.CancelledError):
+                await resuming[0]
+            await agent.get_balance()
+            assert [url.rsplit("/", 1)[1] for url in asked] == ["balance"]
+            assert sorted(saved.intent or "" for saved in await agent.saved()) == ["job-0", "job-1", "job-2"]
+
+    asyncio.run(life())
+
+
 def test_a_failed_exchange_names_the_store_only_where_the_store_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
 

@@ -341,7 +341,8 @@ export interface Store {
   adopt?(): Promise<void>;
   /**
    * Of a store that several clients share: makes an intent, known by its digest, this client's alone. Rejects with an error
-   * that has `kind: "busy"` while another living client has it; any other error is one of the store.
+   * that has `kind: "busy"` while another living client has it, and `kind: "invalid"` where a client had it whose records `fits`
+   * says are not of this account; any other error is one of the store. A digest does not change with the key or the base URL.
    */
   claim?(intent: string): Promise<void>;
   /** Gives up all claims but these. */

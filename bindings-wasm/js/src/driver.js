@@ -48,16 +48,20 @@ export class Driver {
    * be known before.
    */
   ask(question, signal) {
-    const commands = [];
+    /** Those that have not ended: the signal is heard for as long as there is one. */
+    const commands = new Set();
     const wait = (command) => {
-      commands.push(command);
-      return new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject })).finally(() => signal?.removeEventListener("abort", stop));
+      commands.add(command);
+      return new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject })).finally(() => {
+        commands.delete(command);
+        if (commands.size === 0) signal?.removeEventListener("abort", stop);
+      });
     };
     const stop = () => commands.forEach((command) => this.#cancel(command));
     const answer = question(this.#core, this.now(), wait);
     // What was given up by now is not sent first.
     if (signal?.aborted) stop();
-    else if (commands.length > 0) signal?.addEventListener("abort", stop);
+    else if (commands.size > 0) signal?.addEventListener("abort", stop);
     this.#pump();
     return answer;
   }

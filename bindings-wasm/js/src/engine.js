@@ -59,7 +59,8 @@ export class Engine {
     this.#handle = handle;
     this.#sameAccount = sameAccount === true;
     this.#capped = rest.dailyCapUsd !== undefined;
-    this.#intents = new Intents(store, () => [rest.baseUrl, rest.account ?? rest.apiKey ?? rest.username]);
+    // A key, a login and a base URL may change between two starts; only what is named is another account for sure.
+    this.#intents = new Intents(store, () => [api, rest.account ?? null]);
     this.#fits = (records) => {
       const other = make();
       const { refused } = JSON.parse(other.restore([...records].flat(), this.#sameAccount));
@@ -192,6 +193,8 @@ export class Engine {
     const { intent } = rest;
     return heed(operation, signal, async (begin) => {
       await this.usable(operation);
+      // The intent may have been begun under another name of the account.
+      if (intent !== undefined && this.#sameAccount) await this.#readAll(operation);
       const run = async () => {
         begin();
         if (this.#closing) throw closed(operation);

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 
 import { announce, elsewhere, has, withdraw, CLAIMS } from "./claims.js";
 import { refuse } from "./error.js";
+import { foreign, taken } from "./intents.js";
 import { beat, hold, isFresh, isHeld } from "./lock.js";
 
 /** What the folders of clients begin with. */
@@ -70,7 +71,9 @@ export class FolderStore {
       if (folder === this.#own || (claim && !(await has(folder, claim, folders))) || (await isHeld(folder))) continue;
       // Whose records they are is for the core to say; those of others are left where their owner will look for them.
       const records = await read(folder).catch(unlessGone);
-      if (records && this.#client.fits(records)) await rename(folder, join(this.#own, folder.slice(this.#path.length + 1))).catch(unlessGone);
+      if (!records) continue;
+      if (this.#client.fits(records)) await rename(folder, join(this.#own, folder.slice(this.#path.length + 1))).catch(unlessGone);
+      else if (claim) throw foreign("store");
     }
     const [records, claims] = [[], []];
     const taken = await folders(this.#own);
@@ -113,14 +116,18 @@ export class FolderStore {
     for (let tries = 0; tries < 5; tries += 1) {
       const own = this.#folder();
       await announce(own, name);
-      if (await this.#free(own, name)) return;
-      await this.adopt(name);
-      if (await this.#free(own, name)) return;
+      try {
+        if (await this.#free(own, name)) return;
+        await this.adopt(name);
+        if (await this.#free(own, name)) return;
+      } catch (error) {
+        await withdraw(own, name);
+        throw error;
+      }
       await withdraw(own, name);
       await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 50));
     }
-    const what = "another client of this store is at it, or keeps what came of it; nothing was sent";
-    throw refuse("busy", "store", what, { advice: "wait_for_other" });
+    throw taken("store");
   }
 
   /** Whether nobody else has a claim. What we were about to take over with it is known by then. */
@@ -179,7 +186,8 @@ export class FolderStore {
 async function tidy(path) {
   for (const name of await readdir(path)) {
     const draft = join(path, name);
-    if (name.startsWith(DRAFT + CLIENT) && !(await isFresh(draft))) await rm(draft, { recursive: true, force: true });
+    // One that can't be removed, such as another user's, is in nobody's way.
+    if (name.startsWith(DRAFT + CLIENT) && !(await isFresh(draft))) await rm(draft, { recursive: true, force: true }).catch(() => {});
   }
 }
 

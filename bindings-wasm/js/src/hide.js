@@ -1,6 +1,7 @@
 /**
  * What holds something hidden. Such an object must not be taken for plain data: whoever shares what two answers have in
- * common, as TanStack Query does, compares what is enumerable, and would go on showing the password of the older one.
+ * common, as TanStack Query does, compares and copies what is enumerable. It would go on showing the password of the older
+ * answer, and would drop the exact text of the newer one.
  */
 const HOLDER = Object.create(Object.prototype, {
   // Immer refuses to work on what is not plain, unless it says that it may be copied.
@@ -18,8 +19,8 @@ export function hide(object, name, value) {
   Object.defineProperty(object, name, { get: () => value, set, enumerable: false, configurable: true });
 }
 
-/** The same for a secret. */
-export function hideSecret(object, name, value) {
+/** The same for what must not be lost, or stay, where answers are shared. */
+export function keepHidden(object, name, value) {
   hide(object, name, value);
   Object.setPrototypeOf(object, HOLDER);
 }

@@ -1,4 +1,5 @@
 import { refuse } from "./error.js";
+import { foreign, taken } from "./intents.js";
 
 /*
  * One database, which all tabs and workers of an origin share. Each client has a part of it, and holds a Web Lock for that
@@ -64,12 +65,15 @@ export class IndexedDBStore {
     const others = only ? [only] : await this.#write([CLIENTS], ({ clients }, give) => listed(clients.getAllKeys(), give));
     for (const other of others.filter((other) => other !== this.#own)) {
       await navigator.locks.request(this.#lock(other), { ifAvailable: true }, async (lock) => {
-        if (lock) this.#client.take(await this.#takeOver(other));
+        if (!lock) return;
+        const found = await this.#takeOver(other);
+        if (found) this.#client.take(found);
+        else if (only) throw foreign("store");
       });
     }
   }
 
-  /** Makes all that a client had ours, if it is of our account; the other's lock is held meanwhile. */
+  /** Makes all that a client had ours, and gives it, if it is of our account; the other's lock is held meanwhile. */
   #takeOver(other) {
     return this.#write(ALL, ({ clients, records, claims }, give) => {
       const range = part(other);
@@ -77,7 +81,7 @@ export class IndexedDBStore {
       names.onsuccess = () => {
         const found = keys.result.map(([, record], n) => [record, texts.result[n]]);
         // Whose records they are is for the core to say; those of others are left where their owner will look for them.
-        if (!this.#client.fits(found)) return give([]);
+        if (!this.#client.fits(found)) return;
         clients.delete(other);
         records.delete(range);
         for (const [record, text] of found) records.put(text, [this.#own, record]);
@@ -102,8 +106,7 @@ export class IndexedDBStore {
       // Somebody else may be taking it over just now.
       if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 50));
     }
-    const what = "another client of this store is at it, or keeps what came of it; nothing was sent";
-    throw refuse("busy", "store", what, { advice: "wait_for_other" });
+    throw taken("store");
   }
 
   /** Gives up all claims but these. */

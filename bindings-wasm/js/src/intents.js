@@ -1,5 +1,16 @@
 import { refuse } from "./error.js";
 
+const TAKEN = "another client of this store is at it, or keeps what came of it; nothing was sent";
+const FOREIGN =
+  "`intent` has a record of another API key, login or base URL, or of a newer version: give `sameAccount: true` where only those have changed; " +
+  "where it is another account, name each with `account` or use another store; nothing was sent";
+
+/** Another client has it. */
+export const taken = (operation, more) => refuse("busy", operation, TAKEN, { advice: "wait_for_other", ...more });
+
+/** A client that is gone had it, whose records are not known to be of this account. */
+export const foreign = (operation, more) => refuse("invalid", operation, FOREIGN, { field: "intent", ...more });
+
 /** Which intents are this client's, among all clients that share its store. */
 export class Intents {
   #store;
@@ -44,9 +55,9 @@ export class Intents {
     try {
       await this.#store.claim(claim);
     } catch (cause) {
-      if (cause?.kind !== "busy") throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause });
-      const what = "another client of this store is at it, or keeps what came of it; nothing was sent";
-      throw refuse("busy", operation, what, { intent, advice: "wait_for_other", cause });
+      if (cause?.kind === "busy") throw taken(operation, { intent, cause });
+      if (cause?.kind === "invalid") throw foreign(operation, { intent, cause });
+      throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause });
     }
   }
 

@@ -1,5 +1,5 @@
 import { refuse } from "./error.js";
-import { hide, hideSecret } from "./hide.js";
+import { hide, keepHidden } from "./hide.js";
 import { ours } from "./names.js";
 import { secrets } from "../gen/operations.js";
 
@@ -17,12 +17,15 @@ export function parse(raw, view, more, plain) {
     const isList = Array.isArray(value);
     for (const [name, member] of Object.entries(value)) {
       const below = isList ? shown : shown?.[name];
-      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) hideSecret(value, name, member);
+      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) keepHidden(value, name, member);
       if (member !== null && typeof member === "object") rest.push([member, below]);
     }
   }
   for (const [name, value] of Object.entries({ raw, ...more })) {
-    if (value !== undefined && !Object.hasOwn(data, name)) hide(data, name, value);
+    if (value === undefined || Object.hasOwn(data, name)) continue;
+    // A list has to stay one.
+    if (Array.isArray(data)) hide(data, name, value);
+    else keepHidden(data, name, value);
   }
   return data;
 }

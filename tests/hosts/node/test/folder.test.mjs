@@ -1,6 +1,8 @@
 // What holds a client's folder, and what becomes of folders whose holder can't be asked.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -77,6 +79,24 @@ test("what a client left that died while it opened its folder is removed, and wh
   const service = await sandbox(t);
   await service.agent({ store: new FolderStore(path) }).saved();
   assert.deepEqual([existsSync(old), existsSync(young)], [false, true]);
+});
+
+test("a draft that can't be removed keeps no client from opening its folder", async (t) => {
+  const path = folder();
+  const draft = join(path, ".node-01");
+  mkdirSync(join(draft, "claims"), { recursive: true });
+  utimesSync(draft, LONG_AGO, LONG_AGO);
+  // As of another user: nobody here may remove it.
+  const { FolderStore: Store } = await part("folder.js");
+  t.mock.method(fs, "rm", async () => { throw Object.assign(new Error("not permitted"), { code: "EACCES" }); });
+  syncBuiltinESMExports();
+  t.after(() => (t.mock.restoreAll(), syncBuiltinESMExports()));
+  const store = new Store(path);
+  await store.open({ take() {}, fits: () => true });
+  t.mock.restoreAll();
+  syncBuiltinESMExports();
+  await store.close();
+  assert.ok(existsSync(draft));
 });
 
 test("a client whose folder was taken over while it slept writes nothing any more", async (t) => {

@@ -43,6 +43,25 @@ test("TanStack Query shows the login that came last, whatever else stayed as it 
   assert.equal(client.getQueryData(["one"]).proxy.password, after);
 });
 
+test("TanStack Query keeps the exact text of an answer through a refetch, whatever changed", async (t) => {
+  const { QueryClient, QueryObserver } = tool("@tanstack/query-core");
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const client = new QueryClient();
+  client.mount();
+  t.after(() => client.unmount());
+  const observer = new QueryObserver(client, { queryKey: ["balance"], queryFn: () => agent.getBalance() });
+  t.after(observer.subscribe(() => {}));
+  const shown = async () => (await observer.refetch({ throwOnError: true })).data;
+  const before = await shown();
+  assert.equal(JSON.parse(before.raw).balance, before.balance);
+  await agent.openSession(WANTED);
+  const after = await shown();
+  assert.notEqual(after.balance, before.balance);
+  assert.equal(JSON.parse(after.raw).balance, after.balance);
+  assert.match(after.request_id, /./);
+});
+
 test("Vue's reactive values and refs take clients, sessions, walks and settings", async (t) => {
   const { isReactive, reactive, ref } = tool("@vue/reactivity");
   const service = await sandbox(t);

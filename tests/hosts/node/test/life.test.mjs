@@ -10,6 +10,9 @@ import { AgentClient, FolderStore, HoplineError, MemoryStore, OpenSession, Resel
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
+/** Sends with the key that the service knows, as if the client's own had been it before. */
+const renewed = ({ api_key }) => (url, init) => fetch(url, { ...init, headers: init.headers.map(([name, value]) => [name, value.replace("the-key-before", api_key)]) });
+
 test("a session is bought, read, rotated, judged and ended", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "300");
   const agent = service.agent();
@@ -132,6 +135,42 @@ test("a client leaves the records of another account to their owner", async (t) 
   const again = service.agent({ store: new FolderStore(path) });
   assert.equal((await again.saved())[0].intent, "job-17");
   assert.deepEqual((await again.restored()).refused, []);
+});
+
+test("an intent that another key began buys nothing again, and goes on once the account is said to be the same", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const first = service.agent({ apiKey: "the-key-before", fetch: renewed(service), store: new FolderStore(path) });
+  const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
+  const other = service.agent({ store: new FolderStore(path) });
+  await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", effect: "none" }, "its client still lives");
+  await first.close();
+  const refused = { kind: "invalid", effect: "none", field: "intent", intent: "job-17", message: /`sameAccount: true`.*`account`/ };
+  await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), refused);
+  await assert.rejects(other.resume({ intent: "job-17" }), refused);
+  assert.equal((await other.openSession(WANTED, { intent: "job-18" })).phase, "ready");
+  await other.close();
+  assert.equal((await service.state()).charges.length, 2);
+  const same = service.agent({ sameAccount: true, store: new FolderStore(path) });
+  assert.equal((await same.openSession(WANTED, { intent: "job-17" })).session_id, session_id);
+  assert.equal((await service.state()).charges.length, 2);
+  // It is that client's now, as any other intent is.
+  await assert.rejects(service.agent({ store: new FolderStore(path) }).openSession(WANTED, { intent: "job-17" }), { kind: "busy" });
+  assert.equal((await service.state()).charges.length, 2);
+});
+
+test("accounts that are named have intents of their own", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const open = async (account) => {
+    const agent = service.agent({ account, store: new FolderStore(path) });
+    const { session_id } = await agent.openSession(WANTED, { intent: "job-17" });
+    await agent.close();
+    return session_id;
+  };
+  const [one, two] = [await open("one"), await open("two")];
+  assert.notEqual(one, two);
+  assert.deepEqual([await open("one"), await open("two")], [one, two]);
 });
 
 test("a lost answer is asked about, and a doubt can be resumed or settled", async (t) => {

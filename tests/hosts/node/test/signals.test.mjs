@@ -33,6 +33,31 @@ test("resuming all ends with what ends at once, and so does closing", async (t) 
   assert.notEqual(await ends(second.close()), "hangs");
 });
 
+test("a signal gives up all that is still resumed, though some of it has ended", async (t) => {
+  const store = new MemoryStore();
+  const first = client(t, async () => { throw new Error("reset"); }, { store });
+  for (const intent of ["job-17", "job-18"]) await assert.rejects(first.createSession(WANTED, { intent, attempts: 1 }), { kind: "in_doubt" });
+  await first.close();
+  const given = new AbortController();
+  let sent = 0;
+  const second = client(t, async (_, { method, signal }) => {
+    // Whatever else is asked for, such as the service's time.
+    if (method === "GET") return answer({ balance: 1 }, { date: new Date().toUTCString() });
+    sent += 1;
+    if (sent === 1) return answer({ session_id: "s-1", status: "active" });
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  }, { store });
+  const resuming = second.resumeAll({ signal: given.signal });
+  // One has its answer, which is kept and heard of within a turn; nobody gives the other one.
+  const accepted = async () => (await second.saved()).some(({ holds }) => holds === "accepted");
+  do await new Promise((resolve) => setTimeout(resolve, 10));
+  while (sent < 2 || !(await accepted()));
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  given.abort(new Error("enough"));
+  const all = await ends(resuming);
+  assert.deepEqual(Array.isArray(all) && all.map(({ status, reason }) => reason?.kind ?? status).sort(), ["cancelled", "fulfilled"], String(all));
+});
+
 test("a rotation that ends at once is heard of", async (t) => {
   const active = { session_id: "s-1", status: "active", session_type: "dynamic" };
   let throttled = false;
@@ -63,6 +88,16 @@ test("a signal is heard before anything is sent: while a store opens, lends an i
     const error = await ends(call);
     assert.deepEqual([error.kind, error.effect, error.cause?.message, sent], ["cancelled", "none", "enough", 0], `${name}: ${error}`);
   }
+});
+
+test("an intent that a store says is busy is not sent, and the store's error needs nothing but its kind", async (t) => {
+  let sent = 0;
+  const busy = { kind: "busy" };
+  const store = Object.assign(new MemoryStore(), { claim: async () => { throw busy; } });
+  const agent = client(t, async () => ((sent += 1), answer({})), { store });
+  const error = await ends(agent.openSession(WANTED, { intent: "job-17" }));
+  assert.deepEqual([error.name, error.kind, error.effect, error.intent, error.advice, sent], ["HoplineError", "busy", "none", "job-17", "wait_for_other", 0], String(error));
+  assert.match(JSON.stringify(error), /another client/);
 });
 
 test("what was given up before it began is never sent", async (t) => {

@@ -535,6 +535,12 @@ export const operations: {
   };
 };
 
+/**
+ * The answer of what was resumed where it is neither an `OpenSession` nor an `OrderReply`: its members are those of its operation.
+ * Tell them apart by `instanceof OpenSession`, or by `"order" in` of an order.
+ */
+export type Resumed = Answer<object>;
+
 /** What the clients of both APIs can do. `Handle` is what something is that was waited for: a session, an order. */
 export interface ClientMethods<Handle> extends AsyncDisposable {
   /**
@@ -548,9 +554,10 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    * Goes on with what a record or an intent stands for: what was bought is asked about with the same key or waited for. Nothing
    * new is bought. Gives `undefined` for an intent that stands for nothing.
    */
-  resume(what: string | { intent: string }, options?: SessionOptions): Promise<Handle | Json>;
+  resume(record: string, options?: SessionOptions): Promise<Handle | Resumed>;
+  resume(what: string | { intent: string }, options?: SessionOptions): Promise<Handle | Resumed | undefined>;
   /** Takes over what clients left that are gone, and goes on with all that can be resumed. */
-  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<Handle | Json>[]>;
+  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<Handle | Resumed>[]>;
   /**
    * Looks for what became of an operation in doubt: reads what the service has to show of it, and gives what may be it, as the
    * service wrote it, with the parameters that it shows with the same values. It decides nothing; `settle` closes the doubt once

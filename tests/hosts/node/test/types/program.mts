@@ -77,6 +77,19 @@ export async function resell(signal: AbortSignal): Promise<string> {
   return [again.phase, placed.order.orderNo, waits, matched, range.first, api, reseller.token].join();
 }
 
+export async function goOn(): Promise<string> {
+  const open = await agent.resume("r", { deadlineMs: 1000 });
+  // @ts-expect-error It may be the answer of another operation.
+  void open.session_id;
+  const reseller = new ResellerClient();
+  const placed = await reseller.resume({ intent: "job-17" });
+  // @ts-expect-error The intent may stand for nothing.
+  void placed.raw;
+  if (placed === undefined || !("order" in placed)) return "session" in open ? open.session_id : open.raw;
+  const [all] = await reseller.resumeAll();
+  return all?.status === "fulfilled" && "order" in all.value ? all.value.order_no : placed.order_no;
+}
+
 export async function listen(): Promise<void> {
   for await (const event of agent.events()) {
     const told: ClientEvent = event;

@@ -129,7 +129,7 @@ public struct Saved: Sendable, Hashable {
         case order
         /// An intent that was accepted.
         case accepted
-        /// A record that was refused: forget it.
+        /// A record that was refused. What it stands for may have been bought, so its intent buys nothing until it is forgotten.
         case refused
     }
 
@@ -147,13 +147,15 @@ public struct Saved: Sendable, Hashable {
     public let orderNo: String?
     /// The status of the session or of the order, when it was last read.
     public let status: String?
+    /// Of a record that was refused: why, as `Rejected` has it.
+    public let reason: String?
     /// Since when it is in doubt.
     public let inDoubtSince: Date?
 }
 
 extension Saved: Decodable {
     private enum Keys: String, CodingKey {
-        case record, operation, holds, intent, status
+        case record, operation, holds, intent, status, reason
         case sessionId = "session_id"
         case orderNo = "order_no"
         case inDoubtSince = "in_doubt_since"
@@ -169,6 +171,7 @@ extension Saved: Decodable {
         sessionId = try members.decodeIfPresent(String.self, forKey: .sessionId)
         orderNo = try members.decodeIfPresent(String.self, forKey: .orderNo)
         status = try members.decodeIfPresent(String.self, forKey: .status)
+        reason = try members.decodeIfPresent(String.self, forKey: .reason)
         inDoubtSince = try members.decodeIfPresent(Int64.self, forKey: .inDoubtSince).map(moment)
     }
 }

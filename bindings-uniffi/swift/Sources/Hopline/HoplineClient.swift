@@ -47,7 +47,10 @@ public class HoplineClient: @unchecked Sendable {
         try check("saved")
         let free = try await records.free("saved").get().0
         do {
-            return try driver.ask(savedList) + free
+            let known = try driver.ask(savedList)
+            // A record that this client has refused is free, too.
+            let names = Set(known.map(\.record))
+            return known + free.filter { !names.contains($0.record) }
         } catch {
             throw refusal(error)
         }

@@ -88,8 +88,11 @@ struct MisuseTests {
         _ = try await failure { try await first.buy("job-1") }
         await first.close()
         let other = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store)
-        #expect(try await other.saved().isEmpty)
-        #expect(try await other.resumeAll().isEmpty)
+        for _ in 0..<2 {
+            let saved = try await other.saved()
+            #expect(saved.map(\.holds) == [.refused] && saved.map(\.reason) == ["other_account"])
+            #expect(try await other.resumeAll().isEmpty)
+        }
         #expect(try await other.rejected().map(\.reason) == ["other_account"])
         let same = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store, options: ClientOptions(sameAccount: true))
         #expect(try await same.saved().map(\.intent) == ["job-1"])

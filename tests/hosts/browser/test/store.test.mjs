@@ -111,6 +111,31 @@ test("a database that is deleted under a client is a store error, and nothing is
   assert.equal((await service.state()).charges.length, 0);
 });
 
+test("an intent that another key began buys nothing again, and goes on once the account is said to be the same", async (t) => {
+  const service = await sandbox(t);
+  const { page } = await stage(t, service);
+  const told = await page.evaluate(async (wanted) => {
+    const client = (more) => new hopline.AgentClient({ ...service, ...more, store: new hopline.IndexedDBStore("records") });
+    // Sends with the key that the service knows, as if the client's own had been it before.
+    const renewed = (url, init) => fetch(url, { ...init, headers: init.headers.map(([name, value]) => [name, value.replace("the-key-before", service.apiKey)]) });
+    const buy = (agent) => agent.openSession(wanted, { intent: "job-17" }).then(({ session_id }) => session_id, ({ kind, effect, field }) => [kind, effect, field]);
+    const [first, other] = [client({ apiKey: "the-key-before", fetch: renewed }), client()];
+    const bought = await buy(first);
+    const living = await buy(other);
+    await first.close();
+    const gone = await buy(other);
+    await other.close();
+    const same = client({ sameAccount: true });
+    const again = await buy(same);
+    await same.close();
+    return { bought, living, gone, again };
+  }, WANTED);
+  assert.deepEqual(told.living, ["busy", "none", undefined]);
+  assert.deepEqual(told.gone, ["invalid", "none", "intent"]);
+  assert.equal(told.again, told.bought);
+  assert.equal((await service.state()).charges.length, 1);
+});
+
 test("a page that lost its part while it slept writes nothing into it any more", async (t) => {
   const service = await sandbox(t);
   const { page, fresh } = await stage(t, service);

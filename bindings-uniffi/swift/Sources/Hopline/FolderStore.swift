@@ -91,18 +91,27 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
     }
 
     func keep(_ record: String, _ data: Data?) throws {
-        let file = "\(path)/\(record)\(Self.record)"
-        guard let data else {
-            if unlink(file) != 0 && errno != ENOENT { throw Trouble(errno) }
-            try flush(path)
-            return release(record)
-        }
+        guard let data else { return try delete(record) }
         // Before the file is there, so that nobody ever finds it free.
-        guard try take("record \(record)") else { throw Trouble(EBUSY) }
+        guard try take("record \(record)") else { throw Trouble.taken }
         let draft = "\(path)/\(record)\(Self.draft)"
         try write(data, to: draft)
-        _ = try check(rename(draft, file))
+        _ = try check(rename(draft, "\(path)/\(record)\(Self.record)"))
         try flush(path)
+    }
+
+    /// Deletes a record. One that was refused is not this client's, and may be a living one's by now.
+    private func delete(_ record: String) throws {
+        let isOwn = lock.withLock { own.contains("record \(record)") }
+        guard try isOwn || scanning({ try take("record \(record)") }) else { throw Trouble.taken }
+        do {
+            if unlink("\(path)/\(record)\(Self.record)") != 0 && errno != ENOENT { throw Trouble(errno) }
+            try flush(path)
+        } catch {
+            if !isOwn { release(record) }
+            throw error
+        }
+        release(record)
     }
 
     func scanning<Found>(_ body: () throws -> Found) throws -> Found {
@@ -120,9 +129,11 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
 
     func claim(_ record: String) throws -> Data? {
         guard try take("record \(record)") else { return nil }
-        if let data = try read(record) { return data }
-        release(record)
-        return nil
+        var data: Data?
+        // What is gone or can't be read is nobody's.
+        defer { if data == nil { release(record) } }
+        data = try read(record)
+        return data
     }
 
     func release(_ record: String) {

@@ -111,12 +111,19 @@ final class Locks: @unchecked Sendable {
     }
 }
 
-/// What the operating system said, without the paths that it said it of.
+/// Why a store can't do what it is asked: mostly what the operating system said, without the paths that it said it of.
 struct Trouble: Error, CustomStringConvertible {
     let description: String
 
+    /// What is said of a record that this client can't save or delete.
+    static let taken = Trouble(description: "the record belongs to another client")
+
+    private init(description: String) {
+        self.description = description
+    }
+
     init(_ code: Int32) {
-        description = String(cString: strerror(code))
+        self.init(description: String(cString: strerror(code)))
     }
 }
 

@@ -120,6 +120,8 @@ final class Records: @unchecked Sendable {
     }
 
     private func takeUp(_ wanted: (Saved) -> Bool) throws {
+        // Intents of records that were not taken up after all are given back.
+        defer { sweepSoon() }
         let taken: [Record] = try shelf.scanning {
             let found = try read()
             let mine = try found.saved.filter(wanted).filter { saved in
@@ -128,9 +130,14 @@ final class Records: @unchecked Sendable {
                 claimed.insert(intent)
                 return true
             }
-            // Read anew, now that nobody else can change them.
-            return try ((capped ? found.totals : []) + mine.map(\.record)).compactMap { record in
-                try shelf.claim(record).map { Record(id: record, data: $0) }
+            let names = (capped ? found.totals : []) + mine.map(\.record)
+            do {
+                // Read anew, now that nobody else can change them.
+                return try names.compactMap { record in try shelf.claim(record).map { Record(id: record, data: $0) } }
+            } catch {
+                // One that stayed claimed and is not held would never be found again, and what it stands for bought anew.
+                names.forEach(shelf.release)
+                throw error
             }
         }
         if taken.isEmpty { return }

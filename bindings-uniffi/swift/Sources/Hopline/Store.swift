@@ -9,7 +9,8 @@ public protocol Store: Sendable {
 /// A store as one client has it. What a client claims, no other living client of the store has. Its methods may wait for a
 /// disk: they are called from threads of their own.
 public protocol Shelf: Sendable {
-    /// Keeps a record so that it survives a crash, or deletes it (`nil`). Throws unless that is certain.
+    /// Keeps a record so that it survives a crash, or deletes it (`nil`). Throws unless that is certain, and if another living
+    /// client has the record.
     func keep(_ record: String, _ data: Data?) throws
     /// Held while free records are looked for and claimed, by one client of the store at a time.
     func scanning<Found>(_ body: () throws -> Found) throws -> Found
@@ -17,7 +18,7 @@ public protocol Shelf: Sendable {
     func free() throws -> [(record: String, data: Data)]
     /// Makes a record this client's and reads it; nothing if another client has it or it is gone.
     func claim(_ record: String) throws -> Data?
-    /// Gives a record back, as it is.
+    /// Gives a record back, as it is. One that is not this client's is left alone.
     func release(_ record: String)
     /// Makes an intent this client's; whether no other living client has it.
     func claimIntent(_ intent: String) throws -> Bool
@@ -56,9 +57,10 @@ private final class MemoryShelf: Shelf {
     }
 
     func keep(_ record: String, _ data: Data?) throws {
-        store.lock.withLock {
+        try store.lock.withLock {
+            guard take(.record(record)) else { throw Trouble.taken }
             store.records[record] = data
-            store.claims[.record(record)] = data == nil ? nil : self
+            if data == nil { give(.record(record)) }
         }
     }
 

@@ -100,6 +100,86 @@ struct StoreTests {
         }
     }
 
+    @Test("a record whose read fails while it is taken up is found by the next call, and sends its key again", arguments: [false, true])
+    func readFails(_ inFolder: Bool) async throws {
+        struct Broken: Error {}
+        // The 3 records are claimed one after the other, and each claim is told at its begin and its end.
+        for failing in 1...6 {
+            let (wire, folder, claims) = (try Wire(asked: { connection, _ in connection.close() }), Folder(), Counter())
+            let store: any Store = inFolder ? folder.store : MemoryStore()
+            let first = try client(wire.url, store: store)
+            var keys: [String?] = []
+            for job in 1...3 { keys.append(try await failure { try await first.buy("job-\(job)") }.idempotencyKey) }
+            await first.close()
+            let second = try client(
+                wire.url,
+                store: Watched(shelf: store.open()) { call in
+                    guard call == "claim" else { return }
+                    claims.add(1)
+                    if claims.total == failing { throw Broken() }
+                })
+            let error = try await failure { try await second.resumeAll() }
+            #expect(error.kind == .store && error.effect == .none, "\(error.debugDescription)")
+            #expect(try await second.saved().count == 3)
+            for job in 1...3 {
+                let again = try await failure { try await second.buy("job-\(job)") }
+                #expect(again.kind == .inDoubt && again.idempotencyKey == keys[job - 1], "\(failing): \(again.debugDescription)")
+            }
+        }
+    }
+
+    @Test("a file that can't be read while its intent is looked for is read by the next start, which sends its key again")
+    func fileFails() async throws {
+        let (wire, folder, looks) = (try Wire(asked: { connection, _ in connection.close() }), Folder(), Counter())
+        let first = try client(wire.url, store: folder.store)
+        let doubt = try await failure { try await first.buy("job-1") }
+        await first.close()
+        let file = "\(folder.path)/\(try #require(doubt.record)).record"
+        let shelf = try folder.store.open()
+        let second = try client(
+            wire.url,
+            store: Watched(shelf: shelf) { call in
+                guard call == "free" else { return }
+                looks.add(1)
+                // It was listed, and is to be read once more.
+                guard looks.total == 2 else { return }
+                try FileManager.default.moveItem(atPath: file, toPath: "\(file).aside")
+                try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+            })
+        let error = try await failure { try await second.buy("job-1") }
+        #expect(error.kind == .store && error.effect == .none, "\(error.debugDescription)")
+        try FileManager.default.removeItem(atPath: file)
+        try FileManager.default.moveItem(atPath: "\(file).aside", toPath: file)
+        let again = try await failure { try await second.buy("job-1") }
+        #expect(again.kind == .inDoubt && again.idempotencyKey == doubt.idempotencyKey, "\(again.debugDescription)")
+    }
+
+    @Test("a refused record that a living client has taken up meanwhile can't be forgotten, and one that nobody has can", arguments: [false, true])
+    func refused(_ inFolder: Bool) async throws {
+        let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
+        let store: any Store = inFolder ? folder.store : MemoryStore()
+        let first = try client(wire.url, store: store)
+        let doubt = try await failure { try await first.buy("job-1") }
+        let record = try #require(doubt.record)
+        await first.close()
+        let other = try AgentClient(apiKey: "another", baseURL: wire.url, store: store)
+        #expect(try await other.resumeAll().isEmpty)
+        let second = try client(wire.url, store: store)
+        _ = try await failure { try await second.resume(record) }
+        var events = other.events().makeAsyncIterator()
+        try await other.forget(record)
+        await second.close()
+        let third = try client(wire.url, store: store)
+        let again = try await failure { try await third.buy("job-1") }
+        #expect(again.kind == .inDoubt && again.idempotencyKey == doubt.idempotencyKey, "\(again.debugDescription)")
+        await third.close()
+        #expect(try await other.saved().map(\.holds) == [.refused])
+        #expect(try await other.forget(record))
+        #expect(try await other.saved().isEmpty)
+        await other.close()
+        guard case .storeFailed(record: record)? = await events.next()?.what else { throw Unmet("it can't be deleted") }
+    }
+
     /// A core whose lists can't be read.
     final class Unreadable: HoplineCore.Client, @unchecked Sendable {
         override func savedList() -> String { #"[{"record":"r","holds":"something_new"}]"# }

@@ -104,8 +104,17 @@ private class Folder(private val path: Path) : Shelf {
             .sortedBy { (file, _) -> file }.filter { (_, name) -> !locks.isTaken(name) }.map { (file, _) -> file }
             .mapNotNull { file -> read(file)?.let { file.nameWithoutExtension to it } }.toMap()
 
-    override fun claim(record: String): ByteArray? =
-        if (take("record $record")) read(file(record)) ?: null.also { release(record) } else null
+    override fun claim(record: String): ByteArray? {
+        if (!take("record $record")) return null
+        var data: ByteArray? = null
+        try {
+            data = read(file(record))
+        } finally {
+            // What could not be read has to be found free again.
+            if (data == null) release(record)
+        }
+        return data
+    }
 
     override fun release(record: String): Unit = give("record $record")
 

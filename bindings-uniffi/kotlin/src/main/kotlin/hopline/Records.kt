@@ -57,7 +57,7 @@ internal class Records(private val options: Secret, private val store: Store, pr
             opened = shelf
             try {
                 if (capped) adopt(core) { false }
-            } catch (unusable: HoplineException) {
+            } catch (unusable: Throwable) {
                 opened = null
                 shelf.close()
                 throw unusable
@@ -89,7 +89,7 @@ internal class Records(private val options: Secret, private val store: Store, pr
             }
             try {
                 adopt(core) { it.intent == intent }
-            } catch (unusable: HoplineException) {
+            } catch (unusable: Throwable) {
                 // What it holds is not known, so the next call has to look again.
                 quietly { shelf.releaseIntent(intent) }
                 intents.remove(intent)
@@ -136,11 +136,12 @@ internal class Records(private val options: Secret, private val store: Store, pr
         check("resume")
         usable {
             val taken = ArrayList<Record>()
+            val names = ArrayList<String>()
             val claimed = ArrayList<String>()
             try {
                 shelf.scanning {
                     val found = read()
-                    val names = if (capped) found.totals.toMutableList() else ArrayList()
+                    if (capped) names += found.totals
                     for (saved in found.saved.filter(wanted)) {
                         if (saved.intent != null && saved.intent !in intents) {
                             if (!shelf.claimIntent(saved.intent)) continue
@@ -151,14 +152,15 @@ internal class Records(private val options: Secret, private val store: Store, pr
                     // Read anew, now that nobody else can change them.
                     for (name in names) shelf.claim(name)?.let { taken += Record(name, it) }
                 }
-            } catch (error: IOException) {
-                // What was claimed and is not restored would never be found free again.
-                taken.forEach { quietly { shelf.release(it.id) } }
+            } catch (error: Throwable) {
+                // What was claimed and is not restored would never be found free again. All were free, so none was this client's before;
+                // the one whose claim failed may be by now.
+                names.forEach { quietly { shelf.release(it) } }
                 claimed.forEach { quietly { shelf.releaseIntent(it) } }
                 throw error
             }
             claimed.forEach { intents.putIfAbsent(it, 0) }
-            if (taken.isNotEmpty()) rejected(core.restore(taken, sameAccount)).forEach { shelf.release(it.record) }
+            if (taken.isNotEmpty()) rejected(core.restore(taken, sameAccount)).forEach { quietly { shelf.release(it.record) } }
         }
     }
 

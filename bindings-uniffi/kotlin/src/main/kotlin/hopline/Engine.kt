@@ -23,7 +23,9 @@ import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
@@ -116,8 +118,9 @@ internal class Engine(private val core: Client, means: Means, private val record
                 question(core)
             }
             pump()
-            // What is saved of a record while another save of it is out comes after that.
-            while (tasks.isNotEmpty()) tasks.toList().joinAll()
+            // Twice, since what is saved of a record while another save of it is out comes after that. Not until there is none: a busy
+            // client always has one.
+            repeat(2) { tasks.toList().joinAll() }
             answer
         }
 
@@ -134,7 +137,10 @@ internal class Engine(private val core: Client, means: Means, private val record
     }
 
     /** Gives back the intents of this client that are neither under way nor remembered. */
-    suspend fun releaseIntents(): Unit = withContext(NonCancellable + disk) { records.releaseIdle(core) }
+    suspend fun releaseIntents(): Unit = wholly { records.releaseIdle(core) }
+
+    /** Does something with the records even for a caller who is cancelled, who goes on after it: they would not if they changed dispatchers. */
+    private suspend fun wholly(work: () -> Unit): Unit = withContext(NonCancellable) { withContext(disk) { work() } }
 
     /** Gives up what is under way, keeps its records, and gives the store back. */
     suspend fun shutdown(): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish() } }
@@ -168,15 +174,16 @@ internal class Engine(private val core: Client, means: Means, private val record
     /** Makes an intent this client's, for as long as something is done under it. */
     private suspend fun <T> claiming(operation: String, intent: String?, work: suspend () -> T): T {
         check(operation)
-        // Not cancellable, so that it is known whether the intent was claimed.
-        withContext(NonCancellable + disk) {
+        // So that it is known whether the intent was claimed.
+        wholly {
             records.open(core, operation)
             intent?.let { records.claim(core, operation, it) }
         }
         try {
+            currentCoroutineContext().ensureActive()
             return work()
         } finally {
-            intent?.let { withContext(NonCancellable + disk) { records.leave(core, it) } }
+            intent?.let { wholly { records.leave(core, it) } }
         }
     }
 

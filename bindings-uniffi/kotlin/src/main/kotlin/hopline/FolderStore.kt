@@ -82,14 +82,17 @@ private class Folder(private val path: Path) : Shelf {
     }
 
     override fun keep(record: String, data: ByteArray?) {
+        val name = "record $record"
+        var mine = false
+        // Before the file is there, so that nobody ever finds it free. A refused one is there, so somebody may just be looking at it.
+        if (data == null && name !in own) scanning { mine = take(name) } else mine = take(name)
+        if (!mine) throw IOException("the record $record belongs to another client")
         val file = file(record)
         if (data == null) {
             file.deleteIfExists()
             sync()
             return release(record)
         }
-        // Before the file is there, so that nobody ever finds it free.
-        if (!take("record $record")) throw IOException("the record $record belongs to another client")
         val draft = path.resolve("$record.draft")
         write(draft, data)
         Files.move(draft, file, ATOMIC_MOVE)

@@ -73,8 +73,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
 
     /** Goes on with all that can be resumed, including what processes that crashed left. Each gives its session, its order, its answer or its failure. */
     public suspend fun resumeAll(): List<Result<Reply>> {
-        engine.withRecords("resume_all") { core -> adopt(core) { true } }
         try {
+            engine.withRecords("resume_all") { core -> adopt(core) { true } }
             return engine.run("resume_all", null, Client::resumeAll) { all -> all.map(::result) }
         } finally {
             engine.releaseIntents()
@@ -121,8 +121,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     /** Takes up a record of a client that is no more, does something with it, and gives back what is not needed any longer. */
     private suspend fun <T> adopting(operation: String, record: String, work: suspend () -> T): T {
         sound(operation, "record", record)
-        engine.withRecords(operation) { core -> adopt(core) { it.record == record } }
         try {
+            engine.withRecords(operation) { core -> adopt(core) { it.record == record } }
             return work()
         } finally {
             engine.releaseIntents()

@@ -13,7 +13,7 @@ public fun interface Store {
  * several threads at once, and all may throw [IOException].
  */
 public interface Shelf {
-    /** Keeps a record so that it survives a crash, or deletes it (null). Throws unless that is certain. */
+    /** Keeps a record so that it survives a crash, or deletes it (null). Throws unless that is certain, and if another client has it. */
     public fun keep(record: String, data: ByteArray?)
 
     /** Runs `look`, which looks for free records and claims them, in one client of the store at a time. */
@@ -48,12 +48,12 @@ public class MemoryStore : Store {
     private inner class Memory : Shelf {
         override fun keep(record: String, data: ByteArray?): Unit =
             synchronized(records) {
-                if (data == null) {
+                if (!take("record $record")) throw IOException("the record $record belongs to another client")
+                if (data != null) {
+                    records[record] = data
+                } else {
                     records.remove(record)
                     give("record $record")
-                } else {
-                    records[record] = data
-                    claims["record $record"] = this
                 }
             }
 

@@ -5,6 +5,7 @@ import hopline.Clock
 import hopline.Effect
 import hopline.HoplineException
 import hopline.MemoryStore
+import hopline.Options
 import hopline.Request
 import hopline.Response
 import hopline.Secret
@@ -37,14 +38,30 @@ class InterruptionTest {
         for (intent in listOf("job-17", null)) everywhere(intent) { it.launch { it.agent.shutdown() } }
     }
 
-    private fun everywhere(intent: String?, interrupt: (Purchase) -> Unit) {
-        val (points, turns) = Purchase(intent, null, null, interrupt).run { buy() to turns }
+    @Test
+    fun `a call that is cancelled at any point keeps no intent from others for nothing`() {
+        everywhere("job-17", Purchase::checkIntent) { it.caller.cancel() }
+    }
+
+    @Test
+    fun `what is resumed is given to the caller or stays in the store, wherever the caller is cancelled`() {
+        everywhere(null, Purchase::checkResumed, Purchase::leaveDoubt) { it.caller.cancel() }
+    }
+
+    private fun everywhere(
+        intent: String?,
+        look: Purchase.(String) -> Unit = Purchase::check,
+        prepare: Purchase.() -> Unit = {},
+        interrupt: (Purchase) -> Unit,
+    ) {
+        val (points, turns) = Purchase(intent, null, null, interrupt).run { prepare().let { buy() to turns } }
         assertTrue(points >= 15, "a purchase has only $points points")
         for (point in 0..<points) {
             for (swap in listOf(null) + (0..<turns)) {
                 val world = Purchase(intent, point, swap, interrupt)
+                world.prepare()
                 world.buy()
-                world.check("interrupted at $point of $points, with turn $swap swapped")
+                world.look("interrupted at $point of $points, with turn $swap swapped")
             }
         }
     }
@@ -82,6 +99,10 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
     private val sent = ArrayList<Request>()
     private var points = 0
     private var came: Result<Any>? = null
+
+    /** What an earlier client left, while it was made the transport's answers were lost. */
+    private var doubt: String? = null
+    private var losing = false
     var turns = 0
     lateinit var caller: Job
 
@@ -98,35 +119,47 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
 
     private val transport = Transport { request ->
         sent += request
+        if (losing) return@Transport Response(504, DATED, ByteArray(0))
         reached()
         withContext(NonCancellable) { yield() }
         reached()
-        // With the service's time, without which no key is sent again after a restart.
-        Response(202, listOf("Content-Type" to "application/json", "Date" to "Sun, 15 Jun 2025 15:06:40 GMT"), BOUGHT.toByteArray())
+        Response(202, listOf("Content-Type" to "application/json") + DATED, BOUGHT.toByteArray())
     }
 
     private fun reached() {
-        if (points++ != interruptAt) return
+        if (losing || points++ != interruptAt) return
         interrupt(this)
         while (turn.next()) Unit
     }
 
     val agent = client()
 
-    private fun client(): AgentClient {
+    private fun client(options: Options = Options()): AgentClient {
         val headers: suspend () -> Map<String, String> = {
             yield()
             reached()
             emptyMap()
         }
-        return AgentClient(Secret("key"), "https://api.example/v1", transport, store, headers = headers, clock = clock, dispatcher = turn)
+        return AgentClient(Secret("key"), "https://api.example/v1", transport, store, options, headers = headers, clock = clock, dispatcher = turn)
     }
 
     fun launch(work: suspend () -> Unit): Job = scope.launch { work() }
 
+    /** Leaves a purchase in doubt, which [buy] then resumes. */
+    fun leaveDoubt() {
+        losing = true
+        val earlier = client(Options(attempts = 1))
+        ask { runCatching { earlier.createSession(SessionType.Dynamic, "p", intent = intent) } }
+        doubt = ask { earlier.saved() }.single().record
+        ask { earlier.shutdown() }
+        losing = false
+    }
+
     /** Buys, and says how many points there were. */
     fun buy(): Int {
-        caller = launch { came = runCatching { agent.createSession(SessionType.Dynamic, "p", intent = intent) } }
+        caller = launch {
+            came = runCatching { doubt?.let { agent.resume(it) } ?: agent.createSession(SessionType.Dynamic, "p", intent = intent) }
+        }
         do {
             reached()
         } while (turn.next(last = turns++ == swapAt))
@@ -153,10 +186,36 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         if (before > 0 && (failure != null || intent != null)) assertTrue(held.isNotEmpty(), "$where: what was sent is forgotten")
         if (before == 0) assertTrue(held.isEmpty(), "$where: $held")
         if (intent != null) ask { next.createSession(SessionType.Dynamic, "p", intent = intent) }
-        val keys = sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }.toSet()
+        val keys = keys()
         assertEquals(if (before == 0 && intent == null) 0 else 1, keys.size, "$where: bought with ${keys.size} keys")
         ask { next.shutdown() }
     }
+
+    private fun keys() = sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }.toSet()
+
+    /** Where nothing is kept, others can start the intent, though this client lives on. */
+    fun checkIntent(where: String) {
+        if (ask { agent.saved() }.isEmpty()) {
+            val other = client()
+            val bought = ask { runCatching { other.createSession(SessionType.Dynamic, "p", intent = intent) } }
+            assertTrue(bought.isSuccess, "$where: ${bought.exceptionOrNull()}")
+            ask { other.shutdown() }
+        }
+        ask { agent.shutdown() }
+    }
+
+    /** Who did not get what was bought finds it in the store. */
+    fun checkResumed(where: String) {
+        ask { agent.shutdown() }
+        val next = client()
+        val held = ask { next.saved() }
+        assertTrue(came?.isSuccess == true || held.isNotEmpty(), "$where: what was resumed is lost")
+        assertEquals(1, keys().size, where)
+        ask { next.shutdown() }
+    }
 }
+
+/** The service's time, without which no key is sent again after a restart. */
+private val DATED = listOf("Date" to "Sun, 15 Jun 2025 15:06:40 GMT")
 
 private const val BOUGHT = """{"success":true,"data":{"session_id":"s-1","status":"creating"}}"""

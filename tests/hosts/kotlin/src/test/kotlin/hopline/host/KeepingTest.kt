@@ -3,6 +3,7 @@ package hopline.host
 import hopline.AgentClient
 import hopline.Effect
 import hopline.Event
+import hopline.FolderStore
 import hopline.HoplineException
 import hopline.MemoryStore
 import hopline.Options
@@ -17,10 +18,13 @@ import java.io.ByteArrayOutputStream
 import java.io.IOException
 import java.io.ObjectInputStream
 import java.io.ObjectOutputStream
+import java.nio.file.Path
 import java.time.ZoneOffset.UTC
 import java.time.ZonedDateTime
 import java.time.format.DateTimeFormatter.RFC_1123_DATE_TIME
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.locks.ReentrantLock
+import kotlin.concurrent.withLock
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
@@ -38,6 +42,7 @@ import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
 
 /** What is kept and told of calls: results that nobody took, notes, events, records, errors. */
 class KeepingTest {
@@ -158,6 +163,74 @@ class KeepingTest {
             assertEquals(keys(lost), keys(service), "bought with another key than that of the purchase in doubt")
             assertEquals(listOf("job-17"), agent.saved().map { it.intent })
         }
+    }
+
+    @Test
+    fun `a record that was refused is not forgotten while a living client has it`(@TempDir folder: Path): Unit = runBlocking {
+        for (store in listOf(MemoryStore(), FolderStore(folder))) {
+            val lost = Scripted { throw IOException("gone") }
+            client(lost, store).use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
+            AgentClient(Secret("another-account"), "https://api.example/v1", lost, store).use { stranger ->
+                val record = stranger.rejected().single().record
+                stranger.resumeAll()
+                client(lost, store).use { owner ->
+                    runCatching { owner.resume(record) }
+                    stranger.forget(record)
+                    assertEquals(listOf(record), owner.saved().map { it.record })
+                }
+                client(lost, store).use { next -> assertEquals(listOf(record), next.saved().map { it.record }, "$store") }
+            }
+        }
+    }
+
+    @Test
+    fun `what is forgotten on a busy client is waited for, and no more`(): Unit = runBlocking {
+        // Each save of the others ends only when the next has begun, so there is always one.
+        val others = BusySaves()
+        val service = Scripted { answered(bought, 202) }
+        client(service, keeping { others.save() }).use { agent ->
+            agent.buy()
+            val record = agent.saved().single().record
+            others.overlap(true)
+            val busy = List(3) { launch { while (others.overlapping) agent.createSession(SessionType.Dynamic, "p") } }
+            try {
+                withTimeout(60.seconds) {
+                    others.awaitSome()
+                    assertTrue(agent.forget(record))
+                }
+            } finally {
+                others.overlap(false)
+            }
+            busy.forEach { it.join() }
+        }
+    }
+
+    private class BusySaves {
+        private var begun = 0
+
+        @Volatile
+        var overlapping = false
+            private set
+
+        fun overlap(on: Boolean): Unit = locked {
+            overlapping = on
+            changed.signalAll()
+        }
+
+        fun save(): Unit = locked {
+            val mine = ++begun
+            changed.signalAll()
+            while (overlapping && begun == mine) changed.await()
+        }
+
+        suspend fun awaitSome() {
+            while (locked { begun } < 10) delay(1)
+        }
+
+        private val lock = ReentrantLock()
+        private val changed = lock.newCondition()
+
+        private fun <T> locked(work: () -> T): T = lock.withLock(work)
     }
 
     private fun keys(service: Scripted) = service.sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }

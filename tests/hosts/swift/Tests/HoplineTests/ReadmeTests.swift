@@ -85,6 +85,33 @@ struct ReadmeTests {
         }
     }
 
+    @Test("that of the reseller API does nothing twice, wherever it was killed, and shows what a write in doubt may have become")
+    func killedReseller() async throws {
+        let writes = ["create_user", "adjust_sub_user_balance", "create_static_order", "renew_static_order", "cancel_static_order"]
+        for operation in writes + ["query_products", "list_static_orders", "list_consumption"] {
+            let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+            try await sandbox.fault(operation, ["kind": "delay", "ms": 600_000])
+            let killed = try start("reseller", sandbox, folder)
+            try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
+            killed.kill()
+            _ = await text(of: killed)
+            #expect(killed.wait() == -9, "\(operation)")
+            try await sandbox.control("clock", ["advance_ms": 600_000])
+            for start in 1...2 {
+                let again = try self.start("reseller", sandbox, folder)
+                let said = await text(of: again)
+                #expect(again.wait() == 0, "\(operation)")
+                // A write may have been done, and can't be asked about; but the order shows whether it was cancelled.
+                let isCancelled = operation == "cancel_static_order" || start == 2
+                let expected =
+                    writes.dropLast().contains(operation)
+                    ? "do not start it anew\nlist_" : isCancelled ? "is ended" : "is ready\na proxy at 127."
+                #expect(said.contains(expected), "\(operation): \(said)")
+            }
+            for write in writes { #expect(try await sandbox.times(write) <= 1, "\(operation): \(write)") }
+        }
+    }
+
     @Test("that of the reseller API looks for an order in doubt")
     func doubt() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")

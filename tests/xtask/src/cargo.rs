@@ -1,7 +1,8 @@
 //! Cargo, and the programs that it has built.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::Fail;
 use crate::test::Outcome;
@@ -41,6 +42,30 @@ pub(crate) fn run(command: &mut Command) -> Result<Outcome, Fail> {
     println!("{line}");
     let status = command.status()?;
     if status.success() { Ok(Outcome::ONE) } else { Err(format!("`{line}` ended with {status}").into()) }
+}
+
+/// How long a test program may take. What waits for ever fails by name, and leaves the machine's time to the other checks.
+const LIMIT: &str = "1200";
+
+/// Runs a test program, shows what it prints as it comes, and gives that back.
+pub(crate) fn followed(command: &mut Command) -> Result<(ExitStatus, String), Fail> {
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=10", LIMIT]).arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let has_timeout = Command::new("timeout").arg("--version").output().is_ok_and(|told| told.status.success());
+    let command = if has_timeout { limited.current_dir(command.get_current_dir().unwrap_or(Path::new("."))) } else { command };
+    let (mut child, mut text) = (command.stdout(Stdio::piped()).spawn()?, String::new());
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        let line = line?;
+        println!("{line}");
+        text += &line;
+        text.push('\n');
+    }
+    let status = child.wait()?;
+    match status.code() {
+        Some(124 | 137) if has_timeout => Err(format!("it did not end within {LIMIT} s; the last lines above say where it was").into()),
+        _ => Ok((status, text)),
+    }
 }
 
 /// Builds the sandbox, with its dependencies as the whole workspace has them, so that they are built once.

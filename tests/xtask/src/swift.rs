@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
+use crate::cargo::{built, cargo, followed, is_ci, root, run, sandbox, target};
 use crate::test::{Outcome, Report};
 use crate::{Fail, paths};
 
@@ -153,19 +153,15 @@ fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
     sandbox()?;
     // The hand-written half has no warnings, and neither has the generated one.
     run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
-    // One after the other: Swift has as many threads as the machine has cores, and tests that wait for a process hold one each.
-    let told =
-        swift.command(&["test", "--skip-build", "--no-parallel", "-Xswiftc", "-warnings-as-errors"])?.stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
-    print!("{text}");
+    let (status, text) = followed(&mut swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?)?;
     let count =
         |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
     let ended = |word: &str| text.lines().filter(|line| line.contains("Test \"") && line.contains(word)).count() as u32;
     let (passed, failed, ignored) = (ended("\" passed after"), ended("\" failed after"), count("➜"));
-    match told.status.success() {
+    match status.success() {
         true if passed > 0 && failed == 0 => Ok(Outcome::Counted { passed, failed, ignored }),
         false if failed > 0 => Ok(Outcome::Counted { passed, failed, ignored }),
-        _ => Err(format!("it ended with {}", told.status).into()),
+        _ => Err(format!("it ended with {status}").into()),
     }
 }
 

@@ -69,11 +69,22 @@ public final class URLSessionTransport: Transport {
 
     /// A connection belongs to a session, so one that nobody has used yet comes from a session of its own.
     private func dataTask(_ request: URLRequest) -> URLSessionDataTask {
-        if ["GET", "POST"].contains(request.httpMethod) { return session.dataTask(with: request) }
-        let own = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
-        defer { own.finishTasksAndInvalidate() }
-        return own.dataTask(with: request)
+        #if canImport(FoundationNetworking)
+            // Here each request has a connection of its own. Sessions that open and close them side by side may also take each other's
+            // place in libdispatch, and then hear of nothing any more.
+            return session.dataTask(with: request)
+        #else
+            if ["GET", "POST"].contains(request.httpMethod) { return session.dataTask(with: request) }
+            let own = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+            defer { own.finishTasksAndInvalidate() }
+            return own.dataTask(with: request)
+        #endif
     }
+}
+
+extension URLSessionTransport: CustomReflectable {
+    /// Nothing to look into: what `URLSession` holds changes while requests are out, and they have secrets.
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
 }
 
 /// What comes of the tasks of a transport's sessions.

@@ -30,22 +30,26 @@ public final class Child: @unchecked Sendable {
     }
 
     /// The next line that it prints; an empty one at the end.
-    public func line() -> String {
-        lock.withLock {
-            // Not `read(upToCount:)`, which waits for all of it.
-            while !rest.contains(10), case let more = output.fileHandleForReading.availableData, !more.isEmpty { rest += more }
-            let line = rest.prefix { $0 != 10 }
-            rest = Data(rest.dropFirst(line.count + 1))
-            return String(decoding: line, as: UTF8.self)
+    public func line() async -> String {
+        await onOwnThread { [self] in
+            lock.withLock {
+                // Not `read(upToCount:)`, which waits for all of it.
+                while !rest.contains(10), case let more = output.fileHandleForReading.availableData, !more.isEmpty { rest += more }
+                let line = rest.prefix { $0 != 10 }
+                rest = Data(rest.dropFirst(line.count + 1))
+                return String(decoding: line, as: UTF8.self)
+            }
         }
     }
 
     /// All that it prints from here on.
-    public func text() -> String {
-        lock.withLock {
-            while case let more = output.fileHandleForReading.availableData, !more.isEmpty { rest += more }
-            defer { rest = Data() }
-            return String(decoding: rest, as: UTF8.self)
+    public func text() async -> String {
+        await onOwnThread { [self] in
+            lock.withLock {
+                while case let more = output.fileHandleForReading.availableData, !more.isEmpty { rest += more }
+                defer { rest = Data() }
+                return String(decoding: rest, as: UTF8.self)
+            }
         }
     }
 
@@ -69,8 +73,17 @@ public final class Child: @unchecked Sendable {
     }
 
     /// Waits for its end: its status, or the signal that ended it as a negative number.
-    public func wait() -> Int32 {
-        process.waitUntilExit()
-        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    public func wait() async -> Int32 {
+        await onOwnThread { [self] in
+            process.waitUntilExit()
+            return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        }
+    }
+}
+
+/// Waits on a thread of its own: Swift has as many threads for tasks as the machine has cores, and whatever waits in one keeps it from all others.
+private func onOwnThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: work()) }
     }
 }

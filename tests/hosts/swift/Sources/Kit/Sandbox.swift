@@ -83,11 +83,11 @@ public final class Sandbox: Sendable {
     public init(_ options: String...) async throws {
         let program = ProcessInfo.processInfo.environment["HOPLINE_SANDBOX"] ?? "hopline-sandbox"
         process = try Child(program, ["--with-parent", "--listen", "127.0.0.1:0"] + options)
-        ready = try JSONDecoder().decode(Ready.self, from: Data(process.line().utf8))
+        ready = try await JSONDecoder().decode(Ready.self, from: Data(process.line().utf8))
     }
 
     public func client(
-        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), dailyCapUsd: Decimal? = nil,
+        store: any Store = MemoryStore(), transport: any Transport = network, dailyCapUsd: Decimal? = nil,
         backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
     ) throws -> AgentClient {
         try AgentClient(
@@ -97,7 +97,7 @@ public final class Sandbox: Sendable {
 
     public func reseller(
         password: Secret? = nil, tokenCodes: [String]? = nil, store: any Store = MemoryStore(),
-        transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+        transport: any Transport = network, options: ClientOptions = ClientOptions()
     ) throws -> ResellerClient {
         try ResellerClient(
             username: Secret(ready.username), password: password ?? Secret(ready.password), baseURL: ready.backend_url, tokenCodes: tokenCodes,
@@ -140,13 +140,13 @@ public final class Sandbox: Sendable {
     }
 
     private func ask(_ path: String, _ body: Data?) async throws -> Data {
-        guard let url = URL(string: "\(ready.control_url)/\(path)") else { throw Unmet("the sandbox has an address") }
-        var request = URLRequest(url: url)
-        request.httpMethod = body == nil ? "GET" : "POST"
-        request.httpBody = body
-        let (data, response) = try await URLSession.shared.data(for: request)
-        guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw Unmet("the sandbox takes `\(path)`: \(String(decoding: data, as: UTF8.self))") }
-        return data
+        let headers = body == nil ? [] : [(name: "content-type", value: "application/json")]
+        let response = try await network.send(
+            Request(method: body == nil ? "GET" : "POST", url: "\(ready.control_url)/\(path)", headers: headers, body: body, timeout: .seconds(60)))
+        guard response.status == 200 else {
+            throw Unmet("the sandbox takes `\(path)`: \(String(decoding: response.body, as: UTF8.self))")
+        }
+        return response.body
     }
 }
 
@@ -158,3 +158,7 @@ public struct Unmet: Error, CustomStringConvertible {
         self.description = description
     }
 }
+
+/// What all tests send through. On Linux sessions that open and close connections side by side may take each other's place in
+/// libdispatch, and then hear of nothing any more; so there is one.
+public let network = URLSessionTransport()

@@ -62,9 +62,9 @@ func tellReseller(_ sandbox: Sandbox, _ folder: String) async throws {
     row("proxy", "SOCKS5 at \(proxy.ip):\(proxy.port), with a username and a password, until \(proxy.expires_at.prefix(10))")
 
     let visit = { @Sendable in
-        try curl(site, through: Hopline.Proxy(host: proxy.ip, port: proxy.port, protocol: .socks5, username: proxy.username, password: proxy.password))
+        try await curl(site, through: Hopline.Proxy(host: proxy.ip, port: proxy.port, protocol: .socks5, username: proxy.username, password: proxy.password))
     }
-    let seen = try await teller.step("fetch") { try visit() }
+    let seen = try await teller.step("fetch") { try await visit() }
     row("fetch", "the site answers \(seen.status) to exit \(try JSONDecoder().decode(Visit.self, from: Data(seen.text.utf8)).address)")
     try await teller.step("renew") {
         _ = try await reseller.renewStaticOrder(duration: 1, unit: unit, cycleTimes: 1, orderNo: placed.orderNo, intent: "demo-renewal")
@@ -72,7 +72,7 @@ func tellReseller(_ sandbox: Sandbox, _ folder: String) async throws {
     let renewed = try instances(await reseller.waitOrder(orderNo: placed.orderNo))
     row("renew", "it now lasts until \(renewed.first?.expires_at.prefix(10) ?? "?")")
     try await teller.step("cancel") { _ = try await reseller.cancelStaticOrder(orderNo: placed.orderNo, intent: "demo-cancel") }
-    try ensure((try? visit())?.status != 200, "the proxy of a cancelled order refuses")
+    try ensure((try? await visit())?.status != 200, "the proxy of a cancelled order refuses")
     row("cancel", "the order is over, and its proxy refuses the password")
     for saved in try await reseller.saved() {
         row("record", "\(saved.intent ?? "?"): \(saved.operation) was accepted\(saved.orderNo.map { ", as \($0)" } ?? "")")

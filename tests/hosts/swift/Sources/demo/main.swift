@@ -10,9 +10,9 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
     print("\nhopline for swift: a session's whole life\n")
     // By a name that only the proxy is to look up.
     let site = sandbox.ready.target_url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
-    let visit = { @Sendable (proxy: Hopline.Proxy?) throws -> (status: Int, from: String) in
+    let visit = { @Sendable (proxy: Hopline.Proxy?) async throws -> (status: Int, from: String) in
         guard let proxy else { throw Unmet("the session came without a proxy") }
-        let answer = try curl(site, through: proxy)
+        let answer = try await curl(site, through: proxy)
         return (answer.status, try JSONDecoder().decode(Visit.self, from: Data(answer.text.utf8)).address)
     }
     let agent = try sandbox.client(store: FolderStore(folder))
@@ -40,16 +40,16 @@ func tell(_ sandbox: Sandbox, _ folder: String) async throws {
     try ensure(open.phase == .ready, "the session is usable")
     row("proxy", "SOCKS5 at \(open.proxy?.host ?? ""):\(open.proxy?.port ?? 0), with a username and a password; for curl")
 
-    let first = try await teller.step("fetch") { try visit(open.proxy) }
+    let first = try await teller.step("fetch") { try await visit(open.proxy) }
     row("fetch", "the site answers \(first.status) to exit \(first.from)")
     guard case .rotate(let reason) = try await open.observe(.status(first.status)), reason == .http403 else { throw Unmet("a 403 is a reason to rotate") }
     row("observe", "a block: rotate, with the reason \(reason.rawValue)")
     let rotated = try await teller.step("rotate") { try await open.rotate(includeCredentials: true, reason: reason) }
     row("rotate", "the session has another exit and another password")
-    let second = try await teller.step("fetch") { try visit(rotated.proxy) }
+    let second = try await teller.step("fetch") { try await visit(rotated.proxy) }
     row("fetch", "the site answers \(second.status) to exit \(second.from)")
     try await teller.step("terminate") { _ = try await open.terminate() }
-    try ensure((try? visit(rotated.proxy)) == nil, "the proxy of an ended session refuses")
+    try ensure((try? await visit(rotated.proxy)) == nil, "the proxy of an ended session refuses")
     row("terminate", "the session is over, and its proxy refuses the password")
     await agent.close()
     await listening.value

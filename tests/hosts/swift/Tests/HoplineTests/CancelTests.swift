@@ -171,7 +171,7 @@ struct CancelTests {
                 if request.method == "POST" { sends.add(1) }
                 // A task of its own, which nobody cancels.
                 return try await Task.detached {
-                    let response = try await URLSessionTransport().send(request)
+                    let response = try await network.send(request)
                     moments.passed()
                     return response
                 }.value
@@ -236,7 +236,7 @@ struct CancelTests {
 
 /// Sends what goes to one address to another.
 struct Redirected: Transport {
-    let transport = URLSessionTransport()
+    let transport = network
     let to: String?
     let from: String
 

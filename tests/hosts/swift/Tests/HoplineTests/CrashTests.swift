@@ -17,13 +17,13 @@ struct CrashTests {
         while true {
             let folder = Folder()
             let killed = try start(sandbox, folder, point, 1, point)
-            let said = killed.text()
-            let ended = killed.wait()
+            let said = await killed.text()
+            let ended = await killed.wait()
             if ended == 0 { break }
             #expect(ended == -9, "point \(point)")
             let again = try start(sandbox, folder, point, 1)
-            let bought = again.text()
-            #expect(again.wait() == 0, "point \(point)")
+            let bought = await again.text()
+            #expect(await again.wait() == 0, "point \(point)")
             #expect(Set((said + bought).split(separator: "\n")).count == 1, "point \(point): \(said)\(bought)")
             point += 1
             #expect(try await sandbox.charges() == point, "point \(point)")
@@ -45,13 +45,13 @@ struct CrashTests {
             let folder = Folder()
             defer { try? FileManager.default.removeItem(atPath: "\(folder.path).before") }
             let killed = try start(folder, point)
-            _ = killed.text()
-            let ended = killed.wait()
+            _ = await killed.text()
+            let ended = await killed.wait()
             if ended == 0 { break }
             #expect(ended == -9, "point \(point)")
             let again = try start(folder, nil)
-            let said = again.text().split(separator: "\n").last.map { $0.split(separator: " ") } ?? []
-            #expect(again.wait() == 0 && said.count == 2, "point \(point)")
+            let said = await again.text().split(separator: "\n").last.map { $0.split(separator: " ") } ?? []
+            #expect(await again.wait() == 0 && said.count == 2, "point \(point)")
             if said.last == "settled" { doubts += 1 }
             point += 1
             let purchases = try await sandbox.purchases()
@@ -70,20 +70,20 @@ struct CrashTests {
         try await sandbox.fault("create_session", times: 10, ["kind": "drop_after"])
         var processes = try (0..<4).map { try start(sandbox, folder, $0 * each, each) }
         for place in processes.indices {
-            #expect(processes[place].line() == "begun")
+            #expect(await processes[place].line() == "begun")
             try await Task.sleep(for: .milliseconds(300))
             processes[place].kill()
-            _ = processes[place].wait()
+            _ = await processes[place].wait()
             processes[place] = try start(sandbox, folder, place * each, each)
             try await sandbox.fault(nil, times: 5, ["kind": "drop_after"])
         }
         var came: Set<String> = []
         for process in processes {
-            for _ in 0...each { came.insert(process.line()) }
+            for _ in 0...each { await came.insert(process.line()) }
         }
         for process in processes {
             process.finish()
-            #expect(process.wait() == 0)
+            #expect(await process.wait() == 0)
         }
         let state = try await sandbox.state()
         #expect(state.charges.count == 4 * each && state.sessions.count == 4 * each)

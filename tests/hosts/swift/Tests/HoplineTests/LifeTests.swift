@@ -23,15 +23,15 @@ struct LifeTests {
         let open = try await agent.openSession(
             sessionType: .dynamic, productNo: cheapest.productNo, quantity: half, protocol: kind, intent: "job-1", credentials: true)
         #expect(open.phase == .ready && open.session.status == .active && open.session.value.sessionType == .dynamic)
-        let blocked = try curl(site, through: #require(open.proxy))
+        let blocked = try await curl(site, through: #require(open.proxy))
         #expect(blocked.status == 403)
         #expect(try await open.observe(.status(blocked.status)) == .rotate(.http403))
         let rotated = try await open.rotate(includeCredentials: true, reason: .http403)
         #expect(rotated.proxy?.password != nil && rotated.proxy?.password != open.proxy?.password)
-        let seen = try curl(site, through: #require(rotated.proxy))
+        let seen = try await curl(site, through: #require(rotated.proxy))
         #expect(seen.status == 200 && seen.text != blocked.text)
         try await open.terminate()
-        #expect(try isRefused(site, through: #require(rotated.proxy)), "the proxy of an ended session refuses its credentials")
+        #expect(try await isRefused(site, through: #require(rotated.proxy)), "the proxy of an ended session refuses its credentials")
         let after = try await agent.getBalance().raw.decode(Balance.self).balance
         #expect(before - after == cheapest.price * half)
         let state = try await sandbox.state()

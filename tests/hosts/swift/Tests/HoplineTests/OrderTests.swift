@@ -19,7 +19,7 @@ struct OrderTests {
 
         let instance = try placed.instance()
         let proxy = Hopline.Proxy(host: instance.ip, port: instance.port, protocol: .socks5, username: instance.username, password: instance.password)
-        let seen = try curl(sandbox.ready.target_url, through: proxy)
+        let seen = try await curl(sandbox.ready.target_url, through: proxy)
         #expect(seen.status == 200 && seen.text.contains(instance.exit_ip))
 
         try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: placed.orderNo)
@@ -28,7 +28,7 @@ struct OrderTests {
         try await reseller.cancelStaticOrder(orderNo: placed.orderNo)
         let ended = try await reseller.waitOrder(orderNo: placed.orderNo, deadline: .seconds(10), ends: ["cancelled"])
         #expect(ended.phase == .ended && ended.order.status == StaticOrderStatus(rawValue: "cancelled"))
-        #expect(try isRefused(sandbox.ready.target_url, through: proxy), "the proxy of a cancelled order refuses its credentials")
+        #expect(try await isRefused(sandbox.ready.target_url, through: proxy), "the proxy of a cancelled order refuses its credentials")
         var kinds: [String?] = []
         for try await entry in try reseller.walkConsumption(orderNo: placed.orderNo) { kinds.append(try entry.decode(JSON.self)["type"]?.string) }
         #expect(Set(kinds) == ["purchase", "renewal"] && kinds.count == 2)

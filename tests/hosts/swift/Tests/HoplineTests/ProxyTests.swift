@@ -21,7 +21,7 @@ struct ProxyTests {
         let open = try await sandbox.client().openSession(
             sessionType: .dynamic, productNo: "dynamic-world", protocol: kind, credentials: true)
         let site = sandbox.ready.target_url.replacingOccurrences(of: "127.0.0.1", with: "shop.localhost")
-        let came = try curl(site, through: #require(open.proxy))
+        let came = try await curl(site, through: #require(open.proxy))
         let exit = try #require(try await sandbox.state().sessions.first?.exit)
         #expect(came.status == 200 && came.text.contains("\"\(exit)\""))
     }

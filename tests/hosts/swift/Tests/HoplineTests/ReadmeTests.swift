@@ -22,21 +22,14 @@ struct ReadmeTests {
     func first() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let first = try Child(program("first"), [], environment: sandbox.environment)
-        let listed = first.text()
-        #expect(first.wait() == 0 && listed.contains("dynamic-world"))
+        let listed = await first.text()
+        #expect(await first.wait() == 0 && listed.contains("dynamic-world"))
     }
 
     private func start(_ name: String, _ sandbox: Sandbox, _ folder: Folder) throws -> Child {
         try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
         let environment = sandbox.environment.merging(["SUB_USER_PASSWORD": "a long password"]) { $1 }
         return try Child(program(name), [], environment: environment, folder: folder.path)
-    }
-
-    /// All that a program prints. It is waited for on a thread of its own, so that the tests' few threads go on.
-    private func text(of child: Child) async -> String {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(returning: child.text()) }
-        }
     }
 
     @Test("the second goes on with one session, wherever it was killed, also when prices have changed, and then says that it is over")
@@ -47,18 +40,18 @@ struct ReadmeTests {
             let killed = try start("program", sandbox, folder)
             try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
             killed.kill()
-            _ = await text(of: killed)
-            #expect(killed.wait() == -9, "\(operation)")
+            _ = await killed.text()
+            #expect(await killed.wait() == -9, "\(operation)")
             try await sandbox.control("clock", ["advance_ms": 600_000])
             if operation != "list_products" { try await sandbox.control("price", ["product_no": "dynamic-de", "price": "0.01"]) }
             let again = try start("program", sandbox, folder)
-            let said = await text(of: again)
-            #expect(again.wait() == 0, "\(operation)")
+            let said = await again.text()
+            #expect(await again.wait() == 0, "\(operation)")
             // Killed after the end it finds the session over.
             #expect(said.contains("[redacted]") && said.contains("the session is over") || operation == "terminate_session", "\(operation): \(said)")
             let last = try start("program", sandbox, folder)
-            let end = await text(of: last)
-            #expect(end.contains("job-17 was done before") && last.wait() == 0, "\(operation)")
+            let end = await last.text()
+            #expect(await last.wait() == 0 && end.contains("job-17 was done before"), "\(operation)")
             let state = try await sandbox.state()
             #expect(state.charges.count == 1 && state.sessions.map { "\($0.status) \($0.rotations)" } == ["terminated 1"], "\(operation): \(state.sessions)")
             #expect(state.orders.isEmpty, "it tops up nothing")
@@ -66,20 +59,20 @@ struct ReadmeTests {
     }
 
     /// What the program of the reseller API says.
-    func sell(_ sandbox: Sandbox, _ folder: Folder) throws -> String {
+    func sell(_ sandbox: Sandbox, _ folder: Folder) async throws -> String {
         let child = try start("reseller", sandbox, folder)
-        let text = child.text()
-        guard child.wait() == 0 else { throw Unmet("it ends well: \(text)") }
+        let text = await child.text()
+        guard await child.wait() == 0 else { throw Unmet("it ends well: \(text)") }
         return text
     }
 
     @Test("that of the reseller API orders, renews and cancels once, however often it is started")
     func reseller() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
-        let sold = try sell(sandbox, folder)
+        let sold = try await sell(sandbox, folder)
         #expect(sold.contains("is ready\na proxy at 127.") && sold.contains("purchase") && sold.contains("renewal"), "\(sold)")
         // Started again it finds the order that it has cancelled.
-        #expect(try sell(sandbox, folder).contains("is ended"))
+        #expect(try await sell(sandbox, folder).contains("is ended"))
         for operation in ["create_static_order", "renew_static_order", "cancel_static_order"] {
             #expect(try await sandbox.times(operation) == 1)
         }
@@ -94,13 +87,13 @@ struct ReadmeTests {
             let killed = try start("reseller", sandbox, folder)
             try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
             killed.kill()
-            _ = await text(of: killed)
-            #expect(killed.wait() == -9, "\(operation)")
+            _ = await killed.text()
+            #expect(await killed.wait() == -9, "\(operation)")
             try await sandbox.control("clock", ["advance_ms": 600_000])
             for start in 1...2 {
                 let again = try self.start("reseller", sandbox, folder)
-                let said = await text(of: again)
-                #expect(again.wait() == 0, "\(operation)")
+                let said = await again.text()
+                #expect(await again.wait() == 0, "\(operation)")
                 // A write may have been done, and can't be asked about; but the order shows whether it was cancelled.
                 let isCancelled = operation == "cancel_static_order" || start == 2
                 let expected =
@@ -116,7 +109,7 @@ struct ReadmeTests {
     func doubt() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         try await sandbox.fault("create_static_order", ["kind": "drop_after"])
-        let doubt = try sell(sandbox, Folder())
+        let doubt = try await sell(sandbox, Folder())
         let placed = try await sandbox.purchases()
         #expect(placed.count == 1 && doubt.contains("agrees in") && doubt.contains(placed[0]), "\(doubt)")
     }

@@ -40,7 +40,7 @@ struct SocketTests {
             }
         }
         let wire = try Wire()
-        for transport in [URLSessionTransport(), Deaf()] as [any Transport] {
+        for transport in [network, Deaf()] as [any Transport] {
             let began = ContinuousClock.now
             let error = try await failure { try await client(wire.url, transport: transport, timeout: .seconds(3)).buy() }
             #expect(error.kind == .inDoubt && error.effect == .unknown)
@@ -108,7 +108,7 @@ struct SocketTests {
                 for _ in 0..<4578 where connection.write(more) {}
                 connection.close()
             })
-            let response = try await URLSessionTransport().send(Request(method: "GET", url: huge.url, maxBody: 100_000))
+            let response = try await network.send(Request(method: "GET", url: huge.url, maxBody: 100_000))
             #expect(response.status == 200 && response.truncated && response.body.count == 100_000)
             let first = try await failure { try await client(huge.url, maxBody: 100_000).buy() }
             #expect(first.kind == .inDoubt && first.status == 200, "\(first.debugDescription)")

@@ -32,7 +32,7 @@ struct StoreTests {
     func otherProcess() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let process = try Child(program("buyer"), [folder.path, "1", "2"], environment: sandbox.environment)
-        let lines = [process.line(), process.line(), process.line()]
+        let lines = await [process.line(), process.line(), process.line()]
         #expect(lines[0] == "begun")
         let agent = try sandbox.client(store: folder.store)
         #expect(try await agent.saved().isEmpty)
@@ -40,7 +40,7 @@ struct StoreTests {
         let busy = try await failure { try await agent.open("job-1") }
         #expect(busy.kind == .busy)
         process.kill()
-        _ = process.wait()
+        _ = await process.wait()
         #expect(try await agent.saved().count == 2)
         #expect(try await lines.contains(agent.open("job-1").sessionId))
         #expect(try await sandbox.charges() == 2)

@@ -144,7 +144,7 @@ actor Gate {
 
 /// A client of an address that is no sandbox, which does not repeat.
 func client(
-    _ url: String, store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), attempts: Int = 1, timeout: Duration? = nil,
+    _ url: String, store: any Store = MemoryStore(), transport: any Transport = network, attempts: Int = 1, timeout: Duration? = nil,
     maxBody: Int? = nil
 ) throws -> AgentClient {
     let options = ClientOptions(maxBody: maxBody, attempts: attempts, timeout: timeout)

@@ -27,7 +27,7 @@ struct TransportTests {
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }
                 defer { ended.add(1) }
-                _ = try await URLSessionTransport().send(Request(method: "GET", url: wire.url))
+                _ = try await network.send(Request(method: "GET", url: wire.url))
             }
             task.cancel()
         }
@@ -37,7 +37,7 @@ struct TransportTests {
     @Test("a write that a system might repeat goes over a connection of its own, and answers are not mixed up")
     func ownConnections() async throws {
         let wire = try Wire(asked: { connection, number in connection.answer("200 OK", ["content-type: text/plain"], "\(number)") })
-        let transport = URLSessionTransport()
+        let transport = network
         let bodies = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<40 {
                 let method = ["GET", "POST", "PUT", "PATCH", "DELETE"][number % 5]
@@ -87,7 +87,7 @@ struct HeaderTests {
         let (sandbox, asked, seen) = (try await Sandbox("--provisioning-ms", "0"), Counter(), Lines())
         let transport = Sending { request in
             seen.add(request.headers.first { $0.name == "x-app-token" }?.value ?? "none")
-            return try await URLSessionTransport().send(request)
+            return try await network.send(request)
         }
         let options = ClientOptions(headers: {
             asked.add(1)

@@ -132,10 +132,10 @@ class Blocking(Caller):
         return self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     def forget(self, record: str) -> bool:
-        """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
-        in doubt stays."""
+        """Forgets a session, an order that nobody waits for, an accepted intent or a record that was refused. Whether there was one and its
+        record is gone. What is in doubt stays, as does what a living client has."""
         self._engine.take_up("forget", record)
-        return self._now("forget", lambda core: core.forget(record))
+        return self._now("forget", lambda core: core.forget(record)) and self._engine.records.is_gone(record)
 
     def events(self) -> Events:
         """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
@@ -301,10 +301,11 @@ class Tasks(AsyncCaller):
         return await self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
 
     async def forget(self, record: str) -> bool:
-        """Forgets a session, an order that nobody waits for or an accepted intent, whose record goes. Whether there was one. What is
-        in doubt stays."""
+        """Forgets a session, an order that nobody waits for, an accepted intent or a record that was refused. Whether there was one and its
+        record is gone. What is in doubt stays, as does what a living client has."""
         await self._take_up("forget", record)
-        return await self._now("forget", lambda core: core.forget(record))
+        done = await self._now("forget", lambda core: core.forget(record))
+        return done and await self._disk.run(self._engine, "forget", lambda: self._engine.records.is_gone(record))
 
     def events(self) -> AsyncEvents:
         """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""

@@ -330,7 +330,9 @@ class Engine:
     def saved(self) -> list[Saved]:
         """What this client holds, and what no living client of its store does."""
         held = self.call("saved", lambda core: Saved._parse(core.saved_list()))
-        return held + self.records.free()[0]
+        # A record that this client refused is free, and told by both.
+        known = {one.record for one in held}
+        return held + [one for one in self.records.free()[0] if one.record not in known]
 
     def rejected(self) -> list[Rejected]:
         """The free records of the store that are none of this account's, or unreadable."""
@@ -358,6 +360,8 @@ class Engine:
         finally:
             with self._lock:
                 self._claiming -= 1
+                # Those of records that are another client's, or were refused.
+                self._free_intents()
 
     def _take_from_store(self, claim: Callable[[], None]) -> None:
         """Gives the core what is claimed, or the store all of it back."""

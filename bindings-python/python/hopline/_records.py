@@ -88,6 +88,13 @@ class Records:
         refused = loads(reader.restore(records, self._same_account))["refused"]
         return Saved._parse(reader.saved_list()), [Rejected(**one) for one in refused]
 
+    def is_gone(self, record: str) -> bool:
+        """Whether the store has no such record."""
+        try:
+            return self.shelf.read(record) is None
+        except OSError as error:
+            raise _unusable(error) from None
+
     # Taking records up, by one thread at a time. Whatever comes of it, `give_back` is to be called after it.
 
     def claim_intent(self, operation: str, intent: str) -> None:

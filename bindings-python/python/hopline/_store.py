@@ -21,7 +21,8 @@ class Shelf(Protocol):
     """Whether its methods wait for a disk."""
 
     def keep(self, record: str, data: bytes | None) -> None:
-        """Keeps a record so that it survives a crash, or deletes it (`None`). Raises `OSError` unless that is certain."""
+        """Keeps a record so that it survives a crash, or deletes it (`None`). Raises `OSError` unless that is certain, and if another
+        living client has the record."""
 
     def names(self) -> list[str]:
         """The names of all records but this client's own."""
@@ -80,11 +81,11 @@ class _MemoryShelf:
 
     def keep(self, record: str, data: bytes | None) -> None:
         with self._store._lock:
+            if not self._claim("record", record):
+                raise _taken(record)
             if data is None:
                 self._store._records.pop(record, None)
                 self.release(record)
-            elif not self._claim("record", record):
-                raise OSError(f"the record {record} belongs to another client")
             else:
                 self._store._records[record] = data
 
@@ -180,14 +181,12 @@ class _FolderShelf:
             probe.unlink(missing_ok=True)
 
     def keep(self, record: str, data: bytes | None) -> None:
-        path = self._file(record)
         if data is None:
-            path.unlink(missing_ok=True)
-            self._sync()
-            return self.release(record)
+            return self._delete(record)
         # Before the file is there, so that nobody ever finds it free.
         if not self._claim(f"record {record}"):
-            raise OSError(f"the record {record} belongs to another client")
+            raise _taken(record)
+        path = self._file(record)
         draft = path.with_suffix(".draft")
         with open(draft, "wb") as file:
             file.write(data)
@@ -195,6 +194,21 @@ class _FolderShelf:
             os.fsync(file.fileno())
         os.replace(draft, path)
         self._sync()
+
+    def _delete(self, record: str) -> None:
+        is_own = f"record {record}" in self._own
+        # One that was refused is not this client's, and another client may look at it or have it by now.
+        with nullcontext() if is_own else self.scanning():
+            if not self._claim(f"record {record}"):
+                raise _taken(record)
+        try:
+            self._file(record).unlink(missing_ok=True)
+            self._sync()
+        except OSError:
+            if not is_own:
+                self.release(record)
+            raise
+        self.release(record)
 
     def names(self) -> list[str]:
         found = sorted(name.removesuffix(".json") for name in os.listdir(self._path) if name.endswith(".json"))
@@ -263,3 +277,7 @@ class _FolderShelf:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _taken(record: str) -> OSError:
+    return OSError(f"the record {record} belongs to another client")

@@ -95,6 +95,41 @@ def test_an_intent_that_was_taken_up_by_its_record_is_free_for_others_once_nothi
             second.create_session(**BUY, intent="job")
 
 
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_a_record_that_was_refused_is_not_forgotten_while_a_living_client_has_it(kind: str, tmp_path: Path) -> None:
+    def lost(request: hopline.Request) -> Any:
+        raise hopline.Failed("closed", "maybe")
+
+    store = hopline.MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
+    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as first:
+        with pytest.raises(hopline.InDoubt) as doubt:
+            first.create_session(**BUY)
+    record = doubt.value.record
+    assert record is not None
+    with hopline.AgentClient(**{**SOUND, "api_key": "another"}, http=lost, store=store) as stranger:
+        assert stranger.resume_all() == [] and [one.holds for one in stranger.saved()] == ["refused"]
+        with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as owner:
+            with pytest.raises(hopline.InDoubt):
+                owner.resume(record)
+            assert not stranger.forget(record)
+            assert [one.holds for one in owner.saved()] == ["in_doubt"]
+        assert [one.holds for one in stranger.saved()] == ["refused"]
+        assert stranger.forget(record) and stranger.saved() == []
+
+
+def test_an_intent_whose_record_was_refused_is_not_kept_from_its_owner(tmp_path: Path) -> None:
+    def lost(request: hopline.Request) -> Any:
+        raise hopline.Failed("closed", "maybe")
+
+    store = hopline.FolderStore(tmp_path)
+    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as first, suppress(hopline.InDoubt):
+        first.create_session(**BUY, intent="job")
+    with hopline.AgentClient(**{**SOUND, "api_key": "another"}, http=lost, store=store) as stranger:
+        assert stranger.resume_all() == []
+        with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as owner, pytest.raises(hopline.InDoubt):
+            owner.create_session(**BUY, intent="job")
+
+
 @pytest.mark.parametrize("many", [300])
 def test_an_intent_is_found_by_its_name_and_no_record_is_read_twice(many: int, tmp_path: Path) -> None:
     def lost(request: hopline.Request) -> Any:

@@ -154,9 +154,13 @@ class Engine:
                 case ("save", step_id, record, data):
                     owner.saves.append(Save(step_id, record, data))
                 case ("send", *_):
-                    if (send := self._sends.add(step)) is not None:
-                        sender = self._owners.get(send.command, owner)
-                        (self._left_sends if sender.given_up else sender.sends).append(send)
+                    send = self._sends.add(step)
+                    sender = self._owners.get(send.command, owner)
+                    if sender.given_up:
+                        self._left_sends.append(send)
+                        self._wake_one(None)
+                    else:
+                        sender.sends.append(send)
                         self._wake(sender, owner)
                 case ("completed", command):
                     if waiting := self._owners.get(command):
@@ -172,10 +176,11 @@ class Engine:
             other.wake()
 
     def _wake_one(self, command: int | None) -> None:
-        """There is something to drain: whoever waits for the command does so, or else anybody who waits."""
+        """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
         owner = None if command is None else self._owners.get(command)
         if owner is None or not owner.waiting:
-            owner = self._keeper or next((other for other in self._present if other.waiting), None)
+            waiting = (other for other in self._present if other.waiting)
+            owner = min(waiting, key=lambda other: other.given_up, default=None)
         if owner is not None:
             owner.wake()
 
@@ -259,9 +264,10 @@ class Engine:
     def _next_send(self, owner: Owner) -> Send | None:
         """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
         if owner.given_up:
-            self._left_sends.extend(owner.sends)
+            wanted = self._sends.wanted(owner.sends)
             owner.sends.clear()
-            if self._left_sends:
+            if wanted:
+                self._left_sends.extend(wanted)
                 self._wake_one(None)
             return None
         return self._sends.next(owner.sends, self._left_sends)

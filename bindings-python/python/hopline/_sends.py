@@ -2,6 +2,7 @@
 
 import heapq
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from . import _hopline
@@ -19,21 +20,19 @@ class Sends:
     def __init__(self, core: _hopline.Client) -> None:
         self._core = core
         self._out: dict[int, Send] = {}
-        self._unwanted: set[int] = set()
-        """Steps that were to be broken off before the core gave them out."""
         self._deadlines: list[tuple[int, int]] = []
 
-    def add(self, step: tuple[Any, ...]) -> Send | None:
-        """A send that the core gave out; `None` if nobody wants it any more."""
+    def add(self, step: tuple[Any, ...]) -> Send:
+        """A send that the core gave out."""
         _, step_id, command, method, url, headers, body, timeout, send_before, max_body = step
-        if step_id in self._unwanted:
-            self._unwanted.discard(step_id)
-            self._core.fail(step_id, "aborted", "never", *now())
-            return None
         sent = {"user-agent": USER_AGENT, **dict(headers)}
         request = Request(method=method, url=url, headers=sent, body=body, timeout=timeout / 1000, max_body=max_body)
         send = self._out[step_id] = Send(step_id, command, request, send_before)
         return send
+
+    def wanted(self, sends: Iterable[Send]) -> list[Send]:
+        """Those that were not broken off meanwhile."""
+        return [send for send in sends if send.step in self._out]
 
     def next(self, *queues: deque[Send]) -> Send | None:
         """The first of the queues that was not broken off meanwhile."""
@@ -68,10 +67,7 @@ class Sends:
 
     def break_off(self, step: int) -> None:
         """Ends a send that nobody waits for any more."""
-        if step in self._out:
-            self._end(step, "aborted")
-        else:
-            self._unwanted.add(step)
+        self._end(step, "aborted")
 
     def _end(self, step: int, kind: str) -> None:
         """Ends a send from here. Whatever comes of it later is not heard."""

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -187,6 +188,55 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
 
     asyncio.run(life())
     assert sends == ["POST"], "it may not be sent again"
+
+
+def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants() -> None:
+    from hopline._bases import begin
+    from hopline._work import Done, Owner, Save
+
+    woken: deque[Owner] = deque()
+    with hopline.AgentClient(**SOUND, http=answer) as agent:
+        engine = agent._engine
+
+        def work() -> list[tuple[Owner, Save]]:
+            """What those who were woken are to save, once they come to rest."""
+            saves: list[tuple[Owner, Save]] = []
+            for _ in range(100):
+                if not woken:
+                    return saves
+                match engine.turn(owner := woken.popleft()):
+                    case Save() as save:
+                        saves.append((owner, save))
+                        woken.append(owner)
+                    case Done():
+                        engine.leave(owner)
+            raise AssertionError("they wake each other all the time")
+
+        def add(operation: str, params: dict[str, Any] | None) -> Owner:
+            owner = Owner(lambda: woken.append(owner))
+            engine.admit(owner, operation)
+            engine.enter(owner, operation, None if params is None else begin(operation, params, {}))
+            woken.append(owner)
+            return owner
+
+        owners = [add("create_session", BUY) for _ in range(2)]
+        for owner, save in work():
+            engine.kept(owner, save, engine.records.keep(save))
+        # Somebody else finds their sends, and they give up before they begin them.
+        looker = add("get_balance", None)
+        assert isinstance(engine.turn(looker), Done)
+        engine.leave(looker)
+        assert all(owner.sends for owner in owners)
+        for owner in owners:
+            engine.give_up(owner)
+        woken.clear()
+        woken.extend(owners)
+        # Their records are to go, on a disk that is slow.
+        saves = work()
+        assert len(saves) == 2
+        for owner, save in saves:
+            engine.kept(owner, save, engine.records.keep(save))
+        assert work() == [] and not engine._present
 
 
 @contextmanager

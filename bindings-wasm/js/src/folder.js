@@ -12,6 +12,8 @@ const CLIENT = "node-";
 const RECORD = ".json";
 /** What a folder begins with that nobody may see yet. */
 const DRAFT = ".";
+/** What stands for a claim that came with a folder that was taken over. */
+const OURS = Promise.resolve();
 
 /**
  * Records as files, in a folder that processes share. Each client holds a folder of its own in it, and takes over those
@@ -76,23 +78,27 @@ export class FolderStore {
       else if (claim) throw foreign("store");
     }
     const [records, claims] = [[], []];
-    const taken = await folders(this.#own);
-    for (const folder of taken) await this.#empty(folder, records, claims);
-    if (taken.length > 0) await flush(this.#own);
-    this.#client.take(records);
-    for (const name of claims) this.#claims.set(name, Promise.resolve());
+    try {
+      const taken = await folders(this.#own);
+      for (const folder of taken) await this.#empty(folder, records, claims);
+      if (taken.length > 0) await flush(this.#own);
+    } finally {
+      // What was moved is ours, whatever comes of the rest.
+      this.#client.take(records);
+      for (const name of claims) this.#claims.set(name, OURS);
+    }
   }
 
-  /** Moves all that is in a folder that was taken over, and in those that it had taken over, to our own. */
+  /** Moves all that is in a folder that was taken over, and in those that it had taken over, to our own: claims last. */
   async #empty(folder, records, claims) {
     for (const inner of await folders(folder)) await this.#empty(inner, records, claims);
-    for (const name of await readdir(join(folder, CLAIMS)).catch(none)) {
-      await rename(join(folder, CLAIMS, name), join(this.#own, CLAIMS, name));
-      claims.push(name);
-    }
     for (const [record, data] of await read(folder, false)) {
       await rename(join(folder, record + RECORD), join(this.#own, record + RECORD));
       records.push([record, data]);
+    }
+    for (const name of await readdir(join(folder, CLAIMS)).catch(none)) {
+      await rename(join(folder, CLAIMS, name), join(this.#own, CLAIMS, name));
+      claims.push(name);
     }
     await rm(folder, { recursive: true, force: true });
   }
@@ -103,10 +109,11 @@ export class FolderStore {
    */
   async claim(name) {
     if (!this.#claims.has(name)) this.#claims.set(name, this.#claim(name));
+    const claim = this.#claims.get(name);
     try {
-      await this.#claims.get(name);
+      await claim;
     } catch (error) {
-      this.#claims.delete(name);
+      if (this.#claims.get(name) === claim) this.#claims.delete(name);
       throw error;
     }
   }
@@ -115,19 +122,27 @@ export class FolderStore {
     await this.#leaving.get(name);
     for (let tries = 0; tries < 5; tries += 1) {
       const own = this.#folder();
+      let claimed = false;
       await announce(own, name);
       try {
-        if (await this.#free(own, name)) return;
-        await this.adopt(name);
-        if (await this.#free(own, name)) return;
-      } catch (error) {
-        await withdraw(own, name);
-        throw error;
+        claimed = await this.#wins(own, name);
+      } finally {
+        // One that was taken over meanwhile stays with its records.
+        if (!claimed && this.#claims.get(name) !== OURS) await withdraw(own, name);
       }
-      await withdraw(own, name);
+      if (claimed) return;
       await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 50));
     }
     throw taken("store");
+  }
+
+  /** Whether a claim that was announced is ours. */
+  async #wins(own, name) {
+    // Of what an earlier taking over left in our own folder nobody knows what it stands for.
+    const isUnknown = (await folders(own)).length > 0;
+    if (!isUnknown && (await this.#free(own, name))) return true;
+    await this.adopt(name);
+    return this.#claims.get(name) === OURS || this.#free(own, name);
   }
 
   /** Whether nobody else has a claim. What we were about to take over with it is known by then. */

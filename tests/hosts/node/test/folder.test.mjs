@@ -1,6 +1,6 @@
 // What holds a client's folder, and what becomes of folders whose holder can't be asked.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -108,4 +108,57 @@ test("a client whose folder was taken over while it slept writes nothing any mor
   const error = await agent.openSession(WANTED).catch((error) => error);
   assert.deepEqual([error.kind, error.cause?.code], ["store", "ENOENT"], error.stack);
   assert.equal((await service.state()).charges.length, 0);
+});
+
+/** A folder with what a client left that is gone: a claim and a record. */
+function left(name) {
+  const path = folder();
+  const gone = join(path, "node-01");
+  mkdirSync(join(gone, "claims"), { recursive: true });
+  writeFileSync(join(gone, "claims", name), "");
+  writeFileSync(join(gone, "r-1.json"), "{}");
+  writeFileSync(join(gone, "holder"), "");
+  utimesSync(join(gone, "holder"), LONG_AGO, LONG_AGO);
+  return { path, gone };
+}
+
+/** A store as a client has it, and the records that it was given. */
+async function opened(t, path, { fits = () => true, take = () => {} } = {}) {
+  const store = new (await part("folder.js")).FolderStore(path);
+  const records = [];
+  await store.open({ fits, take: (found) => (records.push(...found.map(([record]) => record)), take()) });
+  t.after(() => store.close());
+  return { store, records };
+}
+
+test("a claim that was taken over with its records stays, though others want it at the same time", async (t) => {
+  const { path } = left("job");
+  const rival = join(path, "node-02", "claims");
+  const take = () => (mkdirSync(rival, { recursive: true }), writeFileSync(join(rival, "job"), ""));
+  const { store, records } = await opened(t, path, { take });
+  await store.claim("job");
+  assert.deepEqual(records, ["r-1"]);
+  rmSync(rival, { recursive: true });
+  const other = await opened(t, path);
+  await assert.rejects(other.store.claim("job"), { kind: "busy" });
+});
+
+test("a claim is nobody's while the records that were taken over with it can't be read", async (t) => {
+  const { path, gone } = left("job");
+  // The client that is gone had taken over another one.
+  mkdirSync(join(gone, "node-00"));
+  writeFileSync(join(gone, "node-00", "r-0.json"), "{}");
+  // It could be read before it was taken over, and can't be read then.
+  const fits = () => (rmSync(join(gone, "r-1.json")), mkdirSync(join(gone, "r-1.json")), true);
+  const { store, records } = await opened(t, path, { fits });
+  for (const _ of [1, 2]) await assert.rejects(store.claim("job"), { code: "EISDIR" });
+  assert.deepEqual(records, ["r-0"]);
+  const other = await opened(t, path);
+  await assert.rejects(other.store.claim("job"), { kind: "busy" });
+  const holder = readdirSync(path).find((name) => existsSync(join(path, name, "node-01")));
+  rmdirSync(join(path, holder, "node-01", "r-1.json"));
+  writeFileSync(join(path, holder, "node-01", "r-1.json"), "{}");
+  await store.claim("job");
+  assert.deepEqual(records, ["r-0", "r-1"]);
+  await assert.rejects(other.store.claim("job"), { kind: "busy" });
 });

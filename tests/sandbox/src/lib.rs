@@ -7,9 +7,11 @@
 //!
 //! Where the contract is silent the sandbox chooses plainly; the choices are listed in its README.
 
+#[cfg(feature = "server")]
 mod server;
 mod service;
 
+#[cfg(feature = "server")]
 pub use server::{ConnectionFault, Options, Ready, Running, serve};
 pub use service::{
     BACKEND_OPERATIONS, BACKEND_PATH, BASE_PATH, BackendView, CODES, Charge, Code, Config, DynamicOrderView, EntryView, ErrorFault, Exit,

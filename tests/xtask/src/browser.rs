@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::cargo::{built, is_ci, root, run, sandbox};
+use crate::cargo::{Profile, built, is_ci, root, run};
 use crate::test::{Outcome, Report};
 use crate::{Fail, node, wasm};
 
@@ -33,8 +33,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 
 /// Makes the package and installs it into a folder with the tests and what they need.
 fn install() -> Result<(), Fail> {
-    let tarball = node::package()?;
-    sandbox()?;
+    let tarball = node::package(Profile::Ci)?;
     let place = place()?;
     std::fs::create_dir_all(&place)?;
     for name in ["package.json", "package-lock.json"] {

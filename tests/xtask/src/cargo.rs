@@ -1,5 +1,6 @@
 //! Cargo, and the programs that it has built.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -68,9 +69,51 @@ pub(crate) fn followed(command: &mut Command) -> Result<(ExitStatus, String), Fa
     }
 }
 
-/// Builds the sandbox, with its dependencies as the whole workspace has them, so that they are built once.
-pub(crate) fn sandbox() -> Result<Outcome, Fail> {
-    run(&mut cargo(&["build", "--workspace", "--bin", "hopline-sandbox"]))
+/// The crates of the proof, which is built with optimization and is no part of the development build.
+const PROOF: [&str; 2] = ["hopline-fuzz", "hopline-simulation"];
+
+/// Cargo on all that is built for development: always the same crates with the same features, so that none is built twice.
+pub(crate) fn development(verb: &str) -> Command {
+    let mut command = cargo(&[verb, "--workspace", "--features", "hopline-bindgen/uniffi,hopline-bindgen/wasm"]);
+    PROOF.iter().for_each(|package| _ = command.args(["--exclude", package]));
+    command
+}
+
+/// Cargo on the proof.
+pub(crate) fn proof(verb: &str) -> Command {
+    let mut command = cargo(&[verb, "--profile", "search"]);
+    PROOF.iter().for_each(|package| _ = command.args(["--package", package]));
+    command
+}
+
+/// Builds the programs that all hosts share, the sandbox and bindgen, and core's examples. The tests of the workspace are built
+/// with the same features, which the examples take care of: they need what only tests and examples depend on.
+pub(crate) fn programs() -> Result<Outcome, Fail> {
+    run(development("build").args(["--bin", "hopline-sandbox", "--bin", "hopline-bindgen", "--examples"]))
+}
+
+/// bindgen, which prints for a host or binds what was compiled for it. It was built with the other programs.
+pub(crate) fn bindgen<Argument: AsRef<OsStr>>(arguments: &[Argument]) -> Result<Outcome, Fail> {
+    run(Command::new(built("hopline-bindgen")?).args(arguments))
+}
+
+/// How what ships is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// As it ships: small, which takes long.
+    Release,
+    /// As it is tested: the same without what only makes it smaller.
+    Ci,
+}
+
+impl Profile {
+    /// Its name, which is also that of its folder.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Profile::Release => "release",
+            Profile::Ci => "ci",
+        }
+    }
 }
 
 /// Whether all is to be checked, so that what is missing is a failure.

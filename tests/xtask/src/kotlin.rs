@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
+use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target};
 use crate::test::{Outcome, Report};
+use crate::uniffi::{self, Kind};
 use crate::{Fail, paths};
 
 /// Everything that is checked of the package.
@@ -33,11 +34,11 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 /// Makes the package and returns its jar.
-pub(crate) fn package() -> Result<PathBuf, Fail> {
+pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    generate()?;
+    generate(profile)?;
     let repository = place()?.join("repository");
     if repository.exists() {
         std::fs::remove_dir_all(&repository)?;
@@ -65,29 +66,23 @@ fn unpacked() -> Result<PathBuf, Fail> {
 
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
-    let jar = package()?;
-    let library = generated().join("resources").join(platform()?).join(library());
+    let jar = package(Profile::Release)?;
+    let library = generated().join("resources").join(platform()?).join(uniffi::name());
     Ok(vec![("jar", std::fs::metadata(jar)?.len()), ("jar's library", std::fs::metadata(library)?.len())])
 }
 
 /// Prints what the jar is made of: the types and operations, the binding's own Kotlin, the native library.
-fn generate() -> Result<(), Fail> {
+fn generate(profile: Profile) -> Result<(), Fail> {
     let made = generated();
     let native = made.join("resources").join(platform()?);
     for folder in [&made.join("printed"), &made.join("binding"), &native] {
         std::fs::create_dir_all(folder)?;
     }
-    // Not stripped, since what crosses is described in its symbols; what is shipped is stripped afterwards.
-    // One crate type at a time, or link-time optimisation is lost.
-    let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "cdylib"]);
-    run(paths::leave_out(&mut build)?)?;
-    let whole = target()?.join("release").join(library());
-    // One tool for both, so that it is built once, and the version of uniffi's own half is that of Cargo.lock.
-    let bindgen =
-        |arguments: &[&Path]| run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "uniffi", "--"]).args(arguments));
+    let whole = uniffi::library(Kind::Dynamic, None, profile)?;
     bindgen(&[Path::new("kotlin"), &made.join("printed")])?;
-    bindgen(&[Path::new("uniffi"), Path::new("kotlin"), &whole, &made.join("binding")])?;
-    let shipped = native.join(library());
+    uniffi::bind("kotlin", &whole, &made.join("binding"))?;
+    // What is shipped is stripped, once what crosses was read from it.
+    let shipped = native.join(uniffi::name());
     std::fs::copy(&whole, &shipped)?;
     match cfg!(windows) {
         true => Ok(()),
@@ -97,8 +92,7 @@ fn generate() -> Result<(), Fail> {
 
 /// Makes the package, and takes away what Maven remembers of an earlier one.
 fn install() -> Result<(), Fail> {
-    package()?;
-    sandbox()?;
+    package(Profile::Ci)?;
     let remembered = local_repository().join("dev/hopline/hopline");
     if remembered.exists() {
         std::fs::remove_dir_all(remembered)?;
@@ -210,10 +204,6 @@ fn platform() -> Result<String, Fail> {
         other => return Err(format!("nobody has tried the jar on {other}").into()),
     };
     Ok(format!("{system}-{machine}"))
-}
-
-fn library() -> String {
-    format!("{}hopline_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
 }
 
 fn property(name: &str, path: PathBuf) -> OsString {

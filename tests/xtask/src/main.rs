@@ -11,9 +11,13 @@ mod python;
 mod schemathesis;
 mod swift;
 mod test;
+mod uniffi;
 mod wasm;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
+
+use cargo::Profile;
 
 /// What went wrong, in one sentence.
 type Fail = Box<dyn std::error::Error>;
@@ -63,6 +67,7 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     };
     let mut rest = arguments.to_vec();
     let host = rest.drain(at..(at + 2).min(arguments.len())).nth(1).unwrap_or_default();
+    cargo::programs()?;
     match host.as_str() {
         "rust" => cargo::run_program("hopline-demo", &rest),
         "python" => python::demo(&rest),
@@ -76,6 +81,7 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 
 /// What `package` prints before it packs, into the same places, which git ignores.
 fn generate() -> Result<ExitCode, Fail> {
+    cargo::programs()?;
     for (host, folder) in [
         ("python", cargo::root().join("bindings-python/python/hopline")),
         ("typescript", cargo::root().join("bindings-wasm/js/gen")),
@@ -83,18 +89,19 @@ fn generate() -> Result<ExitCode, Fail> {
         ("swift", cargo::target()?.join("swift/made/printed")),
     ] {
         std::fs::create_dir_all(&folder)?;
-        cargo::run(cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", host]).arg(&folder))?;
+        cargo::bindgen(&[OsStr::new(host), folder.as_os_str()])?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
     let host = arguments.first().map(String::as_str).unwrap_or_default();
+    cargo::programs()?;
     let made = match host {
-        "python" => python::package()?,
-        "node" => node::package()?,
-        "kotlin" => kotlin::package()?,
-        "swift" => swift::package()?,
+        "python" => python::package(Profile::Release)?,
+        "node" => node::package(Profile::Release)?,
+        "kotlin" => kotlin::package(Profile::Release)?,
+        "swift" => swift::package(Profile::Release)?,
         _ => return Err(no_host(host)),
     };
     println!("{}", made.display());
@@ -102,11 +109,12 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 fn coverage() -> Result<ExitCode, Fail> {
-    let mut command = cargo::cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", "coverage"]);
-    Ok(if command.arg(cargo::root()).status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    cargo::programs()?;
+    cargo::bindgen(&[OsStr::new("coverage"), cargo::root().as_os_str()]).map(|_| ExitCode::SUCCESS)
 }
 
 fn sizes() -> Result<ExitCode, Fail> {
+    cargo::programs()?;
     let weighed = [node::sizes()?, python::sizes()?, kotlin::sizes()?, swift::sizes()?].concat();
     println!();
     weighed.iter().for_each(|(what, bytes)| println!("{what:<14}{:>8.1} KB", *bytes as f64 / 1000.0));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
+use crate::cargo::{Profile, bindgen, built, cargo, is_ci, root, run, target};
 use crate::test::{Outcome, Report};
 use crate::{Fail, paths, wasm};
 
@@ -41,22 +41,17 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 /// Makes the package and returns its tarball.
-pub(crate) fn package() -> Result<PathBuf, Fail> {
+pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
     if let Outcome::NotRun(why) = wasm::check()? {
         return Err(why.into());
     }
-    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--release", "--target", TARGET]))?)?;
+    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--profile", profile.name(), "--target", TARGET]))?)?;
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
-    let library = target()?.join(TARGET).join("release/hopline_wasm.wasm");
-    // One tool for both, so that the version of wasm-bindgen's own half is that of Cargo.lock.
-    let bindgen = |arguments: &[&Path]| {
-        let mut command = cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "wasm", "--"]);
-        run(command.args(arguments))
-    };
+    let library = target()?.join(TARGET).join(profile.name()).join("hopline_wasm.wasm");
     bindgen(&[Path::new("typescript"), &generated])?;
     bindgen(&[Path::new("wasm"), &library, &generated])?;
     if stale(&host().join("package-lock.json"), &host().join("node_modules/.package-lock.json")) {
@@ -68,7 +63,7 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
 
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
-    let tarball = package()?;
+    let tarball = package(Profile::Release)?;
     let file = |name: &str| Ok::<_, Fail>(place()?.join("pack/package").join(name));
     let squeezed = |how: &str, name: &str| -> Result<u64, Fail> {
         let script = format!("console.log(require('zlib').{how}Sync(require('fs').readFileSync(process.argv[1])).length)");
@@ -88,8 +83,7 @@ pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
 
 /// Makes the package and installs it into an empty folder, with the tests beside it.
 fn install() -> Result<(), Fail> {
-    let tarball = package()?;
-    sandbox()?;
+    let tarball = package(Profile::Ci)?;
     let clean = clean()?;
     if clean.exists() {
         std::fs::remove_dir_all(&clean)?;

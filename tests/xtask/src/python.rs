@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, is_ci, root, run, sandbox, target};
+use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target};
 use crate::test::{Outcome, Report};
 use crate::{Fail, paths};
 
@@ -36,19 +36,19 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 /// Makes the wheel and returns it.
-pub(crate) fn package() -> Result<PathBuf, Fail> {
+pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
     environment(&host().join("requirements.txt"), &place()?.join("venv"))?;
     let sources = root().join("bindings-python/python/hopline");
-    run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--", "python"]).arg(sources))?;
+    bindgen(&[Path::new("python"), &sources])?;
     let wheels = place()?.join("wheels");
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }
     let mut maturin = python()?;
-    maturin.args(["-m", "maturin", "build", "--release", "--locked", "--quiet", "--strip", "--manifest-path"]);
+    maturin.args(["-m", "maturin", "build", "--profile", profile.name(), "--locked", "--quiet", "--strip", "--manifest-path"]);
     maturin.arg(root().join("bindings-python/Cargo.toml")).arg("--out").arg(&wheels).env("CARGO_TARGET_DIR", target()?);
     run(paths::leave_out(&mut maturin)?)?;
     let mut made = std::fs::read_dir(&wheels)?;
@@ -79,19 +79,20 @@ fn from_git() -> Result<Outcome, Fail> {
     let places = std::env::var_os("PATH").unwrap_or_default();
     let venv = program(&place()?.join("venv")).parent().map(Path::to_owned);
     let places = std::env::join_paths(venv.into_iter().chain(std::env::split_paths(&places)))?;
-    run(pip.env("CARGO_TARGET_DIR", target()?).env("PATH", places))?;
+    pip.env("CARGO_TARGET_DIR", target()?).env("PATH", places);
+    // What is tested is that a build finds all that it takes.
+    run(pip.env("MATURIN_PEP517_ARGS", format!("--profile {}", Profile::Ci.name())))?;
     run(python()?.args(["-c", "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close()"]).env("PYTHONPATH", &made))
 }
 
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
-    Ok(vec![("wheel", std::fs::metadata(package()?)?.len())])
+    Ok(vec![("wheel", std::fs::metadata(package(Profile::Release)?)?.len())])
 }
 
 /// Makes the wheel and installs it beside what the tests need.
 fn install() -> Result<(), Fail> {
-    let wheel = package()?;
-    sandbox()?;
+    let wheel = package(Profile::Ci)?;
     run(python()?.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall"]).arg(wheel)).map(|_| ())
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::Fail;
-use crate::cargo::{root, sandbox, target};
+use crate::cargo::{root, target};
 use crate::examples::Sandbox;
 use crate::python::{environment, missing};
 use crate::test::{Outcome, Report};
@@ -32,7 +32,6 @@ fn conformance(side: Side) -> Result<Outcome, Fail> {
     if let Some(why) = missing()? {
         return Ok(Outcome::NotRun(why));
     }
-    sandbox()?;
     let venv = target()?.join("schemathesis");
     let python = environment(&folder().join("requirements.txt"), &venv)?;
     let sandbox = Sandbox::start(ACCOUNT)?;

@@ -4,8 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{built, cargo, followed, is_ci, root, run, sandbox, target};
+use crate::cargo::{Profile, bindgen, built, followed, is_ci, root, run, target};
 use crate::test::{Outcome, Report};
+use crate::uniffi::{self, Kind};
 use crate::{Fail, paths};
 
 /// The oldest compiler that will do, and the Debian release that has one.
@@ -23,7 +24,7 @@ pub(crate) fn test(report: &mut Report) {
         Ok(Toolchain::None(why)) => report.check("the Swift package", || if is_ci() { Err(why.into()) } else { Ok(Outcome::NotRun(why)) }),
         Err(error) => report.check("the Swift package", || Err(error)),
         Ok(swift) => {
-            report.check("the Swift package", || package().map(|_| Outcome::ONE));
+            report.check("the Swift package", || package(Profile::Ci).map(|_| Outcome::ONE));
             report.check("the Swift package names no folder of this machine", || paths::none_in(&place()?.join("Hopline")));
             report.check("swift: vectors, real HTTP, cancellation, crashes, input", || swift_tests(&swift));
         }
@@ -36,26 +37,20 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         Toolchain::None(why) => return Err(why.into()),
         found => found,
     };
-    package()?;
-    sandbox()?;
+    package(Profile::Ci)?;
     run(swift.command(&["build", "--product", "demo"])?.stdout(Stdio::null()))?;
     let mut demo = swift.command(&["run", "--skip-build", "demo"])?;
     Ok(if demo.args(arguments).status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Makes the package, for which no Swift is needed, and returns its folder.
-pub(crate) fn package() -> Result<PathBuf, Fail> {
+pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     let (package, made) = (place()?.join("Hopline"), place()?.join("made"));
-    let library = static_library(None)?;
-    // Not stripped, since what crosses is described in its symbols. One crate type at a time, or link-time optimisation is lost.
-    run(&mut cargo(&["build", "--package", "hopline-uniffi"]))?;
-    let whole = target()?.join("debug").join(format!("{}hopline_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
     std::fs::create_dir_all(made.join("printed"))?;
-    // One tool for both, so that it is built once, and the version of uniffi's own half is that of Cargo.lock.
-    let bindgen =
-        |arguments: &[&Path]| run(cargo(&["run", "--quiet", "--package", "hopline-bindgen", "--features", "uniffi", "--"]).args(arguments));
     bindgen(&[Path::new("swift"), &made.join("printed")])?;
-    bindgen(&[Path::new("uniffi"), Path::new("swift"), &whole, &made])?;
+    // Kotlin's library, since the static one is no file that uniffi can read.
+    uniffi::bind("swift", &uniffi::library(Kind::Dynamic, None, profile)?, &made)?;
+    let library = stripped(&uniffi::library(Kind::Static, None, profile)?)?;
     // Swift's package manager does not see that a library has changed, but that a source has, and links again.
     let mut digest = std::hash::DefaultHasher::new();
     std::fs::read(&library)?.hash(&mut digest);
@@ -86,13 +81,13 @@ pub(crate) fn package() -> Result<PathBuf, Fail> {
         }
     }
     if cfg!(target_os = "macos") {
-        xcframework(&package)?;
+        xcframework(&package, profile)?;
     }
     Ok(package)
 }
 
 /// Makes the XCFramework that the manifest takes on a Mac. Not run so far, since it needs one.
-fn xcframework(package: &Path) -> Result<(), Fail> {
+fn xcframework(package: &Path, profile: Profile) -> Result<(), Fail> {
     let (made, framework) = (place()?.join("made/apple"), package.join("HoplineFFI.xcframework"));
     // In a folder of the module's name: Xcode copies the headers of all frameworks of an app into one folder.
     let headers = made.join("Headers");
@@ -109,7 +104,7 @@ fn xcframework(package: &Path) -> Result<(), Fail> {
         let mut lipo = Command::new("lipo");
         for target in targets {
             run(Command::new("rustup").args(["target", "add", target]))?;
-            lipo.arg(static_library(Some(target))?);
+            lipo.arg(uniffi::library(Kind::Static, Some(target), profile)?);
         }
         run(lipo.args(["-create", "-output"]).arg(&whole))?;
         run(Command::new("strip").arg("-S").arg(&whole))?;
@@ -123,34 +118,25 @@ fn xcframework(package: &Path) -> Result<(), Fail> {
 
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
-    let mut weighed = vec![("swift .a", std::fs::metadata(package()?.join("lib/libhopline_uniffi.a"))?.len())];
+    let mut weighed = vec![("swift .a", std::fs::metadata(package(Profile::Release)?.join("lib/libhopline_uniffi.a"))?.len())];
     let ios = "aarch64-apple-ios";
     // A target that can't be had is said by rustup, and is no reason to weigh nothing.
     if Command::new("rustup").args(["target", "add", ios]).stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        weighed.push(("iOS .a, whole", std::fs::metadata(static_library(Some(ios))?)?.len()));
+        weighed.push(("iOS .a, whole", std::fs::metadata(uniffi::library(Kind::Static, Some(ios), Profile::Release)?)?.len()));
     }
     Ok(weighed)
 }
 
-/// The core as a static library; of this system without what only a debugger reads.
-fn static_library(system: Option<&str>) -> Result<PathBuf, Fail> {
-    let mut build = cargo(&["rustc", "--package", "hopline-uniffi", "--release", "--lib", "--crate-type", "staticlib"]);
-    build.args(system.map(|system| format!("--target={system}")));
-    run(paths::leave_out(&mut build)?)?;
-    let made = target()?.join(system.unwrap_or_default()).join("release/libhopline_uniffi.a");
-    if system.is_some() {
-        return Ok(made);
-    }
+/// The library without what only a debugger reads.
+fn stripped(library: &Path) -> Result<PathBuf, Fail> {
     let stripped = place()?.join("made/libhopline_uniffi.a");
-    std::fs::create_dir_all(place()?.join("made"))?;
-    std::fs::copy(made, &stripped)?;
+    std::fs::copy(library, &stripped)?;
     run(Command::new("strip").arg(if cfg!(target_os = "macos") { "-S" } else { "--strip-debug" }).arg(&stripped))?;
     Ok(stripped)
 }
 
 /// `swift test` over all tests, which it counts.
 fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
-    sandbox()?;
     // The hand-written half has no warnings, and neither has the generated one.
     run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
     let (status, text) = followed(&mut swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?)?;

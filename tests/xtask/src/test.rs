@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::cargo::{cargo, root};
+use crate::cargo::{cargo, development, programs, proof, root};
 use crate::{Fail, browser, examples, fuzz, kotlin, node, python, schemathesis, swift, wasm};
 
 /// The checks of one host.
@@ -69,6 +69,7 @@ pub(crate) fn run(hosts: &[String]) -> Result<ExitCode, Fail> {
         return Err(format!("there is no host `{host}`; the hosts are: {}", known.join(", ")).into());
     }
     let (mut report, before) = (Report::default(), tree());
+    report.check("the programs that all hosts share", programs);
     for (name, checks) in HOSTS {
         if hosts.is_empty() || hosts.iter().any(|host| host == name) {
             checks(&mut report);
@@ -93,21 +94,17 @@ fn tree() -> Option<String> {
 
 fn rust(report: &mut Report) {
     report.command("formatting", &mut cargo(&["fmt", "--all", "--check"]));
-    report.command("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+    report.command("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]));
     report.command("lints of core alone", &mut cargo(&["clippy", "--package", "hopline", "--", "-D", "warnings"]));
-    report.command(
-        "lints of core with every feature",
-        &mut cargo(&["clippy", "--package", "hopline", "--all-features", "--", "-D", "warnings"]),
-    );
     report.command(
         "documentation of core",
         cargo(&["doc", "--package", "hopline", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
     );
     report.check("what core depends on", dependencies);
     report.check("core and its wasm binding on wasm32", wasm::check);
-    // Units, sandbox, vectors, real HTTP, the search and the demos are all tests of the workspace.
-    report.tests("tests, vectors, search and demos", &mut cargo(&["test", "--workspace", "--no-fail-fast"]));
-    // Built with the tests, as the sandbox was.
+    // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
+    report.tests("tests, vectors and demos", development("test").arg("--no-fail-fast"));
+    report.tests("the search and the properties", proof("test").arg("--no-fail-fast"));
     report.check("the examples against a sandbox", examples::run);
     fuzz::test(report);
 }

@@ -31,6 +31,7 @@ use rust_decimal::Decimal;
 pub use billing::Charge;
 pub use config::Config;
 pub use envelope::CODES;
+#[cfg(feature = "server")]
 pub(crate) use envelope::{Number, timestamp};
 pub use faults::{ErrorFault, Fault, FaultRule, RetryAfter};
 pub use in_progress::InProgress;

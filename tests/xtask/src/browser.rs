@@ -1,39 +1,51 @@
 //! The npm package in a real browser: served as plain files and through bundlers, and tested there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::cargo::{Profile, built, is_ci, root, run};
-use crate::test::{Outcome, Report};
-use crate::{Fail, node, wasm};
+use crate::check::{Check, Lane, Outcome};
+use crate::{Fail, node};
 
-/// Everything that is checked in a browser.
-pub(crate) fn test(report: &mut Report) {
-    let found = match ready() {
-        Ok(Ok(found)) => found,
-        Ok(Err(why)) => return report.check("the npm package in Chromium", || Ok(Outcome::NotRun(why))),
-        Err(error) => return report.check("the npm package in Chromium", || Err(error)),
-    };
-    report.check("the npm package, installed for pages", || install().map(|()| Outcome::ONE));
-    report.check("browser: vectors, bundlers, stores, crashes, CORS", || {
-        node::tests_in(&place()?.join("hosts/browser/test"), &[("HOPLINE_CHROMIUM", &found)])
-    });
-    report.check("what crosses between Rust and JavaScript, in Node", wasm::crossing);
+const MADE: &str = "browser: the npm package, installed for pages";
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Tools, "browser: Chromium, and what the tests need", 600, |_| match ready()? {
+        Err(why) => Ok(Outcome::NotRun(why)),
+        Ok(_) => tools().map(|()| Outcome::ONE),
+    })
+    .reads(&["tests/hosts/browser/package.json", "tests/hosts/browser/package-lock.json"])
+    .makes(&["browser/node_modules"]),
+    Check::new(Lane::Hosts, MADE, 120, |_| install(&node::tarball()?).map(|()| Outcome::ONE))
+        .needs(&[node::MADE, "browser: Chromium, and what the tests need"])
+        .makes(&["browser/node_modules/hopline"]),
+    Check::new(Lane::Hosts, "browser: vectors, bundlers, stores, crashes, CORS", 900, |_| browser_tests()).needs(&[MADE]).reads(&[
+        "tests/hosts/browser",
+        "tests/hosts/node/test",
+        "tests/vectors",
+        "bindings-wasm/examples",
+    ]),
+];
+
+fn browser_tests() -> Result<Outcome, Fail> {
+    let chromium = ready()??;
+    tests()?;
+    node::tests_in(&place()?.join("hosts/browser/test"), &place()?.join("junit.xml"), &[("HOPLINE_CHROMIUM", &chromium)])
 }
 
 /// The story of the Rust demo in a page.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     let found = ready()??;
-    install()?;
+    install(&node::package(Profile::Ci)?)?;
+    tests()?;
     let mut demo = Command::new("node");
     demo.arg(place()?.join("hosts/browser/demo.mjs")).args(arguments);
     demo.env("HOPLINE_CHROMIUM", found).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Makes the package and installs it into a folder with the tests and what they need.
-fn install() -> Result<(), Fail> {
-    let tarball = node::package(Profile::Ci)?;
+/// Installs what the tests need.
+fn tools() -> Result<(), Fail> {
     let place = place()?;
     std::fs::create_dir_all(&place)?;
     for name in ["package.json", "package-lock.json"] {
@@ -48,9 +60,21 @@ fn install() -> Result<(), Fail> {
     if !place.join("node_modules/.package-lock.json").exists() {
         run(node::npm(&["ci"]).current_dir(&place))?;
     }
+    Ok(())
+}
+
+/// Installs the package into the folder of the tests.
+fn install(tarball: &Path) -> Result<(), Fail> {
+    tools()?;
+    let place = place()?;
     // One of the same version would be left as it is.
     let _ = std::fs::remove_dir_all(place.join("node_modules/hopline"));
-    run(node::npm(&["install", "--no-save", "--offline"]).arg(tarball).current_dir(&place))?;
+    run(node::npm(&["install", "--no-save", "--offline"]).arg(tarball).current_dir(&place)).map(|_| ())
+}
+
+/// Puts the tests beside the package.
+fn tests() -> Result<(), Fail> {
+    let place = place()?;
     // Relative imports of one host's tests by another's work here as they do in the tree. The lists of packages stay out:
     // Vite serves what is below the nearest one.
     for made in ["hosts", "examples"].map(|name| place.join(name)).iter().filter(|made| made.exists()) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::Fail;
-use crate::test::Outcome;
+use crate::check::Outcome;
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
@@ -36,25 +36,23 @@ pub(crate) fn target() -> Result<PathBuf, Fail> {
     Ok(own.ancestors().nth(2).ok_or("this program is in no folder; start it with `cargo xtask`")?.to_owned())
 }
 
+/// Where what is installed once stays, outside of the tree.
+pub(crate) fn cache() -> Result<PathBuf, Fail> {
+    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE")).map(|home| Path::new(&home).join(".cache"));
+    Ok(given.or_else(home).ok_or("neither XDG_CACHE_HOME nor HOME is set")?.join("hopline"))
+}
+
 /// Says what it runs, runs it, and expects success.
 pub(crate) fn run(command: &mut Command) -> Result<Outcome, Fail> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    println!("{line}");
+    let line = say(command);
     let status = command.status()?;
     if status.success() { Ok(Outcome::ONE) } else { Err(format!("`{line}` ended with {status}").into()) }
 }
 
-/// How long a test program may take. What waits for ever fails by name, and leaves the machine's time to the other checks.
-const LIMIT: &str = "1200";
-
-/// Runs a test program, shows what it prints as it comes, and gives that back.
-pub(crate) fn followed(command: &mut Command) -> Result<(ExitStatus, String), Fail> {
-    let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=10", LIMIT]).arg(command.get_program()).args(command.get_args());
-    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let has_timeout = Command::new("timeout").arg("--version").output().is_ok_and(|told| told.status.success());
-    let command = if has_timeout { limited.current_dir(command.get_current_dir().unwrap_or(Path::new("."))) } else { command };
+/// Runs a command, shows what it prints as it comes, and gives that back.
+pub(crate) fn printed(command: &mut Command) -> Result<(ExitStatus, String), Fail> {
+    say(command);
     let (mut child, mut text) = (command.stdout(Stdio::piped()).spawn()?, String::new());
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let line = line?;
@@ -62,11 +60,15 @@ pub(crate) fn followed(command: &mut Command) -> Result<(ExitStatus, String), Fa
         text += &line;
         text.push('\n');
     }
-    let status = child.wait()?;
-    match status.code() {
-        Some(124 | 137) if has_timeout => Err(format!("it did not end within {LIMIT} s; the last lines above say where it was").into()),
-        _ => Ok((status, text)),
-    }
+    Ok((child.wait()?, text))
+}
+
+/// Prints a command's line, and gives it back.
+fn say(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    println!("{line}");
+    line
 }
 
 /// The crates of the proof, which is built with optimization and is no part of the development build.
@@ -114,6 +116,11 @@ impl Profile {
             Profile::Ci => "ci",
         }
     }
+}
+
+/// The shared vectors, or those that somebody has named.
+pub(crate) fn vectors() -> Result<PathBuf, Fail> {
+    Ok(std::path::absolute(std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from))?)
 }
 
 /// Whether all is to be checked, so that what is missing is a failure.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::Fail;
 use crate::cargo::{built, root};
-use crate::test::Outcome;
+use crate::check::Outcome;
 
 /// Those that keep no records: what they bought is forgotten when they end.
 const WITHOUT_RECORDS: [&str; 2] = ["first", "reqwest"];
@@ -47,7 +47,8 @@ impl Sandbox {
         let mut process = command.arg("--with-parent").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;
-        let field = |name| text(&line, name).ok_or(format!("the sandbox's ready line has no `{name}`"));
+        let ready: serde_json::Value = serde_json::from_str(&line)?;
+        let field = |name: &str| ready[name].as_str().map(str::to_owned).ok_or(format!("the sandbox's ready line has no `{name}`"));
         Ok(Sandbox {
             agent_url: field("agent_url")?,
             api_key: field("api_key")?,
@@ -115,23 +116,5 @@ impl Drop for Sandbox {
         drop(self.process.stdin.take());
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// A text member of the ready line, which has neither escapes nor spaces.
-fn text(line: &str, name: &str) -> Option<String> {
-    let (_, value) = line.split_once(&format!("\"{name}\":\""))?;
-    Some(value.split_once('"')?.0.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_member_of_the_ready_line_is_found_by_its_whole_name() {
-        let line = r#"{"agent_url":"http://127.0.0.1:1/v1","api_key":"k-1"}"#;
-        assert_eq!(text(line, "api_key").as_deref(), Some("k-1"));
-        assert_eq!(text(line, "key"), None);
     }
 }

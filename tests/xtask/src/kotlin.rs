@@ -4,29 +4,37 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target};
-use crate::test::{Outcome, Report};
+use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target, vectors};
+use crate::check::{Check, Lane, Outcome};
+use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
-use crate::{Fail, paths};
+use crate::{Fail, junit, paths};
 
-/// Everything that is checked of the package.
-pub(crate) fn test(report: &mut Report) {
-    report.check("the jar", || match missing()? {
+/// What the jar is made of, and what its tests read.
+const PACKAGE: &[&str] = &["core", "bindings-uniffi", "tests/bindgen"];
+const TESTS: &[&str] = &["tests/hosts/kotlin", "tests/vectors", "../shared/external"];
+const MADE: &str = "kotlin: the jar";
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Hosts, MADE, 900, |profile| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
-        None => install().map(|()| Outcome::ONE),
-    });
-    if matches!(missing(), Ok(None)) {
-        report.check("the jar names no folder of this machine", || paths::none_in(&unpacked()?));
-        report.check("kotlin: vectors, real HTTP, cancellation, crashes, input", kotlin_tests);
-    }
-}
+        None => install(profile).map(|()| Outcome::ONE),
+    })
+    .needs(&[PROGRAMS])
+    .reads(PACKAGE)
+    .makes(&["kotlin/repository"]),
+    Check::new(Lane::Hosts, "kotlin: the jar names no folder of this machine", 60, |_| paths::none_in(&unpacked()?)).needs(&[MADE]),
+    Check::new(Lane::Hosts, "kotlin: vectors, real HTTP, cancellation, crashes, input", 900, |_| kotlin_tests())
+        .needs(&[MADE])
+        .reads(TESTS),
+];
 
 /// The stories of the Rust demo through the package.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    install()?;
+    install(Profile::Ci)?;
     let mut demo = tests(&["test-compile", "exec:exec"])?;
     demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.Demo {}", arguments.join(" ")));
     demo.env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
@@ -91,8 +99,8 @@ fn generate(profile: Profile) -> Result<(), Fail> {
 }
 
 /// Makes the package, and takes away what Maven remembers of an earlier one.
-fn install() -> Result<(), Fail> {
-    package(Profile::Ci)?;
+fn install(profile: Profile) -> Result<(), Fail> {
+    package(profile)?;
     let remembered = local_repository().join("dev/hopline/hopline");
     if remembered.exists() {
         std::fs::remove_dir_all(remembered)?;
@@ -102,36 +110,10 @@ fn install() -> Result<(), Fail> {
 
 /// Surefire over all tests, whose reports are counted.
 fn kotlin_tests() -> Result<Outcome, Fail> {
-    let reports = place()?.join("tests/surefire-reports");
-    if reports.exists() {
-        std::fs::remove_dir_all(&reports)?;
-    }
-    let vectors = std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from);
     let mut tests = tests(&["test"])?;
-    tests.env("HOPLINE_VECTORS", std::path::absolute(vectors)?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     tests.env("HOPLINE_README", root().join("bindings-uniffi/kotlin/README.md"));
-    let status = tests.status()?;
-    let (mut all, mut failed, mut ignored) = (0, 0, 0);
-    for report in std::fs::read_dir(&reports).into_iter().flatten() {
-        let path = report?.path();
-        if path.extension().is_some_and(|extension| extension == "xml") {
-            let text = std::fs::read_to_string(path)?;
-            let count = |name| counted(&text, name);
-            (all, failed, ignored) = (all + count("tests"), failed + count("failures") + count("errors"), ignored + count("skipped"));
-        }
-    }
-    if !status.success() && failed == 0 || all == 0 {
-        return Err(format!("it ended with {status}").into());
-    }
-    println!("{} passed, {failed} failed", all - failed - ignored);
-    Ok(Outcome::Counted { passed: all - failed - ignored, failed, ignored })
-}
-
-/// A number of a report's first element, such as `<testsuite … tests="12" errors="0" …>`.
-fn counted(report: &str, name: &str) -> u32 {
-    let suite = report.split_once("<testsuite").map_or("", |(_, rest)| rest.split('>').next().unwrap_or_default());
-    let value = suite.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next());
-    value.and_then(|number| number.parse().ok()).unwrap_or(0)
+    junit::counted(&place()?.join("tests/surefire-reports"), &mut tests)
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.
@@ -225,16 +207,4 @@ fn generated() -> PathBuf {
 /// Where all that is made for Kotlin lies.
 fn place() -> Result<PathBuf, Fail> {
     Ok(target()?.join("kotlin"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_numbers_of_a_report_are_those_of_its_suite() {
-        let report =
-            r#"<?xml version="1.0"?><testsuite name="a.B" time="1.5" tests="12" errors="1" skipped="2" failures="3"><testcase tests="9">"#;
-        assert_eq!(["tests", "errors", "skipped", "failures", "else"].map(|name| counted(report, name)), [12, 1, 2, 3, 0]);
-    }
 }

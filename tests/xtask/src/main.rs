@@ -2,12 +2,15 @@
 
 mod browser;
 mod cargo;
+mod check;
+mod deep;
 mod examples;
-mod fuzz;
+mod junit;
 mod kotlin;
 mod node;
 mod paths;
 mod python;
+mod rust;
 mod schemathesis;
 mod swift;
 mod test;
@@ -27,6 +30,8 @@ cargo xtask demo [--crash] [--seed N]   a session's whole life on this machine; 
 cargo xtask demo --story reseller       a reseller's day: a sub-user, its money, a static order
 cargo xtask demo --host HOST            the same stories through a package: python, node, browser, kotlin, swift
 cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, sandbox, python, node, browser, kotlin, swift
+                 [--again]              also what passed before and reads nothing that has changed
+                 [--deep]               also what takes long; packages are built as they ship
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
@@ -44,10 +49,11 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes(),
-        "fuzz" => fuzz::command(&rest),
+        "fuzz" => deep::command(&rest),
         "coverage" => coverage(),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
+        "check" => test::one(&rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -3,30 +3,47 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, cargo, is_ci, root, run, target};
-use crate::test::{Outcome, Report};
-use crate::{Fail, paths, wasm};
+use crate::cargo::{Profile, bindgen, built, cargo, is_ci, root, run, target, vectors};
+use crate::check::{Check, Lane, Outcome};
+use crate::test::PROGRAMS;
+use crate::wasm::TARGET;
+use crate::{Fail, junit, paths, wasm};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What the package is made of, and what its tests read.
+const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
+const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "../shared/external"];
+pub(crate) const MADE: &str = "node: the npm package";
 
-/// Everything that is checked of the package.
-pub(crate) fn test(report: &mut Report) {
-    report.check("the npm package", || match missing()? {
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Tools, "node: what the tests need", 300, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
-        None => install().map(|_| Outcome::ONE),
-    });
-    if matches!(missing(), Ok(None)) {
-        report.check("the npm package names no folder of this machine", || paths::none_in(&place()?.join("pack/package")));
-        report.check("publint", || run(tool("publint")?.arg(place()?.join("pack/package"))));
-        report.check("are the types wrong?", || run(tool("attw")?.arg(tarball()?)));
-        report.check("tsc --strict in ESM and CJS", || {
-            run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/tsconfig.json")))?;
-            run(tool("tsc")?.arg("--project").arg(clean()?.join("test/types/bundler.json")))
-        });
-        report.check("node: vectors, real HTTP, crashes, input", || {
-            tests_in(&clean()?.join("test"), &[("HOPLINE_TOOLS", &host().join("node_modules"))])
-        });
-    }
+        None => tools().map(|()| Outcome::ONE),
+    })
+    .reads(&["tests/hosts/node/package-lock.json"])
+    .makes(&[]),
+    Check::new(Lane::Hosts, MADE, 600, |profile| install(profile).map(|()| Outcome::ONE))
+        .needs(&[PROGRAMS, "node: what the tests need"])
+        .reads(PACKAGE)
+        .makes(&["node/pack", "node/clean"]),
+    Check::new(Lane::Hosts, "node: the npm package names no folder of this machine", 60, |_| {
+        paths::none_in(&place()?.join("pack/package"))
+    })
+    .needs(&[MADE]),
+    Check::new(Lane::Hosts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
+    Check::new(Lane::Hosts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
+    Check::new(Lane::Hosts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| node_tests()).needs(&[MADE]).reads(TESTS),
+];
+
+fn types() -> Result<Outcome, Fail> {
+    let tests = tests()?;
+    run(tool("tsc")?.arg("--project").arg(tests.join("types/tsconfig.json")))?;
+    run(tool("tsc")?.arg("--project").arg(tests.join("types/bundler.json")))
+}
+
+fn node_tests() -> Result<Outcome, Fail> {
+    let tools = host().join("node_modules");
+    tests_in(&tests()?, &place()?.join("junit.xml"), &[("HOPLINE_TOOLS", &tools)])
 }
 
 /// The story of the Rust demo through the package.
@@ -34,7 +51,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    install()?;
+    install(Profile::Ci)?;
     let mut demo = Command::new("node");
     demo.arg(host().join("demo.mjs")).args(arguments).env("HOPLINE_PACKAGE", clean()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -42,21 +59,16 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 
 /// Makes the package and returns its tarball.
 pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
-    if let Some(why) = missing()? {
+    if let Some(why) = missing()?.or(wasm::missing()?) {
         return Err(why.into());
     }
-    if let Outcome::NotRun(why) = wasm::check()? {
-        return Err(why.into());
-    }
+    tools()?;
     run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--profile", profile.name(), "--target", TARGET]))?)?;
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
     let library = target()?.join(TARGET).join(profile.name()).join("hopline_wasm.wasm");
     bindgen(&[Path::new("typescript"), &generated])?;
     bindgen(&[Path::new("wasm"), &library, &generated])?;
-    if stale(&host().join("package-lock.json"), &host().join("node_modules/.package-lock.json")) {
-        run(npm(&["ci"]).current_dir(host()))?;
-    }
     run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;
     tarball()
 }
@@ -81,41 +93,48 @@ pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
     ])
 }
 
-/// Makes the package and installs it into an empty folder, with the tests beside it.
-fn install() -> Result<(), Fail> {
-    let tarball = package(Profile::Ci)?;
+/// Installs what the tests need.
+fn tools() -> Result<(), Fail> {
+    if stale(&host().join("package-lock.json"), &host().join("node_modules/.package-lock.json")) {
+        run(npm(&["ci"]).current_dir(host()))?;
+    }
+    Ok(())
+}
+
+/// Makes the package and installs it into an empty folder.
+fn install(profile: Profile) -> Result<(), Fail> {
+    let tarball = package(profile)?;
     let clean = clean()?;
     if clean.exists() {
         std::fs::remove_dir_all(&clean)?;
     }
     std::fs::create_dir_all(&clean)?;
     std::fs::write(clean.join("package.json"), "{ \"private\": true }\n")?;
-    run(npm(&["install", "--offline"]).arg(tarball).current_dir(&clean))?;
-    copy(&host().join("test"), &clean.join("test"))
+    run(npm(&["install", "--offline"]).arg(tarball).current_dir(&clean)).map(|_| ())
 }
 
-/// `node --test` over all tests of a folder, which it counts.
-pub(crate) fn tests_in(folder: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
-    let vectors = std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from);
+/// Puts the tests beside the package, and returns their folder.
+fn tests() -> Result<PathBuf, Fail> {
+    let tests = clean()?.join("test");
+    if tests.exists() {
+        std::fs::remove_dir_all(&tests)?;
+    }
+    copy(&host().join("test"), &tests)?;
+    Ok(tests)
+}
+
+/// `node --test` over all tests of a folder, as many files at once as wait well side by side.
+pub(crate) fn tests_in(folder: &Path, report: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
     let mut tests = Command::new("node");
-    tests.args(["--test", "--test-reporter=spec"]).current_dir(folder).stdout(Stdio::piped()).envs(environment.iter().copied());
-    tests.env("HOPLINE_VECTORS", std::path::absolute(vectors)?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.args(["--test", "--test-concurrency=4", "--test-reporter=spec", "--test-reporter-destination=stdout"]);
+    tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(report);
+    tests.current_dir(folder).envs(environment.iter().copied());
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     // Node 20 takes files and folders, but no patterns.
     let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
-    tests.args(files);
-    let told = tests.stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
-    print!("{text}");
-    let count =
-        |word: &str| text.lines().rev().find_map(|line| line.trim_start_matches("ℹ ").strip_prefix(word)?.trim().parse::<u32>().ok());
-    match (count("pass "), count("fail "), count("skipped ")) {
-        (Some(passed), Some(failed), Some(ignored)) if told.status.success() || failed > 0 => {
-            Ok(Outcome::Counted { passed, failed, ignored })
-        }
-        _ => Err(format!("it ended with {}", told.status).into()),
-    }
+    junit::counted(report, tests.args(files))
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.
@@ -160,7 +179,7 @@ fn clean() -> Result<PathBuf, Fail> {
     Ok(place()?.join("clean"))
 }
 
-fn tarball() -> Result<PathBuf, Fail> {
+pub(crate) fn tarball() -> Result<PathBuf, Fail> {
     Ok(place()?.join(concat!("pack/hopline-", env!("CARGO_PKG_VERSION"), ".tgz")))
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::Fail;
 use crate::cargo::{root, target};
-use crate::test::Outcome;
+use crate::check::Outcome;
 
 /// Lets a build that ships name its sources by short names: panics and debug data would hold this machine's folders.
 /// All hosts get the same flags, so that what they share is built once.

@@ -3,25 +3,48 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target};
-use crate::test::{Outcome, Report};
-use crate::{Fail, paths};
+use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target, vectors};
+use crate::check::{Check, Lane, Outcome};
+use crate::test::PROGRAMS;
+use crate::{Fail, junit, paths};
 
-/// Everything that is checked of the package.
-pub(crate) fn test(report: &mut Report) {
-    report.check("the wheel", || match missing()? {
+/// What the wheel is made of, and what its tests read.
+const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
+const TESTS: &[&str] = &["tests/hosts/python", "tests/vectors", "bindings-python/README.md", "../shared/external"];
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Tools, "python: what the tests need", 300, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
-        None => install().map(|()| Outcome::ONE),
-    });
-    if matches!(missing(), Ok(None)) {
-        report.check("the wheel names no folder of this machine", || paths::none_in(&unpacked()?));
-        report.check("pip builds the package from git", from_git);
-        report.check("mypy --strict on the package and on a program", || {
-            run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(["-p", "hopline"]))?;
-            run(python()?.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).arg(host().join("sample.py")))
-        });
-        report.check("python: vectors, real HTTP, crashes, input", python_tests);
+        None => tools().map(|()| Outcome::ONE),
+    })
+    .reads(&["tests/hosts/python/requirements.txt"])
+    .makes(&["python/venv/requirements.txt"]),
+    Check::new(Lane::Hosts, "python: the wheel", 600, |profile| install(profile).map(|()| Outcome::ONE))
+        .needs(&[PROGRAMS, "python: what the tests need"])
+        .reads(PACKAGE)
+        .makes(&["python/wheels"]),
+    Check::new(Lane::Hosts, "python: the wheel names no folder of this machine", 60, |_| paths::none_in(&unpacked()?))
+        .needs(&["python: the wheel"]),
+    Check::new(Lane::Hosts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
+        .needs(&["python: the wheel"])
+        .reads(TESTS),
+    Check::new(Lane::Hosts, "python: vectors, real HTTP, crashes, input", 600, |_| python_tests())
+        .needs(&["python: the wheel"])
+        .reads(TESTS),
+    Check::new(Lane::Hosts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
+];
+
+/// The environment of the tests.
+fn tools() -> Result<(), Fail> {
+    environment(&host().join("requirements.txt"), &place()?.join("venv")).map(|_| ())
+}
+
+fn mypy() -> Result<Outcome, Fail> {
+    for what in [["-p", "hopline"], ["--", "sample.py"]] {
+        let mut mypy = python()?;
+        run(mypy.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(what).current_dir(host()))?;
     }
+    Ok(Outcome::ONE)
 }
 
 /// The story of the Rust demo through the package.
@@ -29,7 +52,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    install()?;
+    install(Profile::Ci)?;
     let mut demo = python()?;
     demo.arg(host().join("demo.py")).args(arguments).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -40,7 +63,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    environment(&host().join("requirements.txt"), &place()?.join("venv"))?;
+    tools()?;
     let sources = root().join("bindings-python/python/hopline");
     bindgen(&[Path::new("python"), &sources])?;
     let wheels = place()?.join("wheels");
@@ -81,7 +104,7 @@ fn from_git() -> Result<Outcome, Fail> {
     let places = std::env::join_paths(venv.into_iter().chain(std::env::split_paths(&places)))?;
     pip.env("CARGO_TARGET_DIR", target()?).env("PATH", places);
     // What is tested is that a build finds all that it takes.
-    run(pip.env("MATURIN_PEP517_ARGS", format!("--profile {}", Profile::Ci.name())))?;
+    run(paths::leave_out(pip.env("MATURIN_PEP517_ARGS", format!("--profile {}", Profile::Ci.name())))?)?;
     run(python()?.args(["-c", "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close()"]).env("PYTHONPATH", &made))
 }
 
@@ -91,44 +114,18 @@ pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
 }
 
 /// Makes the wheel and installs it beside what the tests need.
-fn install() -> Result<(), Fail> {
-    let wheel = package(Profile::Ci)?;
+fn install(profile: Profile) -> Result<(), Fail> {
+    let wheel = package(profile)?;
     run(python()?.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall"]).arg(wheel)).map(|_| ())
 }
 
-/// pytest over all tests, which it counts. They lie in the tree; the package does not.
+/// pytest over all tests, as many at once as wait well side by side. They lie in the tree; the package does not.
 fn python_tests() -> Result<Outcome, Fail> {
-    let vectors = std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from);
+    let report = place()?.join("junit.xml");
     let mut tests = python()?;
-    tests.args(["-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--quiet"]).arg(host()).current_dir(place()?);
-    tests.env("HOPLINE_VECTORS", std::path::absolute(vectors)?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
-    let told = tests.stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
-    print!("{text}");
-    let summary = text.lines().rev().find(|line| line.contains(" in ")).unwrap_or_default().replace('=', " ");
-    let count = |word: &str| counted(&summary, word);
-    let (passed, failed) = (count("passed"), count("failed") + count("error") + count("errors"));
-    if !told.status.success() && failed == 0 || passed == 0 {
-        return Err(format!("it ended with {}", told.status).into());
-    }
-    Ok(Outcome::Counted { passed, failed, ignored: count("skipped") })
-}
-
-/// The number before a word of a line such as `3 failed, 512 passed, 1 skipped in 70.12s`.
-fn counted(summary: &str, word: &str) -> u32 {
-    let words: Vec<&str> = summary.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-    let mut pairs = words.windows(2);
-    pairs
-        .find_map(|pair| {
-            if let [number, known] = pair
-                && *known == word
-            {
-                number.parse().ok()
-            } else {
-                None
-            }
-        })
-        .unwrap_or(0)
+    tests.args(["-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--quiet", "--numprocesses=4", "--junit-xml"]).arg(&report);
+    tests.arg(host()).current_dir(place()?).env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    junit::counted(&report, &mut tests)
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.
@@ -180,15 +177,4 @@ fn place() -> Result<PathBuf, Fail> {
     let place = target()?.join("python");
     std::fs::create_dir_all(&place)?;
     Ok(place)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pytests_summary_is_counted() {
-        let line = "3 failed, 512 passed, 1 skipped, 2 errors in 70.12s (0:01:10)";
-        assert_eq!(["failed", "passed", "skipped", "errors", "error"].map(|word| counted(line, word)), [3, 512, 1, 2, 0]);
-    }
 }

@@ -2,22 +2,44 @@
 //! service does were written apart.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::Fail;
-use crate::cargo::{root, target};
+use crate::cargo::{printed, root, target};
+use crate::check::{Check, Lane, Outcome};
 use crate::examples::Sandbox;
 use crate::python::{environment, missing};
-use crate::test::{Outcome, Report};
+use crate::test::PROGRAMS;
 
 /// An account that neither runs dry nor is throttled, and sessions that are ready at once.
 const ACCOUNT: &[&str] =
     &["--seed", "7", "--balance", "100000000", "--rate-limit", "4000000000", "--session-limit", "4000000", "--provisioning-ms", "0"];
 
+const READS: &[&str] = &["tests/sandbox"];
+
 /// The checks of it, one for each API.
-pub(crate) fn test(report: &mut Report) {
-    report.check("schemathesis: the sandbox against its openapi document of the agent API", || conformance(Side::Agent));
-    report.check("schemathesis: the sandbox against its openapi document of the reseller API", || conformance(Side::Reseller));
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Tools, TOOL, 300, |_| match missing()? {
+        Some(why) => Ok(Outcome::NotRun(why)),
+        None => tool().map(|_| Outcome::ONE),
+    })
+    .reads(&["tests/sandbox/requirements.txt"])
+    .makes(&["schemathesis/requirements.txt"]),
+    Check::new(Lane::Hosts, "schemathesis: the sandbox against its openapi document of the agent API", 300, |_| conformance(Side::Agent))
+        .needs(&[PROGRAMS, TOOL])
+        .reads(READS),
+    Check::new(Lane::Hosts, "schemathesis: the sandbox against its openapi document of the reseller API", 300, |_| {
+        conformance(Side::Reseller)
+    })
+    .needs(&[PROGRAMS, TOOL])
+    .reads(READS),
+];
+
+const TOOL: &str = "schemathesis itself";
+
+/// Installs it where it is missing, and returns its Python.
+fn tool() -> Result<PathBuf, Fail> {
+    environment(&folder().join("requirements.txt"), &target()?.join("schemathesis"))
 }
 
 /// A side of the sandbox.
@@ -29,13 +51,8 @@ enum Side {
 
 /// Runs schemathesis as its configuration in `tests/sandbox` says, and counts the requests.
 fn conformance(side: Side) -> Result<Outcome, Fail> {
-    if let Some(why) = missing()? {
-        return Ok(Outcome::NotRun(why));
-    }
-    let venv = target()?.join("schemathesis");
-    let python = environment(&folder().join("requirements.txt"), &venv)?;
     let sandbox = Sandbox::start(ACCOUNT)?;
-    let mut tool = Command::new(python);
+    let mut tool = Command::new(tool()?);
     let (configuration, hooks, url) = match side {
         Side::Agent => ("schemathesis.toml", "schemathesis_hooks.py", &sandbox.agent_url),
         Side::Reseller => ("schemathesis-backend.toml", "schemathesis_backend_hooks.py", &sandbox.backend_url),
@@ -45,12 +62,10 @@ fn conformance(side: Side) -> Result<Outcome, Fail> {
     tool.arg("run").arg(format!("{url}/openapi.json")).args(["--continue-on-failure", "--warnings", "off"]);
     tool.env("HOPLINE_API_KEY", &sandbox.api_key).env("SCHEMATHESIS_HOOKS", folder().join(hooks));
     tool.env("HOPLINE_BACKEND_URL", url).env("HOPLINE_USERNAME", username).env("HOPLINE_PASSWORD", password);
-    tool.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH").current_dir(&venv);
-    let told = tool.stdout(Stdio::piped()).stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
-    print!("{text}");
-    let passed = generated(&text).ok_or_else(|| format!("it made no request, and ended with {}", told.status))?;
-    if told.status.success() {
+    tool.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH").current_dir(target()?.join("schemathesis"));
+    let (status, text) = printed(&mut tool)?;
+    let passed = generated(&text).ok_or_else(|| format!("it made no request, and ended with {status}"))?;
+    if status.success() {
         Ok(Outcome::Counted { passed, failed: 0, ignored: 0 })
     } else {
         Err("the service and its document disagree; the cases are above".into())

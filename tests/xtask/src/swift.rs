@@ -4,8 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, followed, is_ci, root, run, target};
-use crate::test::{Outcome, Report};
+use crate::cargo::{Profile, bindgen, built, cache, is_ci, printed, root, run, target, vectors};
+use crate::check::{Check, Lane, Outcome};
+use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
 use crate::{Fail, paths};
 
@@ -18,18 +19,25 @@ const PACKAGES: &str = "swiftlang,libc6-dev,libstdc++-14-dev,curl";
 /// The platforms of the XCFramework, each with the Rust targets whose libraries are joined for it.
 const APPLE: [&[&str]; 3] = [&["aarch64-apple-ios"], &["aarch64-apple-ios-sim"], &["aarch64-apple-darwin", "x86_64-apple-darwin"]];
 
-/// Everything that is checked of the package.
-pub(crate) fn test(report: &mut Report) {
-    match toolchain() {
-        Ok(Toolchain::None(why)) => report.check("the Swift package", || if is_ci() { Err(why.into()) } else { Ok(Outcome::NotRun(why)) }),
-        Err(error) => report.check("the Swift package", || Err(error)),
-        Ok(swift) => {
-            report.check("the Swift package", || package(Profile::Ci).map(|_| Outcome::ONE));
-            report.check("the Swift package names no folder of this machine", || paths::none_in(&place()?.join("Hopline")));
-            report.check("swift: vectors, real HTTP, cancellation, crashes, input", || swift_tests(&swift));
-        }
-    }
-}
+const MADE: &str = "swift: the package";
+const TOOLS: &str = "swift: the toolchain";
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Tools, TOOLS, 900, |_| match toolchain()? {
+        Toolchain::None(why) if is_ci() => Err(why.into()),
+        Toolchain::None(why) => Ok(Outcome::NotRun(why)),
+        _ => Ok(Outcome::ONE),
+    }),
+    Check::new(Lane::Hosts, MADE, 600, |profile| package(profile).map(|_| Outcome::ONE))
+        .needs(&[PROGRAMS, TOOLS])
+        .reads(&["core", "bindings-uniffi", "tests/bindgen"])
+        .makes(&["swift/Hopline"]),
+    Check::new(Lane::Hosts, "swift: the package names no folder of this machine", 60, |_| paths::none_in(&place()?.join("Hopline")))
+        .needs(&[MADE]),
+    Check::new(Lane::Hosts, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| swift_tests(&toolchain()?))
+        .needs(&[MADE])
+        .reads(&["tests/hosts/swift", "tests/vectors", "../shared/external"]),
+];
 
 /// The story of the Rust demo through the package.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
@@ -139,7 +147,7 @@ fn stripped(library: &Path) -> Result<PathBuf, Fail> {
 fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
     // The hand-written half has no warnings, and neither has the generated one.
     run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
-    let (status, text) = followed(&mut swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?)?;
+    let (status, text) = printed(&mut swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?)?;
     let count =
         |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
     let ended = |word: &str| text.lines().filter(|line| line.contains("Test \"") && line.contains(word)).count() as u32;
@@ -165,7 +173,7 @@ impl Toolchain {
     /// `swift` in the folder of the tests, with what they need to know.
     fn command(&self, arguments: &[&str]) -> Result<Command, Fail> {
         let (tests, place) = (root().join("tests/hosts/swift"), place()?);
-        let vectors = std::path::absolute(std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from))?;
+        let vectors = vectors()?;
         let mut command = match self {
             Toolchain::In(debian) => {
                 // The mounts are this command's alone, and go with it. Inside, every path is the same as outside.
@@ -218,10 +226,7 @@ fn toolchain() -> Result<Toolchain, Fail> {
         let why = "Swift is not installed, and to make a Debian that has it takes Debian itself and the right to mount";
         return Ok(Toolchain::None(format!("{why}; put Swift {OLDEST} or later on the PATH")));
     }
-    let cache =
-        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-    let cache = cache.ok_or("there is no place for a toolchain; set HOME or XDG_CACHE_HOME")?.join("hopline");
-    let debian = cache.join(format!("swift-{RELEASE}"));
+    let debian = cache()?.join(format!("swift-{RELEASE}"));
     if !debian.exists() {
         make(&debian, sources)?;
     }

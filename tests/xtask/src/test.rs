@@ -1,86 +1,101 @@
-//! `cargo xtask test`: every check, one after the other. Each says what it does; none is skipped in silence.
+//! `cargo xtask test`: every check. Each says what it does; none is skipped in silence.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+mod inputs;
+mod lanes;
+mod process;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::cargo::{cargo, development, programs, proof, root};
-use crate::{Fail, browser, examples, fuzz, kotlin, node, python, schemathesis, swift, wasm};
+use crate::cargo::{Profile, is_ci, programs, root};
+use crate::check::{Check, Lane, Outcome};
+use crate::{Fail, browser, deep, kotlin, node, python, rust, schemathesis, swift};
+use inputs::Inputs;
+use lanes::Ended;
 
-/// The checks of one host.
-type Checks = fn(&mut Report);
+/// The name of what builds the sandbox and bindgen.
+pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
-/// The languages that Hopline is tested in, and the sandbox by itself.
-const HOSTS: &[(&str, Checks)] = &[
-    ("rust", rust),
-    ("sandbox", schemathesis::test),
-    ("python", python::test),
-    ("node", node::test),
-    ("browser", browser::test),
-    ("kotlin", kotlin::test),
-    ("swift", swift::test),
+const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
+    .reads(&["core", "tests/bindgen", "tests/sandbox"])
+    .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"])];
+
+/// The checks of each host, and of the sandbox by itself. What a check needs comes before it.
+const HOSTS: &[(&str, &[Check])] = &[
+    ("rust", rust::CHECKS),
+    ("sandbox", schemathesis::CHECKS),
+    ("python", python::CHECKS),
+    ("node", node::CHECKS),
+    ("browser", browser::CHECKS),
+    ("kotlin", kotlin::CHECKS),
+    ("swift", swift::CHECKS),
 ];
 
-/// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
-const NOT_IN_CORE: &[&str] = &[
-    "async-std",
-    "chrono",
-    "fastrand",
-    "getrandom",
-    "hyper",
-    "js-sys",
-    "mio",
-    "pyo3",
-    "rand",
-    "rand_core",
-    "reqwest",
-    "smol",
-    "socket2",
-    "time",
-    "tokio",
-    "uniffi",
-    "ureq",
-    "wasm-bindgen",
-    "web-sys",
-    "web-time",
-];
+const OPTIONS: [&str; 2] = ["--deep", "--again"];
+/// The last check, of what the others have left behind.
+const TREE: &str = "the tree is as it was";
 
-/// What a check ended with.
-pub(crate) enum Outcome {
-    /// So many things passed and failed.
-    Counted { passed: u32, failed: u32, ignored: u32 },
-    /// It could not be run here, and why.
-    NotRun(String),
-}
-
-/// The checks that ran.
-#[derive(Default)]
-pub(crate) struct Report {
-    passed: u32,
-    failed: Vec<String>,
-    failures: u32,
-    not_run: Vec<String>,
-}
-
-pub(crate) fn run(hosts: &[String]) -> Result<ExitCode, Fail> {
+/// `cargo xtask test [--deep] [--again] [HOST…]`.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let begun = Instant::now();
+    let (options, hosts): (Vec<&str>, Vec<&str>) = arguments.iter().map(String::as_str).partition(|word| word.starts_with("--"));
+    if let Some(option) = options.iter().find(|option| !OPTIONS.contains(option)) {
+        return Err(format!("there is no option `{option}`; the options are {}", OPTIONS.join(" and ")).into());
+    }
     let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
-    if let Some(host) = hosts.iter().find(|host| !known.contains(&host.as_str())) {
+    if let Some(host) = hosts.iter().find(|host| !known.contains(host)) {
         return Err(format!("there is no host `{host}`; the hosts are: {}", known.join(", ")).into());
     }
-    let (mut report, before) = (Report::default(), tree());
-    report.check("the programs that all hosts share", programs);
-    for (name, checks) in HOSTS {
-        if hosts.is_empty() || hosts.iter().any(|host| host == name) {
-            checks(&mut report);
-        }
+    let is_deep = options.contains(&"--deep");
+    // What ships is tested as it ships where there is time for it.
+    let profile = if is_deep { Profile::Release } else { Profile::Ci };
+    let checks = chosen(&hosts, is_deep);
+    let again = is_ci() || options.contains(&"--again");
+    let inputs = if again { None } else { Inputs::read(checks.iter().copied(), profile) };
+    let before = tree();
+    let mut ended = lanes::run(&checks, inputs.as_ref(), profile);
+    ended.insert(TREE, Ended { outcome: unchanged(before, tree()), took: None });
+    println!("seconds  check");
+    for check in &checks {
+        let took = ended[check.name].took.map_or("-".to_owned(), |took| took.as_secs().to_string());
+        println!("{took:>7}  {}", check.name);
     }
-    report.check("the tree is as it was", || match (before, tree()) {
-        (Some(before), Some(after)) if before == after => Ok(Outcome::ONE),
-        (Some(_), Some(after)) => Err(format!("a check has changed the tree, which git now tells so:\n{after}").into()),
-        _ => Ok(Outcome::NotRun("this is no git checkout, so nothing tells whether a check has changed it".to_owned())),
+    println!("{:>7}  in all", begun.elapsed().as_secs());
+    Ok(end(&ended))
+}
+
+/// `cargo xtask check NAME PROFILE FILE`: one check in this process, for `test`, which reads in the file what it ended with.
+pub(crate) fn one(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let [name, profile, outcome] = arguments else {
+        return Err("`check` is what `cargo xtask test` starts its checks with".into());
+    };
+    let check = all().find(|check| check.name == name).ok_or_else(|| format!("there is no check `{name}`"))?;
+    let profile = [Profile::Release, Profile::Ci].into_iter().find(|known| known.name() == profile).ok_or("there is no such profile")?;
+    process::inside(check, profile, outcome)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn all() -> impl Iterator<Item = &'static Check> {
+    let hosts = HOSTS.iter().flat_map(|(_, checks)| *checks);
+    SHARED.iter().chain(hosts).chain(deep::CHECKS)
+}
+
+/// The checks of those hosts, or of all, with what they need.
+fn chosen(hosts: &[&str], is_deep: bool) -> Vec<&'static Check> {
+    let of_hosts = HOSTS.iter().filter(|(name, _)| hosts.is_empty() || hosts.contains(name)).flat_map(|(_, checks)| *checks);
+    let deep = deep::CHECKS.iter().filter(|_| is_deep);
+    let mut wanted: BTreeSet<&str> = of_hosts.chain(deep).map(|check| check.name).collect();
+    // What is needed comes first, so one look from the end finds all of it.
+    let mut checks: Vec<&Check> = all().collect();
+    checks.reverse();
+    checks.retain(|check| {
+        let is_wanted = wanted.contains(check.name);
+        wanted.extend(check.needs.iter().filter(|_| is_wanted));
+        is_wanted
     });
-    Ok(report.end())
+    checks.reverse();
+    checks
 }
 
 /// What git tells of the tree: files that are changed or new, and with what. Nothing where git can't tell.
@@ -92,127 +107,38 @@ fn tree() -> Option<String> {
     Some(told(&["status", "--porcelain"])? + &told(&["diff", "HEAD"])?)
 }
 
-fn rust(report: &mut Report) {
-    report.command("formatting", &mut cargo(&["fmt", "--all", "--check"]));
-    report.command("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]));
-    report.command("lints of core alone", &mut cargo(&["clippy", "--package", "hopline", "--", "-D", "warnings"]));
-    report.command(
-        "documentation of core",
-        cargo(&["doc", "--package", "hopline", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
-    );
-    report.check("what core depends on", dependencies);
-    report.check("core and its wasm binding on wasm32", wasm::check);
-    // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
-    report.tests("tests, vectors and demos", development("test").arg("--no-fail-fast"));
-    report.tests("the search and the properties", proof("test").arg("--no-fail-fast"));
-    report.check("the examples against a sandbox", examples::run);
-    fuzz::test(report);
+fn unchanged(before: Option<String>, after: Option<String>) -> Outcome {
+    match (before, after) {
+        (Some(before), Some(after)) if before == after => Outcome::ONE,
+        (Some(_), Some(after)) => Outcome::Failed(format!("a check has changed the tree, which git now tells so:\n{after}")),
+        _ => Outcome::NotRun("this is no git checkout, so nothing tells whether a check has changed it".to_owned()),
+    }
 }
 
-/// Core's own dependencies, on every platform.
-fn dependencies() -> Result<Outcome, Fail> {
-    let mut tree =
-        cargo(&["tree", "--package", "hopline", "--target", "all", "--prefix", "none", "--format", "{p}", "--edges", "normal,build"]);
-    let listed = tree.stderr(Stdio::inherit()).output()?;
-    if !listed.status.success() {
-        return Err("cargo tree failed; what it said is above".into());
-    }
-    let listed = String::from_utf8(listed.stdout)?;
-    let names: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    let wrong: Vec<&str> = names.iter().copied().filter(|name| NOT_IN_CORE.contains(name)).collect();
-    if !names.contains("hopline") || !wrong.is_empty() {
-        return Err(format!("core must not depend on {}; take it out or give it to a host", wrong.join(", ")).into());
-    }
-    println!("{}", names.into_iter().collect::<Vec<_>>().join(" "));
-    Ok(Outcome::ONE)
-}
-
-impl Outcome {
-    /// One thing passed.
-    pub(crate) const ONE: Outcome = Outcome::Counted { passed: 1, failed: 0, ignored: 0 };
-}
-
-impl Report {
-    /// A command that is to succeed.
-    fn command(&mut self, name: &str, command: &mut Command) {
-        self.check(name, || {
-            say(command);
-            let status = command.status()?;
-            if status.success() { Ok(Outcome::ONE) } else { Err(format!("it ended with {status}").into()) }
-        });
-    }
-
-    /// `cargo test`, whose tests are counted.
-    fn tests(&mut self, name: &str, command: &mut Command) {
-        self.check(name, || {
-            say(command);
-            let mut child = command.stdout(Stdio::piped()).spawn()?;
-            let (mut passed, mut failed, mut ignored, mut skipped) = (0, 0, 0, 0);
-            for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-                let line = line?;
-                passed += counted(&line, "passed");
-                failed += counted(&line, "failed");
-                ignored += counted(&line, "ignored");
-                skipped += u32::from(line.starts_with("skipped: "));
-                println!("{line}");
-            }
-            let status = child.wait()?;
-            if !status.success() && failed == 0 {
-                return Err(format!("it ended with {status}").into());
-            }
-            // A test of Rust can't be skipped while it runs: it says so in a line of its own, and passes.
-            Ok(Outcome::Counted { passed: passed - skipped.min(passed), failed, ignored: ignored + skipped })
-        });
-    }
-
-    pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<Outcome, Fail>) {
-        println!("\n== {name}");
-        let begun = Instant::now();
-        let ended = check();
-        println!("-- after {} s", begun.elapsed().as_secs());
-        match ended {
-            Ok(Outcome::Counted { passed, failed, ignored }) => {
-                self.passed += passed;
-                self.failures += failed;
-                if failed > 0 {
-                    self.failed.push(format!("{name}: {failed} of {}", passed + failed));
+/// Says how it went, with one plain line at the end.
+fn end(ended: &BTreeMap<&str, Ended>) -> ExitCode {
+    let (mut all, mut failures) = (0, 0);
+    println!();
+    for (name, Ended { outcome, .. }) in ended {
+        match outcome {
+            Outcome::Counted { passed, failed, ignored } => {
+                (all, failures) = (all + passed, failures + failed);
+                if *failed > 0 {
+                    println!("failed: {name}: {failed} of {}", passed + failed);
                 }
-                if ignored > 0 {
-                    self.not_run.push(format!("{name}: {ignored} skipped; what each misses is said above"));
+                if *ignored > 0 {
+                    println!("not run: {name}: {ignored} skipped; what each misses is said above");
                 }
             }
-            Ok(Outcome::NotRun(why)) => {
-                println!("not run: {why}");
-                self.not_run.push(format!("{name}: {why}"));
-            }
-            Err(error) => {
-                println!("failed: {error}");
-                self.failures += 1;
-                self.failed.push(format!("{name}: {error}"));
+            Outcome::NotRun(why) => println!("not run: {name}: {why}"),
+            Outcome::Failed(how) => {
+                failures += 1;
+                println!("failed: {name}: {how}");
             }
         }
     }
-
-    /// Says how it went, with one plain line at the end.
-    fn end(self) -> ExitCode {
-        println!();
-        self.failed.iter().for_each(|what| println!("failed: {what}"));
-        self.not_run.iter().for_each(|what| println!("not run: {what}"));
-        println!("{} passed, {} failed", self.passed, self.failures);
-        if self.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-    }
-}
-
-fn say(command: &Command) {
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    println!("cargo {}", words.join(" "));
-}
-
-/// The number before a word of a line such as `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
-pub(crate) fn counted(line: &str, word: &str) -> u32 {
-    let Some(result) = line.strip_prefix("test result: ") else { return 0 };
-    let counts = result.split(['.', ';']).filter_map(|part| part.trim().split_once(' '));
-    counts.filter(|(_, counted)| *counted == word).filter_map(|(number, _)| number.parse::<u32>().ok()).sum()
+    println!("{all} passed, {failures} failed");
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]
@@ -220,9 +146,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_of_a_test_program_is_counted_and_other_lines_are_not() {
-        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.21s";
-        assert_eq!(["passed", "failed", "ignored"].map(|word| counted(line, word)), [12, 3, 1]);
-        assert_eq!(counted("12 passed; 3 failed", "passed"), 0);
+    fn a_check_comes_after_what_it_needs_and_no_two_share_a_name() {
+        let mut before = BTreeSet::new();
+        for check in all() {
+            check.needs.iter().for_each(|need| assert!(before.contains(need), "\"{}\" needs \"{need}\"", check.name));
+            assert!(before.insert(check.name), "two checks are called \"{}\"", check.name);
+        }
+    }
+
+    #[test]
+    fn a_host_is_checked_with_what_it_needs_and_nothing_else() {
+        let names: Vec<&str> = chosen(&["sandbox"], false).iter().map(|check| check.name).collect();
+        assert_eq!(names[0], PROGRAMS);
+        assert!(names[1..].iter().all(|name| name.contains("schemathesis")), "{names:?}");
+        assert_eq!(chosen(&[], true).len(), all().count());
     }
 }

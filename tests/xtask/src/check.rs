@@ -1,0 +1,115 @@
+//! A check: what it is called, what it needs, and what it ends with.
+
+use serde_json::{Value, json};
+
+use crate::Fail;
+use crate::cargo::Profile;
+
+/// One thing that `cargo xtask test` checks. It runs in a process of its own.
+pub(crate) struct Check {
+    /// What people call it.
+    pub(crate) name: &'static str,
+    /// Who does it: the checks of one lane follow one another, and the lanes run side by side.
+    pub(crate) lane: Lane,
+    /// For how many seconds it may run. What hangs fails by name.
+    pub(crate) limit: u64,
+    /// What it does; what ships is built with that profile.
+    pub(crate) run: fn(Profile) -> Result<Outcome, Fail>,
+    /// The checks that must have passed before it begins.
+    pub(crate) needs: &'static [&'static str],
+    /// The files and folders of the repository that it reads, beside those of the checks that it needs.
+    pub(crate) reads: &'static [&'static str],
+    /// What must lie in the target folder afterwards, for others to use.
+    pub(crate) makes: &'static [&'static str],
+}
+
+impl Check {
+    pub(crate) const fn new(lane: Lane, name: &'static str, limit: u64, run: fn(Profile) -> Result<Outcome, Fail>) -> Self {
+        Check { name, lane, limit, run, needs: &[], reads: &[], makes: &[] }
+    }
+
+    pub(crate) const fn needs(self, needs: &'static [&'static str]) -> Self {
+        Check { needs, ..self }
+    }
+
+    pub(crate) const fn reads(self, reads: &'static [&'static str]) -> Self {
+        Check { reads, ..self }
+    }
+
+    pub(crate) const fn makes(self, makes: &'static [&'static str]) -> Self {
+        Check { makes, ..self }
+    }
+}
+
+/// What runs beside what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Fetches what the other lanes need; waits for the network more than for the processor.
+    Tools,
+    /// Rust's own checks.
+    Rust,
+    /// The packages of the hosts.
+    Hosts,
+}
+
+impl Lane {
+    pub(crate) const ALL: [Lane; 3] = [Lane::Tools, Lane::Rust, Lane::Hosts];
+}
+
+/// What a check ended with.
+pub(crate) enum Outcome {
+    /// So many things passed, failed, and were left out.
+    Counted { passed: u32, failed: u32, ignored: u32 },
+    /// It could not be run here, and why.
+    NotRun(String),
+    /// It went wrong, and how.
+    Failed(String),
+}
+
+impl Outcome {
+    /// One thing passed.
+    pub(crate) const ONE: Outcome = Outcome::Counted { passed: 1, failed: 0, ignored: 0 };
+
+    /// Whether all of it was run, and passed.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Outcome::Counted { failed: 0, ignored: 0, .. })
+    }
+
+    /// What the process of a check hands to the one that has started it.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Outcome::Counted { passed, failed, ignored } => json!({ "passed": passed, "failed": failed, "ignored": ignored }),
+            Outcome::NotRun(why) => json!({ "not_run": why }),
+            Outcome::Failed(how) => json!({ "went_wrong": how }),
+        }
+    }
+
+    /// Reads it back.
+    pub(crate) fn from_json(value: &Value) -> Option<Outcome> {
+        let count = |name: &str| value[name].as_u64().and_then(|number| u32::try_from(number).ok());
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        text("not_run")
+            .map(Outcome::NotRun)
+            .or(text("went_wrong").map(Outcome::Failed))
+            .or_else(|| Some(Outcome::Counted { passed: count("passed")?, failed: count("failed")?, ignored: count("ignored")? }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_comes_back_as_it_went() {
+        let all = [
+            Outcome::Counted { passed: 3, failed: 2, ignored: 1 },
+            Outcome::NotRun("no Swift".to_owned()),
+            Outcome::Failed("it ended".to_owned()),
+        ];
+        for outcome in all {
+            let json = outcome.to_json();
+            assert_eq!(Outcome::from_json(&json).map(|back| back.to_json()), Some(json));
+        }
+        assert!(Outcome::from_json(&json!({ "passed": 3 })).is_none());
+    }
+}

@@ -1,0 +1,145 @@
+// What crosses between Rust and JavaScript, by the class of the core that the package exports for drivers of one's own.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Core, StepKind } from "hopline";
+
+const OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary"}';
+const BUY = '{"session_type":"dynamic","product_no":"p-1"}';
+const NOW = [1700000000000, 0.5];
+
+const bytes = (text) => new TextEncoder().encode(text);
+
+/** A core, and what drives it. */
+function driven() {
+  const core = new Core(OPTIONS, new Uint8Array(16).fill(7));
+  const until = (kind) => {
+    for (let step; (step = core.poll(...NOW)) !== kind; ) assert.notEqual(step, StepKind.Wait, `it waits, and no step ${kind} comes`);
+  };
+  const sent = (operation, params, options = "{}") => {
+    const command = core.start(operation, params, options);
+    if (params !== "{}") {
+      until(StepKind.Save);
+      core.saved(core.id, ...NOW);
+    }
+    until(StepKind.Send);
+    return command;
+  };
+  const answer = (status, text, headers = []) => core.respond(core.id, status, headers, bytes(text), false, ...NOW);
+  return { core, until, sent, answer };
+}
+
+function thrown(work) {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  assert.fail("nothing was thrown");
+}
+
+test("the getters of other steps are undefined and never null", () => {
+  const { core, until } = driven();
+  const names = ["until", "id", "command", "record", "data", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody", "event"];
+  const there = () => {
+    for (const name of names) assert.notEqual(core[name], null, name);
+    return names.filter((name) => core[name] !== undefined);
+  };
+  assert.deepEqual([core.poll(...NOW), there()], [StepKind.Wait, []]);
+  core.start("create_session", BUY, "{}");
+  until(StepKind.Save);
+  assert.deepEqual(there(), ["id", "record", "data"]);
+  core.saved(core.id, ...NOW);
+  until(StepKind.Send);
+  assert.deepEqual(there(), ["id", "command", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody"]);
+});
+
+test("bodies are bytes of their own, and none is undefined", () => {
+  const { core, until, sent, answer } = driven();
+  sent("create_session", BUY);
+  const { body } = core;
+  assert.ok(body instanceof Uint8Array);
+  const text = new TextDecoder().decode(body);
+  assert.equal(JSON.parse(text).product_no, "p-1");
+  body.fill(0);
+  assert.equal(new TextDecoder().decode(core.body), text);
+  answer(202, '{"success":true,"data":{"session_id":"s-1","status":"creating"}}');
+  until(StepKind.Completed);
+  sent("get_balance", "{}");
+  assert.deepEqual([core.body, core.method], [undefined, "GET"]);
+});
+
+test("headers are a flat list of strings both ways", () => {
+  const { core, until, sent, answer } = driven();
+  sent("get_balance", "{}");
+  const { headers } = core;
+  assert.equal(headers.length % 2, 0);
+  assert.ok(headers.every((each) => typeof each === "string"));
+  assert.equal(headers[headers.indexOf("x-api-key") + 1], "canary");
+  answer(429, '{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}', ["retry-after", "7", "left over"]);
+  until(StepKind.Notify);
+  assert.equal(core.event.because.code, "RATE_LIMIT_EXCEEDED");
+  core.poll(...NOW);
+  assert.ok(core.until >= 7000);
+});
+
+test("errors are plain objects, with what the service wrote as JSON.parse reads it", () => {
+  const { core, until, sent, answer } = driven();
+  const cases = [
+    [() => new Core("{}", new Uint8Array(16)), "invalid"],
+    [() => new Core('{"base_url":"https://x/v1"}', new Uint8Array(3)), "invalid"],
+    [() => core.saved(77, ...NOW), "misuse"],
+    [() => core.observe("s-1", "nothing", ...NOW), "invalid"],
+  ];
+  for (const [work, kind] of cases) {
+    const error = thrown(work);
+    assert.deepEqual([Object.getPrototypeOf(error), error.kind], [Object.prototype, kind]);
+  }
+  const command = sent("get_balance", "{}", '{"attempts":1}');
+  const details = '{"price":0.1000000000000000055,"big":12345678901234567890123,"list":[null,true,4.10]}';
+  answer(400, `{"success":false,"error":{"code":"INVALID_REQUEST","message":"no","details":${details}}}`);
+  until(StepKind.Completed);
+  const [how, error] = core.take(command);
+  assert.deepEqual([how, error.kind, error.status, error.attempts], ["failed", "refused", 400, 1]);
+  assert.deepEqual(error.details, JSON.parse(details));
+  assert.deepEqual(["cause" in error, typeof error.message], [false, "string"]);
+});
+
+test("saved entries, events and verdicts are plain objects", () => {
+  const { core, sent, answer } = driven();
+  sent("open_session", BUY, '{"intent":"job-17"}');
+  answer(202, '{"success":true,"data":{"session_id":"s-1","status":"active"}}');
+  const events = [];
+  for (let step; (step = core.poll(...NOW)) !== StepKind.Wait; ) {
+    if (step === StepKind.Notify) events.push(core.event);
+    if (step === StepKind.Save) core.saved(core.id, ...NOW);
+  }
+  assert.deepEqual(events, [{ command: 1, operation: "create_session", intent: "job-17", event: "accepted", session_id: "s-1" }]);
+  const [{ record, ...entry }, ...others] = core.savedList();
+  assert.deepEqual([typeof record, others], ["string", []]);
+  assert.deepEqual(entry, { operation: "create_session", intent: "job-17", session_id: "s-1", status: "active", holds: "session" });
+  assert.deepEqual(core.observe("s-1", '{"status":403}', ...NOW), { verdict: "rotate", reason: "http_403" });
+  assert.equal(core.observe("s-2", '"captcha"', ...NOW), undefined);
+});
+
+test("a result is taken once, and text of any letters comes back as it went", () => {
+  const { core, until, sent, answer } = driven();
+  const command = sent("get_balance", "{}");
+  answer(200, JSON.stringify({ success: true, data: { odd: "\u{1F980} \u0000 é" } }));
+  until(StepKind.Completed);
+  assert.equal(core.command, command);
+  const taken = core.take(command);
+  assert.equal(taken[0], "answered");
+  assert.equal(JSON.parse(taken[2]).odd, "\u{1F980} \u0000 é");
+  assert.deepEqual([core.take(command), core.take(4e9)], [undefined, undefined]);
+  const odd = "\u{1F980} \ud800 \u0000 é";
+  assert.equal(JSON.parse(core.restore([odd, odd], false)).refused[0].reason, "damaged");
+});
+
+test("numbers that are no times stop nothing", () => {
+  const { core } = driven();
+  core.start("get_balance", "{}", "{}");
+  for (const [unix, monotonic] of [[NaN, NaN], [Infinity, -Infinity], [-1, 1e300], [undefined, undefined]]) {
+    assert.equal(typeof core.poll(unix, monotonic), "number");
+  }
+});

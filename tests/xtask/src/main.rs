@@ -32,6 +32,7 @@ cargo xtask demo --host HOST            the same stories through a package: pyth
 cargo xtask test [HOST…]                every check and test; of all hosts, or of those named: rust, sandbox, python, node, browser, kotlin, swift
                  [--again]              also what passed before and reads nothing that has changed
                  [--deep]               also what takes long; packages are built as they ship
+cargo xtask check NAME                  one of those checks by itself, such as `lints`, once what it needs is there; without a name, all names
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh

@@ -20,10 +20,12 @@ import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.parallel.Isolated
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
 /** Servers that misbehave, and HTTP clients that would make up for it by themselves. Each write is to arrive once. */
+@Isolated("it sets a property of the process")
 class SocketTest {
     private fun client(url: String, transport: Transport, options: Options = Options(attempts = 1, timeout = 5.seconds)): AgentClient =
         AgentClient(Secret("canary-key"), url, transport, options = options)

@@ -18,6 +18,7 @@ the services that Hopline talks to, on loopback
   --provisioning-ms A[-B]      how long a session stays creating; 1200-2500 by default
   --rate-limit N               authenticated requests a minute; 600 by default
   --session-limit N            sessions creating or active at once; 50 by default
+  --gateway                    nginx in front of the API, with roads that fail
   --with-parent                end when standard input ends, so that nothing is left behind when its owner dies
   --help                       this text";
 
@@ -64,6 +65,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
     let mut changes: Vec<Change> = Vec::new();
     let mut listen = None;
     let mut with_parent = false;
+    let mut gateway = false;
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("listen") => listen = Some(parser.value()?.parse::<SocketAddr>()?),
@@ -88,6 +90,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
                 let limit = parser.value()?.parse()?;
                 changes.push(Box::new(move |config| config.session_limit = limit));
             }
+            Arg::Long("gateway") => gateway = true,
             Arg::Long("with-parent") => with_parent = true,
             Arg::Long("help") => return Ok(None),
             _ => return Err(argument.unexpected()),
@@ -100,6 +103,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
     }
     let mut options = Options::new(config);
     options.listen = listen.unwrap_or(options.listen);
+    options.gateway = gateway;
     Ok(Some(Arguments { options, with_parent }))
 }
 

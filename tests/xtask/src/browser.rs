@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use crate::cargo::{Profile, built, is_ci, root, run};
 use crate::check::{Check, Lane, Outcome};
-use crate::{Fail, node};
+use crate::{Fail, debian, node};
 
 const MADE: &str = "browser: the npm package, installed for pages";
 
@@ -94,7 +94,7 @@ fn tests() -> Result<(), Fail> {
 fn ready() -> Result<Result<PathBuf, String>, Fail> {
     let why = match node::missing()? {
         Some(why) => why,
-        None => match chromium().or_else(|| apt("chromium").then(chromium).flatten()) {
+        None => match chromium().or_else(|| debian::installed("chromium").then(chromium).flatten()) {
             Some(found) => return Ok(Ok(found)),
             None => "Chromium is not installed; HOPLINE_CHROMIUM may name the program".to_owned(),
         },
@@ -107,22 +107,7 @@ fn chromium() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("HOPLINE_CHROMIUM") {
         return Some(named.into());
     }
-    let folders = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.is_file())
-}
-
-/// Installs a package of Debian's, where this is one and we may.
-fn apt(package: &str) -> bool {
-    let root = Command::new("id").arg("-u").output().is_ok_and(|told| told.stdout == b"0\n");
-    let get = |arguments: &[&str]| {
-        println!("apt-get {}", arguments.join(" "));
-        let mut command = Command::new("apt-get");
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        command.status().is_ok_and(|status| status.success())
-    };
-    let install = ["install", "--yes", "--no-install-recommends", package];
-    root && (get(&install) || (get(&["update"]) && get(&install)))
+    debian::program(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])
 }
 
 fn host() -> PathBuf {

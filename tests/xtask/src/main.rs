@@ -3,6 +3,7 @@
 mod browser;
 mod cargo;
 mod check;
+mod debian;
 mod deep;
 mod examples;
 mod junit;

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{Profile, bindgen, built, cargo, is_ci, root, run, target, vectors};
 use crate::check::{Check, Lane, Outcome};
+use crate::debian::NGINX;
 use crate::test::PROGRAMS;
 use crate::wasm::TARGET;
 use crate::{Fail, junit, paths, wasm};
@@ -32,7 +33,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Hosts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
     Check::new(Lane::Hosts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
     Check::new(Lane::Hosts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
-    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| node_tests()).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| node_tests()).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {

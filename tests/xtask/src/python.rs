@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target, vectors};
 use crate::check::{Check, Lane, Outcome};
+use crate::debian::NGINX;
 use crate::test::PROGRAMS;
 use crate::{Fail, junit, paths};
 
@@ -29,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         .needs(&["python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Hosts, "python: vectors, real HTTP, crashes, input", 600, |_| python_tests())
-        .needs(&["python: the wheel"])
+        .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Hosts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
 ];

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::cargo::{cargo, development, printed, proof, run};
 use crate::check::{Check, Lane, Outcome};
+use crate::debian::NGINX;
 use crate::test::PROGRAMS;
 use crate::{Fail, examples, wasm};
 
@@ -26,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Rust, "formatting", 60, |_| run(&mut cargo(&["fmt", "--all", "--check"]))).reads(ALL),
     Check::new(Lane::Rust, "what core depends on", 60, |_| dependencies()).reads(CORE),
     // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
-    Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(development("test"))).needs(&[PROGRAMS]).reads(ALL),
+    Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(development("test"))).needs(&[NGINX, PROGRAMS]).reads(ALL),
     Check::new(Lane::Rust, "the examples against a sandbox", 120, |_| examples::run()).needs(&[PROGRAMS]),
     Check::new(Lane::Rust, "the search and the properties", 900, |_| tests(proof("test"))).reads(ALL),
     Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),

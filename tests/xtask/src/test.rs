@@ -10,16 +10,19 @@ use std::time::Instant;
 
 use crate::cargo::{Profile, is_ci, programs, root};
 use crate::check::{Check, Lane, Outcome};
-use crate::{Fail, browser, deep, kotlin, node, python, rust, schemathesis, swift};
+use crate::{Fail, browser, debian, deep, kotlin, node, python, rust, schemathesis, swift};
 use inputs::Inputs;
 use lanes::Ended;
 
 /// The name of what builds the sandbox and bindgen.
 pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
-const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
-    .reads(&["core", "tests/bindgen", "tests/sandbox"])
-    .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"])];
+const SHARED: &[Check] = &[
+    debian::CHECK,
+    Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
+        .reads(&["core", "tests/bindgen", "tests/sandbox"])
+        .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"]),
+];
 
 /// The checks of each host, and of the sandbox by itself. What a check needs comes before it.
 const HOSTS: &[(&str, &[Check])] = &[

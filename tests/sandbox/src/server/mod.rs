@@ -3,6 +3,7 @@
 mod accept;
 mod control;
 mod faults;
+mod gateway;
 mod http;
 mod operator;
 mod proxy;
@@ -21,8 +22,10 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 pub use faults::ConnectionFault;
+pub use gateway::nginx;
 
 use crate::service::{BACKEND_PATH, BASE_PATH, Config, FaultRule, Service};
+use gateway::Gateway;
 use shared::Shared;
 
 /// How to serve a sandbox.
@@ -32,12 +35,14 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The account. Its proxy host and ports are set to the real ones.
     pub config: Config,
+    /// Whether nginx stands in front of the sandbox, too, as a gateway that fails.
+    pub gateway: bool,
 }
 
 impl Options {
     /// A sandbox on free ports of 127.0.0.1.
     pub fn new(config: Config) -> Self {
-        Self { listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), config }
+        Self { listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), config, gateway: false }
     }
 }
 
@@ -62,6 +67,9 @@ pub struct Ready {
     pub control_url: String,
     /// A small site that the proxies reach.
     pub target_url: String,
+    /// Where the gateway is, if there is one: the base URLs follow, each after the name of a road.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_url: Option<String>,
 }
 
 /// A sandbox that is being served; it stops when dropped.
@@ -71,6 +79,7 @@ pub struct Running {
     shared: Arc<Shared>,
     /// Dropped, it aborts the accept loops and with them their connections.
     _tasks: JoinSet<()>,
+    _gateway: Option<Gateway>,
 }
 
 impl Running {
@@ -104,7 +113,7 @@ impl Drop for Running {
 
 /// Serves a sandbox on loopback until the returned value is dropped.
 pub async fn serve(options: Options) -> io::Result<Running> {
-    let Options { listen, mut config } = options;
+    let Options { listen, mut config, gateway } = options;
     // The exits are IPv4 addresses, so the site that they visit has to be on one, too.
     if !listen.ip().is_loopback() || listen.is_ipv6() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the sandbox listens on ipv4 loopback addresses only"));
@@ -114,6 +123,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let socks5 = TcpListener::bind(free_port).await?;
     let http_proxy = TcpListener::bind(free_port).await?;
     let site = TcpListener::bind(free_port).await?;
+    let gateway = if gateway { Some(Gateway::start(api.local_addr()?).await?) } else { None };
 
     config.proxy_host = listen.ip().to_string();
     config.socks5_port = socks5.local_addr()?.port();
@@ -132,6 +142,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         http_proxy: http_proxy.local_addr()?.to_string(),
         control_url: format!("{api_url}/control"),
         target_url: format!("http://{}/", site.local_addr()?),
+        gateway_url: gateway.as_ref().map(|gateway| format!("http://{}", gateway.address)),
     };
 
     let shared = Arc::new(Shared::new(service));
@@ -144,5 +155,5 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     tasks.spawn(accept::each(socks5, move |stream, _| proxy_socks5::serve(state.clone(), stream)));
     let state = shared.clone();
     tasks.spawn(accept::each(http_proxy, move |stream, _| proxy_http::serve(state.clone(), stream)));
-    Ok(Running { ready, shared, _tasks: tasks })
+    Ok(Running { ready, shared, _tasks: tasks, _gateway: gateway })
 }

@@ -1,6 +1,8 @@
 //! The program: its ready line, its refusals, its end.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -78,4 +80,39 @@ fn it_ends_cleanly_when_told_to_terminate() {
     ready(&mut child);
     let told = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
     assert!(told.success() && ends(&mut child));
+}
+
+/// Waits for something to become true.
+fn comes_true(what: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(30) {
+        if what() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+#[test]
+fn a_gateway_ends_with_the_sandbox_even_if_that_is_killed() {
+    if hopline_sandbox::nginx().is_none() && std::env::var("CI").as_deref() != Ok("true") {
+        return println!("skipped: nginx is not installed; HOPLINE_NGINX may name the program");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hopline-sandbox"))
+        .args(["--gateway", "--with-parent"])
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let line = ready(&mut child);
+    let address = line["gateway_url"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let listens = || TcpStream::connect(&address).is_ok();
+    let is_empty = |folder: &Path| folder.read_dir().unwrap().next().is_none();
+    assert!(listens() && !is_empty(folder.path()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(comes_true(|| !listens() && is_empty(folder.path())), "nginx or its folder is left behind");
 }

@@ -5,6 +5,7 @@
 
 mod cancel;
 mod faults;
+mod gateway;
 mod life;
 mod many;
 mod probe;

@@ -35,10 +35,32 @@ impl Live {
 
     /// One whose sessions take so many milliseconds.
     pub(crate) fn provisioning(ms: i64) -> Self {
+        Self::with(Options::new(Config { provisioning_ms: ms..=ms, ..Config::new(7) }))
+    }
+
+    /// One with nginx in front of it.
+    pub(crate) fn behind_a_gateway() -> Self {
+        Self::with(Options { gateway: true, ..Options::new(Config { provisioning_ms: 0..=0, ..Config::new(7) }) })
+    }
+
+    /// Whether nginx is not there, which is said; where all is to be checked, the sandbox itself refuses to go on without.
+    pub(crate) fn lacks_a_gateway() -> bool {
+        let lacks = hopline_sandbox::nginx().is_none() && std::env::var("CI").as_deref() != Ok("true");
+        if lacks {
+            println!("skipped: nginx is not installed; HOPLINE_NGINX may name the program");
+        }
+        lacks
+    }
+
+    fn with(options: Options) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let config = Config { provisioning_ms: ms..=ms, ..Config::new(7) };
-        let running = runtime.block_on(serve(Options::new(config))).expect("a sandbox");
+        let running = runtime.block_on(serve(options)).expect("a sandbox");
         Live { running, runtime }
+    }
+
+    /// The base URL of one of the gateway's roads.
+    pub(crate) fn road(&self, name: &str) -> String {
+        format!("{}/{name}/v1", self.running.ready().gateway_url.as_deref().expect("a gateway"))
     }
 
     pub(crate) fn options(&self) -> ClientOptions {

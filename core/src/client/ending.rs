@@ -4,7 +4,9 @@ use super::job::{Follow, Job, On};
 use super::session::{ended, phase_of};
 use super::store::JobId;
 use super::types::{Answered, Happening, Phase, RecordId};
-use super::{Accepted, Client};
+use super::{Accepted, Client, Left};
+use crate::contract::Operation;
+use crate::contract::agent::CreateSession;
 use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule, look_advice};
 use crate::wire::Facts;
 
@@ -87,7 +89,7 @@ impl Client {
         let record = job.record.as_ref().map(|record| record.0.clone());
         let error = Error::from(Report { record, ..error.into_report() });
         for command in std::mem::take(&mut job.waiting) {
-            self.complete(command, Err(error.clone()), Vec::new());
+            self.complete(command, Err(error.clone()));
         }
     }
 
@@ -117,10 +119,8 @@ impl Client {
             result = Err(ended(&facts, Some(intent.clone()), record));
         }
         let operation = job.operation();
-        let mut delete: Vec<RecordId> = job.also_delete.into_iter().collect();
-        if result.is_ok() && !job.waiting.is_empty() {
-            delete.extend(job.session.as_deref().and_then(|session| self.take_finished_session(session, job.intent.as_deref())));
-        }
+        let told_of = job.session.as_deref().filter(|_| !job.waiting.is_empty());
+        let mut over = told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, job.intent.as_deref()));
         match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
@@ -162,12 +162,20 @@ impl Client {
             }
             _ => {}
         }
-        delete.extend(job.record);
+        if matches!(&result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND")) {
+            over = told_of.and_then(|session| self.take_missing_session(session));
+        }
+        let mut left = Left { own: job.record, others: job.also_delete.into_iter().collect() };
+        // A purchase has the record of its session.
+        match &left.own {
+            None if operation == CreateSession::ENDPOINT.name => left.own = over,
+            _ => left.others.extend(over),
+        }
         if !self.rules.holds(Rule::KeepUntilTaken) {
-            delete.drain(..).for_each(|record| self.delete(&record));
+            std::mem::take(&mut left).records().for_each(|record| self.delete(record));
         }
         for command in job.waiting {
-            self.complete(command, result.clone(), std::mem::take(&mut delete));
+            self.complete_with(command, result.clone(), std::mem::take(&mut left));
         }
     }
 

@@ -262,7 +262,7 @@ impl Client {
             entry.job = Some(id);
         }
         for command in let_go {
-            self.complete(command, Err(error.clone()), Vec::new());
+            self.complete(command, Err(error.clone()));
         }
         self.uncount([freed]);
         if held {
@@ -282,7 +282,7 @@ impl Client {
                 let facts = Facts { session_id: Some(session.clone()), status: status.clone(), ..Facts::default() };
                 let record = known.and_then(|known| known.record.clone()).or(accepted.record);
                 let error = ended(&facts, options.intent.clone(), record);
-                return self.complete(command, Err(error), Vec::new());
+                return self.complete(command, Err(error));
             }
             return self.begin_watch(command, CreateSession::ENDPOINT, session.clone(), options);
         }
@@ -293,13 +293,13 @@ impl Client {
         let is_open = endpoint(accepted.operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));
         if facts.settled && !is_open {
             let error = misfit(accepted.operation, Answered::of(facts), "all");
-            return self.complete(command, Err(error), Vec::new());
+            return self.complete(command, Err(error));
         }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
         // The body is not kept over a crash; the facts are, and they have its members' names.
         let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
         let raw = accepted.raw.or_else(of_facts).unwrap_or_default();
         let view = endpoint(accepted.operation).and_then(|endpoint| view(endpoint.response, raw.text()).written_otherwise());
-        self.complete(command, Ok(Answered { raw, view, phase, ..Answered::of(facts) }), Vec::new());
+        self.complete(command, Ok(Answered { raw, view, phase, ..Answered::of(facts) }));
     }
 }

@@ -146,8 +146,22 @@ struct Command {
     job: Option<JobId>,
     operation: &'static str,
     result: Option<Result<Answered, Error>>,
-    /// The records that go once the result was taken.
-    delete: Vec<RecordId>,
+    left: Left,
+}
+
+/// The records that go once a result was taken.
+#[derive(Debug, Default)]
+struct Left {
+    /// The operation's own.
+    own: Option<RecordId>,
+    /// Those of sessions that are over.
+    others: Vec<RecordId>,
+}
+
+impl Left {
+    fn records(&self) -> impl Iterator<Item = &RecordId> {
+        self.others.iter().chain(&self.own)
+    }
 }
 
 /// Which answer is awaited.
@@ -273,7 +287,7 @@ impl Client {
             // Others wait for the same purchase: only this one lets go.
             job.waiting.retain(|waiting| *waiting != command);
             let error = job.let_go();
-            self.complete(command, Err(error), Vec::new());
+            self.complete(command, Err(error));
             return None;
         }
         job.cancelled = true;
@@ -314,7 +328,7 @@ impl Client {
     pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
         self.commands.get(&command)?.result.as_ref()?;
         let taken = self.commands.remove(&command)?;
-        taken.delete.iter().for_each(|record| self.delete(record));
+        taken.left.records().for_each(|record| self.delete(record));
         taken.result
     }
 
@@ -400,11 +414,16 @@ impl Client {
     }
 
     /// Gives a command its result.
-    fn complete(&mut self, command: CommandId, result: Result<Answered, Error>, delete: Vec<RecordId>) {
+    fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+        self.complete_with(command, result, Left::default());
+    }
+
+    /// The same where records go once it was taken.
+    fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
         if let Some(entry) = self.commands.get_mut(&command) {
             entry.result = Some(result);
-            delete.iter().for_each(|record| self.store.own(record, Owner::Result));
-            entry.delete = delete;
+            left.records().for_each(|record| self.store.own(record, Owner::Result));
+            entry.left = left;
             self.steps.push_back(Step::Completed { command });
         }
     }

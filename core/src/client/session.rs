@@ -249,7 +249,15 @@ impl Client {
         tracked.record.take()
     }
 
-    /// The same for the session of a job; returns its id and status if the status is news.
+    /// The record of a session that was there and is not any more: another client ended it, or the service forgot it. One that
+    /// is still being created may only not be known yet, and one that this client never read may be another account's.
+    pub(super) fn take_missing_session(&mut self, session: &str) -> Option<RecordId> {
+        let tracked = self.sessions.get(session).filter(|tracked| tracked.seen && tracked.changing.is_empty())?;
+        let was_there = phase_of(tracked.status.as_deref(), &tracked.ends) != Phase::Pending;
+        was_there.then(|| self.terminated(session))?
+    }
+
+    /// What an answer says of the session of a job; returns its id and status if the status is news.
     pub(super) fn learn_of(&mut self, id: JobId, facts: &Facts) -> Option<(String, String)> {
         let session = self.jobs.get(&id)?.session.clone()?;
         let before = self.sessions.get(&session).and_then(|tracked| tracked.status.clone());

@@ -7,7 +7,7 @@ use super::session::{FIRST_INTERVAL, OpenSession, forbidden};
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, Ticket};
 use super::watch::requested_type;
-use super::{Client, Command, Intent};
+use super::{Client, Command, Intent, Left};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
@@ -263,8 +263,8 @@ impl Client {
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         let command = self.command_id();
         let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
-        self.commands.insert(command, Command { job: None, operation: error.operation, result: None, delete: Vec::new() });
-        self.complete(command, Err(error), Vec::new());
+        self.commands.insert(command, Command { job: None, operation: error.operation, result: None, left: Left::default() });
+        self.complete(command, Err(error));
         command
     }
 
@@ -274,7 +274,7 @@ impl Client {
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, operation, result: None, delete: Vec::new() });
+        self.commands.insert(command, Command { job: None, operation, result: None, left: Left::default() });
         command
     }
 
@@ -305,7 +305,7 @@ impl Client {
                 ..job.error(Kind::InDoubt, Effect::Unknown, what, look_advice(job.endpoint).unwrap_or(Advice::CheckAccount)).into_report()
             });
             for command in std::mem::take(&mut job.waiting) {
-                self.complete(command, Err(error.clone()), Vec::new());
+                self.complete(command, Err(error.clone()));
             }
             return;
         }

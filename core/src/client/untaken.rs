@@ -84,14 +84,14 @@ impl Client {
             return false;
         }
         let Some(mut taken) = self.commands.remove(&command) else { return false };
-        // The operation's own record is the last; any other is that of a session that it ended.
-        if let Some((kept, record)) =
-            taken.result.and_then(|result| Untaken::of(taken.operation, result)).and_then(|kept| Some((kept, taken.delete.pop()?)))
+        // Under an intent it has no record to keep: that is what the intent is remembered by.
+        if let Some(kept) = taken.result.and_then(|result| Untaken::of(taken.operation, result))
+            && let Some(record) = taken.left.own.take()
         {
             self.store.own(&record, Owner::Result);
             self.untaken.insert(record, kept);
         }
-        taken.delete.iter().for_each(|record| self.delete(record));
+        taken.left.records().for_each(|record| self.delete(record));
         true
     }
 
@@ -106,12 +106,12 @@ impl Client {
             }
             Untaken::Unknown { operation, error } => {
                 let command = self.command_for(operation);
-                self.complete(command, Err(*error), Vec::new());
+                self.complete(command, Err(*error));
                 command
             }
         };
         if let Some(entry) = self.commands.get_mut(&command) {
-            entry.delete.push(record.clone());
+            entry.left.own = Some(record.clone());
         }
         Some(command)
     }
@@ -154,16 +154,20 @@ mod tests {
 
     /// Answers every Send like this until nothing is left to do, and counts the Saves that delete.
     fn drain(client: &mut Client, status: u16, body: &str) -> usize {
+        drain_at(client, NOW, status, body)
+    }
+
+    fn drain_at(client: &mut Client, now: Now, status: u16, body: &str) -> usize {
         let mut deleted = 0;
         loop {
-            match client.poll(NOW) {
+            match client.poll(now) {
                 Step::Save { id, data, .. } => {
                     deleted += usize::from(data.is_none());
-                    client.resolve(id, Outcome::Saved, NOW).expect("is answered once");
+                    client.resolve(id, Outcome::Saved, now).expect("is answered once");
                 }
                 Step::Send { id, .. } => {
                     let answer = Outcome::Response { status, headers: &[], body: body.as_bytes(), truncated: false };
-                    client.resolve(id, answer, NOW).expect("is answered once");
+                    client.resolve(id, answer, now).expect("is answered once");
                 }
                 Step::Wait { .. } => return deleted,
                 _ => {}
@@ -221,6 +225,53 @@ mod tests {
         assert!(!client.abandon(read), "it has not completed");
         drain(&mut client, 200, r#"{"success":true,"data":{"balance":1}}"#);
         assert!(client.abandon(read) && client.saved().is_empty());
+    }
+
+    /// Opens a session that is usable at once.
+    fn opened(client: &mut Client) {
+        let command = client.start_json("open_session", BUY, CallOptions::default());
+        drain(client, 202, r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#);
+        client.take_answer(command).expect("has completed").expect("was bought");
+        assert_eq!(client.saved().iter().map(|saved| saved.holds).collect::<Vec<_>>(), [Holds::Session]);
+    }
+
+    #[test]
+    fn what_was_abandoned_under_an_intent_is_remembered_by_it_alone() {
+        let mut client = client();
+        opened(&mut client);
+        let command = client.start_json("terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::intent("end"));
+        drain(&mut client, 200, r#"{"success":true,"data":{}}"#);
+        assert!(client.abandon(command));
+        assert_eq!(drain(&mut client, 500, ""), 1, "the session's record goes");
+        let shown = client.saved();
+        assert_eq!((shown.len(), shown[0].operation.as_str(), shown[0].intent.as_deref()), (1, "terminate_session", Some("end")));
+    }
+
+    #[test]
+    fn of_a_change_that_was_abandoned_its_own_record_stays_and_not_that_of_the_session_that_it_ended() {
+        let mut client = client();
+        opened(&mut client);
+        let session = client.saved()[0].record.clone();
+        let command = client.start_json("terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
+        drain(&mut client, 200, r#"{"success":true,"data":{}}"#);
+        assert!(client.abandon(command));
+        assert_eq!(drain(&mut client, 500, ""), 1);
+        let shown = client.saved();
+        assert_eq!((shown.len(), shown[0].operation.as_str()), (1, "terminate_session"));
+        assert_ne!(shown[0].record, session);
+    }
+
+    #[test]
+    fn a_purchase_whose_session_was_over_before_anybody_heard_of_it_is_shown() {
+        let mut client = client();
+        let command = client.start_json("open_session", BUY, CallOptions::default());
+        drain(&mut client, 202, DONE);
+        let later = Now { unix: NOW.unix + 5000, monotonic: 5000 };
+        drain_at(&mut client, later, 200, r#"{"success":true,"data":{"session_id":"s-1","status":"expired"}}"#);
+        assert!(client.abandon(command));
+        assert_eq!(drain(&mut client, 500, ""), 0);
+        let shown = client.saved();
+        assert_eq!((shown.len(), shown[0].session_id.as_deref(), shown[0].holds), (1, Some("s-1"), Holds::Accepted));
     }
 
     #[test]

@@ -42,6 +42,8 @@ final class Driver: @unchecked Sendable {
     /// By command: what the transport said last. The core keeps no errors of its host.
     private var trouble: [UInt32: String] = [:]
     private var storeTrouble: String?
+    /// The records that the store could neither keep nor delete when it was last asked to.
+    private var unkept: Set<String> = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
     private var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     private var listened = 0
@@ -73,9 +75,12 @@ final class Driver: @unchecked Sendable {
         return try question(core)
     }
 
-    /// Waits until nothing is being saved of a record. What is to be saved while another save of it is out comes after that.
-    func settled(_ record: String) async {
+    /// Waits until nothing is being saved of a record, and says whether that is kept. What is to be saved while another save of it is
+    /// out comes after that.
+    @discardableResult
+    func settled(_ record: String) async -> Bool {
         while await wasBusy(record) {}
+        return lock.withLock { !unkept.contains(record) }
     }
 
     /// Waits for the save of a record that is out. Whether there was one.
@@ -199,9 +204,11 @@ final class Driver: @unchecked Sendable {
         let failed = records.keep(record, data)
         let waiters = lock.withLock {
             if failed == nil {
+                unkept.remove(record)
                 try? core.saved(step: id, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
             } else {
                 storeTrouble = failed
+                unkept.insert(record)
                 try? core.fail(step: id, kind: .store, sent: .never, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
             }
             saves[record] = saves[record].flatMap { $0 > 1 ? $0 - 1 : nil }

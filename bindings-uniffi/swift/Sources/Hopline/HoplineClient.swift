@@ -137,11 +137,12 @@ public class HoplineClient: @unchecked Sendable {
         return try await call("reconcile", params, options.told)
     }
 
-    /// Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. Returns whether
-    /// there was one. What is in doubt stays.
+    /// Forgets a session, an order that nobody waits for, a record that was refused, or an accepted intent, which can then be bought
+    /// again. Returns whether there was one and its record is gone. What is in doubt stays, as does what a living client has.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
-        try await change("forget", record) { $0.forget(record: record) }
+        let done = try await change("forget", record) { $0.forget(record: record) }
+        return await driver.settled(record) && done
     }
 
     /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.

@@ -66,6 +66,9 @@ internal class Engine(private val core: Client, means: Means, private val record
 
     /** What the store said when it last failed. */
     private var storeSaid: String? = null
+
+    /** The records that the store could neither keep nor delete when it was last asked to. */
+    private val unkept: MutableSet<String> = ConcurrentHashMap.newKeySet()
     private val closer = Mutex()
 
     /** Since [shutdown] began: nothing new is begun. */
@@ -123,6 +126,9 @@ internal class Engine(private val core: Client, means: Means, private val record
             repeat(2) { tasks.toList().joinAll() }
             answer
         }
+
+    /** Whether the store kept or deleted a record, as it was last asked to. */
+    fun isKept(record: String): Boolean = record !in unkept
 
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
@@ -265,6 +271,7 @@ internal class Engine(private val core: Client, means: Means, private val record
 
     private fun save(step: Step.Save) = task(disk) {
         val trouble = records.keep(step.record, step.data)
+        if (trouble == null) unkept -= step.record else unkept += step.record
         answer {
             if (trouble == null) {
                 core.saved(step.id, clock.unix(), clock.monotonic())

@@ -100,10 +100,11 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     }
 
     /**
-     * Forgets a session, an order that nobody waits for, an accepted intent or an answer that nobody took: its record goes. What is in doubt
-     * stays. Returns whether there was one.
+     * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that was refused.
+     * Returns whether there was one and its record is gone. What is in doubt stays, as does what a living client has.
      */
-    public suspend fun forget(record: String): Boolean = adopting("forget", record) { engine.ask("forget") { it.forget(record) } }
+    public suspend fun forget(record: String): Boolean =
+        adopting("forget", record) { engine.ask("forget") { it.forget(record) } && engine.isKept(record) }
 
     /** Cancels what is under way and waits until its records are kept. It ends no session and no order. */
     public suspend fun shutdown(): Unit = engine.shutdown()

@@ -38,6 +38,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -175,10 +176,11 @@ class KeepingTest {
                 stranger.resumeAll()
                 client(lost, store).use { owner ->
                     runCatching { owner.resume(record) }
-                    stranger.forget(record)
+                    assertFalse(stranger.forget(record))
                     assertEquals(listOf(record), owner.saved().map { it.record })
                 }
                 client(lost, store).use { next -> assertEquals(listOf(record), next.saved().map { it.record }, "$store") }
+                assertTrue(stranger.resumeAll().isEmpty() && stranger.forget(record))
             }
         }
     }

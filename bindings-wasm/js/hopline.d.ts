@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
 
-/** Any JSON: the contract does not show what is inside. */
+/** Any JSON: the contract does not document what is inside. */
 export type Json = any;
 
 /** A word of a list that the service may lengthen. */
@@ -55,8 +55,9 @@ export interface AgentClientOptions extends ClientOptions {
   apiKey?: string | undefined;
   /**
    * The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
-   * do not count. What would go beyond it is `refused` before it is sent. The account's own limit, which holds across clients,
-   * is `daily_limit_usd` of `updateBudget`. At least 0.
+   * do not count. What would go beyond it is `refused` before it is sent. A client without a cap does not count what it buys, so
+   * give every client of a store the same one. The account's own limit, which holds across clients, is `daily_limit_usd` of
+   * `updateBudget`. At least 0.
    */
   dailyCapUsd?: number | string | undefined;
   /** `backend_ready` as the account was registered with: where it is false, buying a session is `refused` before it is sent. */
@@ -393,7 +394,7 @@ export interface Quote {
   quantity: number;
   /** USD for one `unit`. */
   unit_price: number;
-  /** USD for the quantity; of a static product for one `unit` of time, since that of `duration` is not shown. */
+  /** USD for the quantity; of a static product for one `unit` of time, since the service does not document the unit of `duration`. */
   total: number;
   /** The currency of the product. */
   currency: string;

@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("{session_id} is {} and can't be used; look at it before buying again", open.session.status).into());
     }
 
-    // Tell what was met, and do as advised. The members of an event are not shown in the contract, so these are our own.
+    // Tell what was met, and do as advised. The contract does not document the members of an event, so these are our own.
     let event = r#"{"status":403,"latency_ms":120,"target":"shop.example"}"#.parse()?;
     let told = account.0.start(ReportSessionEvent { session_id: session_id.clone(), event }, CallOptions::default());
     account.wait(told)?;

@@ -62,7 +62,7 @@ impl Reseller {
             cycle_times: 1,
             ..CreateStaticOrder::default()
         };
-        // Which words end an order is not shown in the contract, so a program names those that it knows.
+        // The contract does not document which words end an order, so a program names those that it knows.
         let options = CallOptions { ends: vec!["failed".to_owned(), "cancelled".to_owned()], ..CallOptions::intent("order-17") };
         let placed = self.0.place_order(order, options);
         let placed = self.wait(placed)?;
@@ -72,7 +72,7 @@ impl Reseller {
             Phase::Ended => return Ok(()),
             _ => return Err("it is not active yet; start this again to wait on".into()),
         }
-        // The fields of an item are not shown in the contract, so a program reads its own.
+        // The contract does not document the fields of an item, so a program reads its own.
         #[derive(Deserialize)]
         struct Item {
             instances: Vec<Instance>,

@@ -55,8 +55,8 @@ class AgentClient(Blocking, AgentOperations):
             same_account: Whether records of another key are of this account all the same.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is
-                under way; recharges do not count. The account's own limit is `daily_limit_usd` of `update_budget`, which
-                holds across clients.
+                under way; recharges do not count. A client without a cap does not count what it buys, so give every client of a store
+                the same one. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients.
             backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
             options: How to repeat, wait and read; see `Options`.
         """

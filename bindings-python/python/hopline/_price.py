@@ -22,7 +22,7 @@ class Quote:
     unit_price: Decimal
     """USD for one `unit`."""
     total: Decimal
-    """USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown."""
+    """USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`."""
     currency: str
     """The currency of the product."""
     unit: str

@@ -163,7 +163,7 @@ decimal = _of(int, Decimal, what="number", make=Decimal)
 
 
 def anything(value: Any, _place: str) -> Any:
-    """Reads what the contract does not show."""
+    """Reads what the contract does not document."""
     return value
 
 

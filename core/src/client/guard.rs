@@ -113,7 +113,8 @@ impl Client {
         if self.guard.is_none() || !job.counts() || job.price.said.is_some() || job.is_priced_by_unit() {
             return Ok(());
         }
-        let rule = "is required under a daily cap, since the unit of `duration` is not shown and the charge can't be known from the price";
+        let rule = "is required under a daily cap, since the service does not document the unit of `duration` and the charge can't be \
+                    known from the price";
         Err(Error::invalid(job.endpoint.name, PRICE_FIELD, rule))
     }
 

@@ -1,4 +1,4 @@
-//! What the list of static orders shows of one of them. The contract does not show the fields of an item, so as little as can
+//! What the list of static orders shows of one of them. The contract does not document the fields of an item, so as little as can
 //! be is read of it: its order's number and its status.
 
 use serde::Deserialize;

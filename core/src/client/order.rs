@@ -77,7 +77,7 @@ fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
         Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
         Some("processing") => Phase::Pending,
         Some("active") => Phase::Ready,
-        // NOT SHOWN: any other status. Waiting goes on, and the caller is told.
+        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
         _ => Phase::Unknown,
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
         Some("active") => Phase::Ready,
         // `terminated` is our own word for a session that this client has ended.
         Some("expired" | "terminated") => Phase::Ended,
-        // NOT SHOWN: any other status. Waiting goes on, and the caller is told.
+        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
         _ => Phase::Unknown,
     }
 }

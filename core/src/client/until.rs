@@ -1,5 +1,5 @@
 //! Watching a read until something in its answer is as the caller wants it: a balance, the words of an order that the
-//! contract does not show.
+//! contract does not document.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

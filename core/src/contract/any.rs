@@ -55,7 +55,7 @@ const fn entry(api: Api, method: Method, safety: Safety) -> Endpoint {
             Api::Reseller => Auth::Bearer,
         },
         safety,
-        // NOT SHOWN: what it costs.
+        // NOT DOCUMENTED: what it costs.
         paid: false,
         request: NOTHING,
         response: Shape::Json,

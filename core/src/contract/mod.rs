@@ -227,7 +227,7 @@ pub enum Shape {
     Integer,
     /// A decimal number, kept as it was written.
     Decimal,
-    /// Any JSON: the contract does not show what is inside.
+    /// Any JSON: the contract does not document what is inside.
     Json,
     /// One of the words of a list; an answer may hold another.
     Word(&'static Words),

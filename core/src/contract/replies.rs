@@ -10,7 +10,7 @@ record! {
         order_no: String as "orderNo";
         /// Where it is: of its items the first status that is not `active`, where they differ.
         status: Option<StaticOrderStatus>;
-        /// The items of the list that belong to it, as the service wrote them; their fields are not shown.
+        /// The items of the list that belong to it, as the service wrote them; the service does not document their fields.
         items: Vec<Json>;
         /// Whether it may have more items than these: no more than 20 pages of 100, or 4 MiB, are read.
         truncated: bool;

@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Any JSON, as its own text: what the contract does not show, and the whole of every answer.
+/// Any JSON, as its own text: what the contract does not document, and the whole of every answer.
 ///
 /// It may hold secrets, so its `Debug` says only how long it is.
 #[derive(Clone)]
@@ -163,7 +163,7 @@ pub enum Patch<T> {
     /// Left as it is: not sent.
     #[default]
     Absent,
-    /// Sent as null. What that does is not shown.
+    /// Sent as null. The service does not document what that does.
     Null,
     /// Set to this.
     Set(T),
@@ -188,7 +188,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     }
 }
 
-/// A text that the service may write as a number: an id, a kind, a time whose form its contract does not show.
+/// A text that the service may write as a number: an id, a kind, a time whose form its contract does not document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(pub String);

@@ -281,7 +281,7 @@ pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
     if api == Api::Reseller {
         return match code {
             "location_not_supported_for_product" => "the product is not sold in that region; the details name those that it is sold in",
-            // NOT SHOWN: any other code.
+            // NOT DOCUMENTED: any other code.
             _ => "the service refused it",
         };
     }

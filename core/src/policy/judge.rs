@@ -144,7 +144,7 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: Outcome<'_>, req
 
 fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
     let Some(row) = codes::code(code) else {
-        // NOT SHOWN: what any other code means. It never counts as an answer to a write.
+        // NOT DOCUMENTED: what any other code means. It never counts as an answer to a write.
         ledger.unanswered |= asked.safety == Safety::Keyed || status >= 500;
         let kind = if status >= 500 || status == 429 { Kind::Unavailable } else { Kind::Refused };
         let advice = if kind == Kind::Refused { Advice::ChangeRequest } else { Advice::RetryLater };
@@ -219,7 +219,7 @@ pub(crate) fn failure_status(code: &str, status: u16) -> u16 {
     }
 }
 
-/// A failure envelope of the reseller API, whose codes are not shown: a status is all there is to go by.
+/// A failure envelope of the reseller API, whose codes are not documented: a status is all there is to go by.
 fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     match status {
         500.. => {

@@ -16,7 +16,7 @@ pub struct Quote {
     pub quantity: Decimal,
     /// USD for one `unit`.
     pub unit_price: Decimal,
-    /// USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown.
+    /// USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`.
     pub total: Decimal,
     /// The currency of the product, USD.
     pub currency: String,

@@ -120,7 +120,7 @@ pub(super) fn word(raw: &RawValue) -> Option<String> {
     serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
 }
 
-/// The number or the status of an order as text, which may be a text or a number: the contract does not show which.
+/// The number or the status of an order as text, which may be a text or a number: the contract does not document which.
 pub(crate) fn number_of(raw: &RawValue) -> Option<String> {
     let number = || is_number(raw.get()).then(|| raw.get().to_owned());
     let text = serde_json::from_str(raw.get()).ok().or_else(number);

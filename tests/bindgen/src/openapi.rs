@@ -1,4 +1,4 @@
-//! Prints the table as an OpenAPI 3.1 document. What the contract does not show stays open.
+//! Prints the table as an OpenAPI 3.1 document. What the contract does not document stays open.
 
 mod schema;
 

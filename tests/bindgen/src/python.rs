@@ -73,7 +73,7 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
         let (optional, default) = match (field.required, is_open(field.shape)) {
             (true, false) => ("", ""),
             (false, false) => (" | None", " = None"),
-            // What is not shown may hold a secret, so it does not print.
+            // What is not documented may hold a secret, so it does not print.
             (true, true) => ("", " = field(repr=False)"),
             (false, true) => (" | None", " = field(default=None, repr=False)"),
         };
@@ -96,7 +96,7 @@ fn python_name(field: &Field) -> String {
     }
 }
 
-/// Whether a value holds what the contract does not show.
+/// Whether a value holds what the contract does not document.
 fn is_open(shape: Shape) -> bool {
     match shape {
         Shape::Json => true,

@@ -122,7 +122,7 @@ fn print_record(out: &mut String, record: &'static Record) {
     put!(out, "    }}\n}}");
 }
 
-/// What holds a secret, or what is not shown and may hold one, can be read, and is never written.
+/// What holds a secret, or what is not documented and may hold one, can be read, and is never written.
 fn holds_secret(shape: Shape) -> bool {
     match shape {
         Shape::Secret | Shape::Json => true,

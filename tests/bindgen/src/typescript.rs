@@ -119,7 +119,7 @@ fn shape(shape: Shape, side: Side) -> String {
     }
 }
 
-/// What is not shown is any JSON, and may be no object at all.
+/// What is not documented is any JSON, and may be no object at all.
 fn answer(endpoint: &Endpoint) -> String {
     match endpoint.response {
         Shape::Json => "Json".to_owned(),

@@ -96,7 +96,7 @@ def balance_of(reseller: hopline.ResellerClient, user_id: int) -> Decimal:
 
 
 def proxies_of(order: hopline.OrderReply) -> list[hopline.Proxy]:
-    """The proxies in the items of an order, as this service writes them: its contract does not show their fields."""
+    """The proxies in the items of an order, as this service writes them: its contract does not document their fields."""
     return [
         hopline.Proxy(
             host=instance["ip"],

@@ -12,7 +12,7 @@ public enum Phase: String, Sendable, Decodable {
     case unknown
 }
 
-/// What an answer holds that the contract does not show: read it from `raw`.
+/// What an answer holds that the contract does not document: read it from `raw`.
 public struct Unshown: Sendable, Decodable {
     /// Whatever was answered.
     public init(from decoder: any Decoder) {}

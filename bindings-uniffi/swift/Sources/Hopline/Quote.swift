@@ -11,7 +11,7 @@ public struct Quote: Codable, Hashable, Sendable {
     public let quantity: Decimal
     /// USD for one `unit`.
     public let unitPrice: Decimal
-    /// USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown.
+    /// USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`.
     public let total: Decimal
     /// The currency of the product.
     public let currency: String

@@ -26,14 +26,14 @@ public struct Raw: Sendable, Hashable {
     /// The text, digit for digit.
     public let text: String
 
-    /// The answer as a type of your own, for what the contract does not show.
+    /// The answer as a type of your own, for what the contract does not document.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(text.utf8))
     }
 }
 
 extension Raw: Decodable {
-    /// Reads a part of an answer that the contract does not show: any JSON, its numbers exact to the 38 digits of a `Decimal`.
+    /// Reads a part of an answer that the contract does not document: any JSON, its numbers exact to the 38 digits of a `Decimal`.
     public init(from decoder: any Decoder) throws {
         text = try JSON(from: decoder).text
     }
@@ -52,7 +52,7 @@ extension Raw: CustomStringConvertible, CustomDebugStringConvertible, CustomRefl
 public enum Patch<Value: Sendable>: Sendable {
     /// Left as it is: not sent.
     case absent
-    /// Sent as null. What that does the contract does not show.
+    /// Sent as null. What that does the contract does not document.
     case null
     /// Set to this.
     case set(Value)

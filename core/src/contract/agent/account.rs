@@ -61,7 +61,7 @@ record! {
 }
 
 record! {
-    /// An account. Its other fields are not shown.
+    /// An account. The service does not document its other fields.
     AccountInfo {
         /// The key, masked: its first and last characters.
         api_key_prefix: Option<String>;
@@ -103,7 +103,7 @@ record! {
 }
 
 record! {
-    /// What to change of the key's budget. What is left out stays; what null does is not shown.
+    /// What to change of the key's budget. What is left out stays; the service does not document what null does.
     UpdateBudget {
         /// USD that the key may spend in all, at least 0.
         key_limit_usd: Patch<Decimal> => Body, AtLeast(0);
@@ -130,10 +130,11 @@ endpoints! { Agent;
     register_account: Post "/account/register", Public, AtMostOnce, Free, RegisterAccount => Registration;
     /// Reads the account that the key belongs to.
     get_account: Get "/account/info", Key, Safe, Free, GetAccount => AccountInfo;
-    /// Reads limits, estimated spend, the pause and the next reset of the key's budget. The fields are not shown.
+    /// Reads limits, estimated spend, the pause and the next reset of the key's budget. The service does not document its
+    /// fields; see `raw`.
     get_budget: Get "/account/budget", Key, Safe, Free, GetBudget => Json;
-    /// Changes the key's budget: the guard that holds across processes. The fields of the answer are not shown.
+    /// Changes the key's budget: the guard that holds across processes. The service does not document the fields of the answer; see `raw`.
     update_budget: Put "/account/budget", Key, Keyed, Free, UpdateBudget => Json;
-    /// Reads which thresholds were crossed, and whether the key is paused. The fields are not shown.
+    /// Reads which thresholds were crossed, and whether the key is paused. The service does not document its fields; see `raw`.
     get_usage_alerts: Get "/account/usage-alerts", Key, Safe, Free, GetUsageAlerts => Json;
 }

@@ -11,7 +11,7 @@ string_enum! {
 }
 
 record! {
-    /// An order to top up the balance, and where to pay. The words of its status are not shown.
+    /// An order to top up the balance, and where to pay. The service does not document the words of its status.
     RechargeOrder {
         /// Its id.
         order_id: String;
@@ -29,7 +29,7 @@ record! {
         wallet_address: Option<String>;
         /// Where to look at that address.
         wallet_explorer_url: Option<String>;
-        /// Where the order is; the words are not shown.
+        /// Where the order is; the service does not document the words.
         status: Option<String>;
     }
 }
@@ -40,7 +40,7 @@ record! {
 }
 
 record! {
-    /// Pricing takes no parameters: those of the service are not shown.
+    /// Pricing takes no parameters: the service does not document its own.
     GetPricing {}
 }
 
@@ -57,17 +57,17 @@ record! {
 }
 
 record! {
-    /// The transactions take no parameters: those of the service are not shown.
+    /// The transactions take no parameters: the service does not document its own.
     ListTransactions {}
 }
 
 endpoints! { Agent;
-    /// Reads the account's balance in USD. The fields of the answer are not shown.
+    /// Reads the account's balance in USD. The service does not document the fields of the answer; see `raw`.
     get_balance: Get "/billing/balance", Key, Safe, Free, GetBalance => Json;
-    /// Reads the account's prices. The fields of the answer are not shown.
+    /// Reads the account's prices. The service does not document the fields of the answer; see `raw`.
     get_pricing: Get "/billing/pricing", Key, Safe, Free, GetPricing => Json;
     /// Orders a top-up of at least 10 USD, to be paid in USDT.
     create_recharge: Post "/billing/recharge", Key, Keyed, Paid, CreateRecharge => RechargeOrder;
-    /// Reads the account's transactions. The fields of the answer are not shown.
+    /// Reads the account's transactions. The service does not document the fields of the answer; see `raw`.
     list_transactions: Get "/billing/transactions", Key, Safe, Free, ListTransactions => Json;
 }

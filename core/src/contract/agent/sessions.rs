@@ -97,7 +97,7 @@ record! {
 }
 
 record! {
-    /// A session. It may carry more than is listed here: what the contract does not show stays in the raw data.
+    /// A session. It may carry more than is listed here: what the contract does not document stays in the raw data.
     Session {
         /// Its id.
         session_id: String;
@@ -127,7 +127,7 @@ record! {
         resource_id: Option<String> => Body;
         /// GB (dynamic, fractions allowed) or addresses (static, whole); the server's default is 1.
         quantity: Option<Decimal> => Body, Positive, WholeWhen("session_type", "static");
-        /// For how long, at least 1; the unit is not shown.
+        /// For how long, at least 1; the service does not document the unit.
         duration: Option<i64> => Body, AtLeast(1);
         /// What the proxy is to speak; the server's default is `socks5`.
         protocol: Option<Protocol> => Body;
@@ -179,7 +179,7 @@ record! {
     RenewSession {
         /// Its id.
         session_id: String => Path;
-        /// At least 1; the unit is not shown.
+        /// At least 1; the service does not document the unit.
         duration: i64 => Body, AtLeast(1);
     }
 }
@@ -189,7 +189,7 @@ record! {
     ReportSessionEvent {
         /// Its id.
         session_id: String => Path;
-        /// A JSON object; its members are not shown.
+        /// A JSON object; the service does not document its members.
         event: Json => Whole;
     }
 }
@@ -212,11 +212,11 @@ endpoints! { Agent;
     terminate_session: Delete "/sessions/{session_id}", Key, Idempotent, Free, TerminateSession => Json;
     /// Gives a dynamic session another exit address. The session must be `active`.
     rotate_session: Post "/sessions/{session_id}/rotate", Key, Keyed, Free, RotateSession => Session;
-    /// Lengthens a static session. It must be `active` or `expired`. The body of the answer is not shown.
+    /// Lengthens a static session. It must be `active` or `expired`. The service does not document the body of the answer; see `raw`.
     renew_session: Post "/sessions/{session_id}/renew", Key, Keyed, Paid, RenewSession => Json;
     /// Reports what was seen through a session. It is never sent twice, since that would count twice. The answer is not
     /// shown.
     report_session_event: Post "/sessions/{session_id}/report-event", Key, AtMostOnce, Free, ReportSessionEvent => Json;
-    /// Reads a session's health, and whether the service recommends a rotation. The fields are not shown.
+    /// Reads a session's health, and whether the service recommends a rotation. The service does not document its fields; see `raw`.
     get_session_health: Get "/sessions/{session_id}/health", Key, Safe, Free, GetSessionHealth => Json;
 }

@@ -12,13 +12,13 @@ string_enum! {
 }
 
 record! {
-    /// What to order. Which fields are required is not shown.
+    /// What to order. The service does not document which fields are required.
     CreateDynamicOrder {
         /// Always `dynamic_proxy`; it may be left out.
         order_type: Option<DynamicOrderType> as "orderType" => Body, Always("dynamic_proxy");
         /// The dynamic product's number.
         pool_id: Option<String> as "poolId" => Body;
-        /// How much traffic; the unit is not shown.
+        /// How much traffic; the service does not document the unit.
         traffic_amount: Option<Decimal> as "trafficAmount" => Body;
         /// The price of one.
         unit_price: Option<Decimal> as "unitPrice" => Body;
@@ -70,9 +70,9 @@ record! {
 }
 
 record! {
-    /// How proxies are extracted. More than this is not shown.
+    /// How proxies are extracted. The service documents no more than this.
     ExtractConfig {
-        /// The words are not shown.
+        /// The service does not document the words.
         method: Option<String>;
     }
 }
@@ -108,18 +108,19 @@ record! {
 }
 
 endpoints! { Reseller;
-    /// Orders traffic. The fields of the answer are not shown.
+    /// Orders traffic. The service does not document the fields of the answer; see `raw`.
     create_dynamic_order: Post "/open/app/order/create/v2", Bearer, AtMostOnce, Paid, CreateDynamicOrder => Json;
-    /// Lists dynamic orders. The fields of the items are not shown.
+    /// Lists dynamic orders. The service does not document the fields of the items.
     list_dynamic_orders: Get "/dynamic", Bearer, Safe, Free, ListDynamicOrders => OpenList;
-    /// Reads a dynamic order by its id. The fields of the answer are not shown.
+    /// Reads a dynamic order by its id. The service does not document the fields of the answer; see `raw`.
     get_dynamic_order: Get "/dynamic/{order_id}", Bearer, Safe, Free, GetDynamicOrder => Json;
-    /// Reads a dynamic order by its order number or its application order number. The fields of the answer are not shown.
+    /// Reads a dynamic order by its order number or its application order number. The service does not document the fields of
+    /// the answer; see `raw`.
     find_dynamic_order: Get "/dynamic/order-info/{order_no}", Bearer, Safe, Free, FindDynamicOrder => Json;
-    /// Extracts proxies of a dynamic product. The fields of the answer are not shown.
+    /// Extracts proxies of a dynamic product. The service does not document the fields of the answer; see `raw`.
     extract_dynamic_proxies: Post "/business/dynamic-proxy/extract", Bearer, AtMostOnce, Free, ExtractDynamicProxies => Json;
-    /// Reads what is left of the traffic of all products of a user. The fields of the answer are not shown.
+    /// Reads what is left of the traffic of all products of a user. The service does not document the fields of the answer; see `raw`.
     get_products_flow: Get "/user/{user_id}/products-flow", Bearer, Safe, Free, GetProductsFlow => Json;
-    /// Reads what is left of the traffic of one product of a user. The fields of the answer are not shown.
+    /// Reads what is left of the traffic of one product of a user. The service does not document the fields of the answer; see `raw`.
     get_remaining_flow: Get "/user/{user_id}/remaining-flow/{product_no}", Bearer, Safe, Free, GetRemainingFlow => Json;
 }

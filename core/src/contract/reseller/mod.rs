@@ -44,7 +44,7 @@ string_enum! {
 }
 
 record! {
-    /// A list whose items the contract does not show.
+    /// A list whose items the contract does not document.
     OpenList {
         /// The items, as the service wrote them.
         items: Vec<Json> as "items" | "list";

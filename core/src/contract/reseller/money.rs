@@ -25,7 +25,7 @@ record! {
         page: Option<i64> => Query, AtLeast(1);
         /// How many a page, at most 100.
         page_size: Option<i64> => Query, Between(1, 100);
-        /// Only of this kind; the words are not shown.
+        /// Only of this kind; the service does not document the words.
         r#type: Option<String> => Query;
         /// Only of orders of this kind.
         order_type: Option<OrderType> => Query;
@@ -55,7 +55,7 @@ record! {
 }
 
 record! {
-    /// What to top up. The fields are not shown.
+    /// What to top up. The service does not document the fields.
     CreateUsdtOrder {
         /// An object of the caller's own.
         parameters: Option<Json> => Whole;
@@ -63,7 +63,7 @@ record! {
 }
 
 record! {
-    /// Which order to look at. The parameters are not shown.
+    /// Which order to look at. The service does not document the parameters.
     CheckUsdtOrder {
         /// An object of the caller's own; its members go into the query.
         parameters: Option<Json> => WholeQuery;
@@ -71,12 +71,12 @@ record! {
 }
 
 record! {
-    /// The list of top-up orders takes no parameters: those of the service are not shown.
+    /// The list of top-up orders takes no parameters: the service does not document its own.
     ListUsdtOrders {}
 }
 
 record! {
-    /// Which order to cancel. The fields are not shown.
+    /// Which order to cancel. The service does not document the fields.
     CancelUsdtOrder {
         /// An object of the caller's own.
         parameters: Option<Json> => Whole;
@@ -84,21 +84,21 @@ record! {
 }
 
 endpoints! { Reseller;
-    /// Reads the balance, the numbers of resources and an overview. The fields of the answer are not shown.
+    /// Reads the balance, the numbers of resources and an overview. The service does not document the fields of the answer; see `raw`.
     get_dashboard: Get "/open/app/dashboard/info/v2", Bearer, Safe, Free, GetDashboard => Json;
-    /// Lists what was spent. The fields of the items are not shown.
+    /// Lists what was spent. The service does not document the fields of the items.
     list_consumption: Get "/open/app/user/transactions", Bearer, Safe, Free, ListConsumption => OpenList;
-    /// Lists top-ups and balance adjustments of the reseller and its sub-users. The fields of the items are not shown.
+    /// Lists top-ups and balance adjustments of the reseller and its sub-users. The service does not document the fields of the items.
     list_agent_transactions: Get "/transaction/agent/transactions", Bearer, Safe, Free, ListAgentTransactions => OpenList;
-    /// Reads the wallet to pay USDT (TRC20) to, and the rate. The fields of the answer are not shown.
+    /// Reads the wallet to pay USDT (TRC20) to, and the rate. The service does not document the fields of the answer; see `raw`.
     get_usdt_wallet: Get "/usdt/wallet-info", Bearer, Safe, Free, GetUsdtWallet => Json;
-    /// Orders a top-up in USDT (TRC20). The fields of the request and of the answer are not shown.
+    /// Orders a top-up in USDT (TRC20). The service documents neither the fields of the request nor those of the answer.
     create_usdt_order: Post "/usdt/create-order", Bearer, AtMostOnce, Paid, CreateUsdtOrder => Json;
-    /// Reads where a top-up order is; this is what finds the transfer. With `until` it is watched. The fields of the request
-    /// and of the answer are not shown.
+    /// Reads where a top-up order is; this is what finds the transfer. With `until` it is watched. The service
+    /// documents neither the fields of the request nor those of the answer.
     check_usdt_order: Get "/usdt/check-status", Bearer, Safe, Free, CheckUsdtOrder => Json;
-    /// Lists top-up orders. The fields of the items are not shown.
+    /// Lists top-up orders. The service does not document the fields of the items.
     list_usdt_orders: Get "/usdt/orders", Bearer, Safe, Free, ListUsdtOrders => OpenList;
-    /// Cancels a top-up order that was not paid. The fields of the request and of the answer are not shown.
+    /// Cancels a top-up order that was not paid. The service documents neither the fields of the request nor those of the answer.
     cancel_usdt_order: Post "/usdt/cancel-order", Bearer, AtMostOnce, Free, CancelUsdtOrder => Json;
 }

@@ -66,7 +66,7 @@ record! {
         duration: i64 => Body;
         /// What the duration counts.
         unit: OrderUnit => Body;
-        /// Networks and how many addresses of each, for products that allocate by CIDR. The form of an item is not shown.
+        /// Networks and how many addresses of each, for products that allocate by CIDR. The service does not document the form of an item.
         cidr_blocks: Option<Vec<Json>> as "cidrBlocks" => Body;
         /// One address.
         assigned_ip: Option<String> as "assignedIp" => Body;
@@ -86,7 +86,7 @@ record! {
         page_size: Option<i64> as "pageSize" => Query, Between(1, 100);
         /// Only with this status, such as `active`.
         status: Option<String> => Query;
-        /// A filter of the service's console; the words are not shown.
+        /// A filter of the service's console; the service does not document the words.
         filter: Option<String> => Query;
         /// Only of this user.
         user_id: Option<i64> => Query;
@@ -94,13 +94,13 @@ record! {
         search: Option<String> => Query;
         /// A part of a region's name.
         region: Option<String> => Query;
-        /// Made at this time or later; the form is not shown.
+        /// Made at this time or later; the service does not document the form.
         created_start: Option<String> => Query;
-        /// Made at this time or earlier; the form is not shown.
+        /// Made at this time or earlier; the service does not document the form.
         created_end: Option<String> => Query;
-        /// Ending at this time or later; the form is not shown.
+        /// Ending at this time or later; the service does not document the form.
         expire_start: Option<String> => Query;
-        /// Ending at this time or earlier; the form is not shown.
+        /// Ending at this time or earlier; the service does not document the form.
         expire_end: Option<String> => Query;
         /// Whether an ordinary user sees what is in the recycle bin.
         show_recycle_bin: Option<bool> => Query;
@@ -119,7 +119,7 @@ record! {
         order_no: Option<String> as "orderNo" => Body, Unless("order_id");
         /// Its id, a text or a number.
         order_id: Option<Json> => Body;
-        /// Which of its proxies; all of them where it is left out. The form is not shown.
+        /// Which of its proxies; all of them where it is left out. The service does not document the form.
         instances: Option<Json> => Body;
         /// For how long.
         duration: i64 => Body;
@@ -141,12 +141,12 @@ record! {
 endpoints! { Reseller;
     /// Orders static proxies for a sub-user. The answer means accepted: `place_order` also waits for what becomes of it.
     create_static_order: Post "/open/app/static/order/create-standard/v2", Bearer, AtMostOnce, Paid, CreateStaticOrder => StaticOrderAcceptance;
-    /// Lists static orders and their proxies. The fields of the items are not shown.
+    /// Lists static orders and their proxies. The service does not document the fields of the items.
     list_static_orders: Get "/open/app/static/order/list/v2", Bearer, Safe, Free, ListStaticOrders => OpenList;
-    /// Counts static orders by their status. The fields of the answer are not shown.
+    /// Counts static orders by their status. The service does not document the fields of the answer; see `raw`.
     get_static_order_statistics: Get "/open/app/static/order/statistics", Bearer, Safe, Free, GetStaticOrderStatistics => Json;
-    /// Renews a static order, whole or in part. The fields of the answer are not shown.
+    /// Renews a static order, whole or in part. The service does not document the fields of the answer; see `raw`.
     renew_static_order: Post "/open/app/static/order/renew", Bearer, AtMostOnce, Paid, RenewStaticOrder => Json;
-    /// Cancels or releases a static order. The fields of the answer are not shown.
+    /// Cancels or releases a static order. The service does not document the fields of the answer; see `raw`.
     cancel_static_order: Post "/open/app/static/order/{order_no}/cancel", Bearer, AtMostOnce, Free, CancelStaticOrder => Json;
 }

@@ -41,7 +41,7 @@ record! {
 record! {
     /// What a login gives.
     LoginResult {
-        /// The bearer token, a JWT. How long it lasts is not shown.
+        /// The bearer token, a JWT. The service does not document how long it lasts.
         token: Secret;
         /// Whose it is.
         user: Option<LoginUser>;
@@ -75,9 +75,9 @@ record! {
         total_consumption: Option<Decimal>;
         /// Whose sub-user it is.
         agent_id: Option<i64>;
-        /// When it was made; the form is not shown.
+        /// When it was made; the service does not document the form.
         created_at: Option<Label>;
-        /// When it was last changed; the form is not shown.
+        /// When it was last changed; the service does not document the form.
         updated_at: Option<Label>;
     }
 }
@@ -186,16 +186,16 @@ endpoints! { Reseller;
     login: Post "/auth/login", Public, Idempotent, Free, Login => LoginResult;
     /// Makes a sub-user.
     create_user: Post "/open/app/user/v2", Bearer, AtMostOnce, Paid, CreateUser => SubUser;
-    /// Reads the reseller's own balance. The fields of the answer are not shown.
+    /// Reads the reseller's own balance. The service does not document the fields of the answer; see `raw`.
     get_current_balance: Get "/open/app/user/balance/current", Bearer, Safe, Free, GetCurrentBalance => Json;
     /// Lists the reseller's own sub-users.
     list_sub_users: Get "/open/app/agent/sub-users", Bearer, Safe, Free, ListSubUsers => SubUserList;
-    /// Adds to a sub-user's balance or deducts from it. The fields of the answer are not shown.
+    /// Adds to a sub-user's balance or deducts from it. The service does not document the fields of the answer; see `raw`.
     adjust_sub_user_balance: Post "/open/app/agent/sub-users/{user_id}/balance", Bearer, AtMostOnce, Paid, AdjustSubUserBalance => Json;
-    /// Changes what a sub-user logs in with. The fields of the answer are not shown.
+    /// Changes what a sub-user logs in with. The service does not document the fields of the answer; see `raw`.
     edit_sub_user_account: Patch "/open/app/agent/sub-users/{user_id}/account", Bearer, AtMostOnce, Free, EditSubUserAccount => Json;
-    /// Enables or disables a sub-user. The fields of the answer are not shown.
+    /// Enables or disables a sub-user. The service does not document the fields of the answer; see `raw`.
     set_sub_user_status: Patch "/open/app/agent/sub-users/{user_id}/status", Bearer, AtMostOnce, Free, SetSubUserStatus => Json;
-    /// Deletes a sub-user; its data stays. The fields of the answer are not shown.
+    /// Deletes a sub-user; its data stays. The service does not document the fields of the answer; see `raw`.
     delete_sub_user: Delete "/open/app/agent/sub-users/{user_id}", Bearer, AtMostOnce, Free, DeleteSubUser => Json;
 }

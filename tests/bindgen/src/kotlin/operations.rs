@@ -238,7 +238,7 @@ mod tests {
                 "{taken}"
             );
         }
-        assert!(!printed.contains("fun walkTransactions("), "its answer is not shown");
+        assert!(!printed.contains("fun walkTransactions("), "its answer is not documented");
     }
 
     #[test]

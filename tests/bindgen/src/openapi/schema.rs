@@ -110,7 +110,7 @@ pub(super) fn object(doc: &str, members: &[&Field], schema: impl Fn(&Field) -> V
 
 fn failure(api: Api) -> Value {
     if api == Api::Reseller {
-        // Its codes are not shown: a number or a word, but never 0.
+        // Its codes are not documented: a number or a word, but never 0.
         let code = json!({ "type": ["integer", "string"], "not": { "enum": [0, "0"] } });
         return json!({ "type": "object", "required": ["code"], "properties": { "code": code } });
     }

@@ -246,7 +246,7 @@ mod tests {
             assert!(signature.contains(" position: str") && signature.contains(" max_pages: int"), "{name}");
             assert!(!signature.contains(" cursor:") && !signature.contains(" page:"), "{name}");
         }
-        assert!(!printed.contains("def walk_transactions("), "its answer is not shown");
+        assert!(!printed.contains("def walk_transactions("), "its answer is not documented");
     }
 
     #[test]

@@ -242,7 +242,7 @@ mod tests {
             assert!(signature.contains(" position: String?") && signature.contains(" maxPages: Int?"), "{list}");
             assert!(!signature.contains(" cursor:") && !signature.contains(" page:"), "{list}");
         }
-        assert!(!printed.contains("walkTransactions("), "its answer is not shown");
+        assert!(!printed.contains("walkTransactions("), "its answer is not documented");
     }
 
     #[test]

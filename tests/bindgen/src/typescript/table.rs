@@ -45,7 +45,7 @@ fn unspelled(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// The members of answers that are secrets. An answer that the contract does not show may hold them too.
+/// The members of answers that are secrets. An answer that the contract does not document may hold them too.
 fn secrets() -> BTreeSet<String> {
     let fields = types().into_iter().flat_map(|found| match found {
         Type::Record(record) => record.fields,

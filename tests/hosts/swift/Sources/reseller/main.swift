@@ -4,7 +4,7 @@
 import Foundation
 import Hopline
 
-/// The contract does not show what an item looks like; these are the names of the service at hand.
+/// The contract does not document what an item looks like; these are the names of the service at hand.
 struct Item: Decodable {
     struct Instance: Decodable {
         let ip: String, http_port: Int, username: Secret, password: Secret
@@ -18,7 +18,7 @@ struct Entry: Decodable {
 
 let reseller = try ResellerClient(store: FolderStore("hopline-records"))  // HOPLINE_BACKEND_URL, HOPLINE_USERNAME, HOPLINE_PASSWORD
 
-/// The contract does not show which words end an order; these are the service's.
+/// The contract does not document which words end an order; these are the service's.
 let over = ["failed", "cancelled"]
 
 /// The order of an intent: the one that was begun before, or else one of a product that is in stock now.

@@ -14,8 +14,8 @@ import kotlinx.serialization.json.JsonObject
  * @param store where records are kept
  * @param options how to repeat, wait and read
  * @param sameAccount whether records of another key are of this account all the same
- * @param dailyCapUsd the most, in USD, that this client buys in a UTC day; the account's own limit, across clients, is that of
- *   `updateBudget`
+ * @param dailyCapUsd the most, in USD, that this client buys in a UTC day. A client without a cap does not count what it buys, so give every
+ *   client of a store the same one. The account's own limit, across clients, is that of `updateBudget`
  * @param backendReady `backendReady` as the account was registered with; if false, purchases are refused
  * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
  *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own

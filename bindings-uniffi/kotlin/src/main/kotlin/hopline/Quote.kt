@@ -15,7 +15,7 @@ public data class Quote(
     val quantity: BigDecimal,
     /** USD for one `unit`. */
     val unitPrice: BigDecimal,
-    /** USD for the quantity. Of a static product it is for one `unit` of time, since that of `duration` is not shown. */
+    /** USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`. */
     val total: BigDecimal,
     /** The currency of the product. */
     val currency: String,

@@ -53,7 +53,7 @@ public interface Reply {
     public val phase: Phase?
 }
 
-/** An answer whose members the contract does not show: all that there is, is [raw]. */
+/** An answer whose members the contract does not document: all that there is, is [raw]. */
 public data class RawReply(override val raw: Raw, override val requestId: String? = null, override val phase: Phase? = null) : Reply
 
 /** What every answer has of itself. */

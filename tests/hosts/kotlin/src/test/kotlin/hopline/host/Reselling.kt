@@ -25,7 +25,7 @@ suspend fun ResellerClient.place(user: Long, intent: String? = null, deadline: D
         unit = OrderUnit.Month, intent = intent, deadline = deadline,
     )
 
-/** The proxies of an order, as this service writes them: its contract does not show their fields. */
+/** The proxies of an order, as this service writes them: its contract does not document their fields. */
 fun instances(order: OrderReply): List<JsonObject> =
     order.order.items.flatMap { it.json.members().getValue("instances") as JsonArray }.map { it.members() }
 

@@ -1,5 +1,10 @@
 //! The properties with random bytes, and with bytes that are close to what is read.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hopline_fuzz::PROPERTIES;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -17,6 +22,29 @@ fn run(name: &str, bytes: impl Strategy<Value = Vec<u8>>) {
     {
         panic!("{error}");
     }
+}
+
+/// What libFuzzer has found so far, for each property the cases that reach all that any of them has reached, one a line.
+/// `cargo xtask fuzz` begins with them, and keeps them.
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
+
+#[test]
+fn each_property_holds_for_its_corpus() {
+    for (name, property) in PROPERTIES {
+        let cases = std::fs::read_to_string(Path::new(CORPUS).join(name)).expect("every property has a corpus, which may be empty");
+        for line in cases.lines() {
+            let bytes = BASE64_STANDARD.decode(line).expect("a case is written in Base64");
+            println!("{name}: {line}");
+            property(&bytes);
+        }
+    }
+}
+
+#[test]
+fn there_is_no_corpus_but_those_of_the_properties() {
+    let files = std::fs::read_dir(CORPUS).expect("there is a corpus").map(|file| file.expect("is a file").file_name());
+    let files: BTreeSet<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert_eq!(files, PROPERTIES.iter().map(|(name, _)| (*name).to_owned()).collect());
 }
 
 fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {

@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Hosts, MADE, 120, |_| install(&node::tarball()?).map(|()| Outcome::ONE))
         .needs(&[node::MADE, "browser: Chromium, and what the tests need"])
         .makes(&["browser/node_modules/hopline"]),
-    Check::new(Lane::Hosts, "browser: vectors, bundlers, stores, crashes, CORS", 900, |_| browser_tests()).needs(&[MADE]).reads(&[
+    Check::new(Lane::Hosts, "browser: vectors, bundlers, stores, crashes, CORS", 900, |_| tests(None)).needs(&[MADE]).reads(&[
         "tests/hosts/browser",
         "tests/hosts/node/test",
         "tests/vectors",
@@ -27,17 +27,17 @@ pub(crate) const CHECKS: &[Check] = &[
     ]),
 ];
 
-fn browser_tests() -> Result<Outcome, Fail> {
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let chromium = ready()??;
-    tests()?;
-    node::tests_in(&place()?.join("hosts/browser/test"), &place()?.join("junit.xml"), &[("HOPLINE_CHROMIUM", &chromium)])
+    install_tests()?;
+    node::tests_in(&place()?.join("hosts/browser/test"), only, &place()?.join("junit.xml"), &[("HOPLINE_CHROMIUM", &chromium)])
 }
 
 /// The story of the Rust demo in a page.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     let found = ready()??;
     install(&node::package(Profile::Ci)?)?;
-    tests()?;
+    install_tests()?;
     let mut demo = Command::new("node");
     demo.arg(place()?.join("hosts/browser/demo.mjs")).args(arguments);
     demo.env("HOPLINE_CHROMIUM", found).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
@@ -73,7 +73,7 @@ fn install(tarball: &Path) -> Result<(), Fail> {
 }
 
 /// Puts the tests beside the package.
-fn tests() -> Result<(), Fail> {
+fn install_tests() -> Result<(), Fail> {
     let place = place()?;
     // Relative imports of one host's tests by another's work here as they do in the tree. The lists of packages stay out:
     // Vite serves what is below the nearest one.

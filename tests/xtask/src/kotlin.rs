@@ -24,9 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .reads(PACKAGE)
     .makes(&["kotlin/repository"]),
     Check::new(Lane::Hosts, "kotlin: the jar names no folder of this machine", 60, |_| paths::none_in(&unpacked()?)).needs(&[MADE]),
-    Check::new(Lane::Hosts, "kotlin: vectors, real HTTP, cancellation, crashes, input", 900, |_| kotlin_tests())
-        .needs(&[MADE])
-        .reads(TESTS),
+    Check::new(Lane::Hosts, "kotlin: vectors, real HTTP, cancellation, crashes, input", 900, |_| tests(None)).needs(&[MADE]).reads(TESTS),
 ];
 
 /// The stories of the Rust demo through the package.
@@ -35,7 +33,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         return Err(why.into());
     }
     install(Profile::Ci)?;
-    let mut demo = tests(&["test-compile", "exec:exec"])?;
+    let mut demo = project(&["test-compile", "exec:exec"])?;
     demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.Demo {}", arguments.join(" ")));
     demo.env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -108,9 +106,10 @@ fn install(profile: Profile) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Surefire over all tests, whose reports are counted.
-fn kotlin_tests() -> Result<Outcome, Fail> {
-    let mut tests = tests(&["test"])?;
+/// Surefire over all tests, or over those of one class or `Class#method`.
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
+    let mut tests = project(&["test"])?;
+    tests.args(only.map(|words| format!("-Dtest={words}")));
     tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     tests.env("HOPLINE_README", root().join("bindings-uniffi/kotlin/README.md"));
     junit::counted(&place()?.join("tests/surefire-reports"), &mut tests)
@@ -141,7 +140,7 @@ fn succeeds(program: &str, argument: &str) -> bool {
 }
 
 /// Maven in the project of the tests.
-fn tests(goals: &[&str]) -> Result<Command, Fail> {
+fn project(goals: &[&str]) -> Result<Command, Fail> {
     let mut maven = maven(goals, &root().join("tests/hosts/kotlin"));
     maven
         .arg(property("hopline.target", place()?.join("tests")))

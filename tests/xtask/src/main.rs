@@ -16,6 +16,7 @@ mod schemathesis;
 mod swift;
 mod test;
 mod uniffi;
+mod vector;
 mod wasm;
 
 use std::ffi::OsStr;
@@ -34,6 +35,8 @@ cargo xtask test [HOST…]                every check and test; of all hosts, or
                  [--again]              also what passed before and reads nothing that has changed
                  [--deep]               also what takes long; packages are built as they ship
 cargo xtask check NAME                  one of those checks by itself, such as `lints`, once what it needs is there; without a name, all names
+cargo xtask only HOST WORDS             the tests of a host that have these words in their names (kotlin: `Class`, `Class#method`; swift: a pattern)
+cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
         "check" => test::one(&rest),
+        "only" => test::only(&rest),
+        "vector" => vector::command(&rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

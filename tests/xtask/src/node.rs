@@ -33,18 +33,18 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Hosts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
     Check::new(Lane::Hosts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
     Check::new(Lane::Hosts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
-    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| node_tests()).needs(&[NGINX, MADE]).reads(TESTS),
+    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {
-    let tests = tests()?;
+    let tests = installed_tests()?;
     run(tool("tsc")?.arg("--project").arg(tests.join("types/tsconfig.json")))?;
     run(tool("tsc")?.arg("--project").arg(tests.join("types/bundler.json")))
 }
 
-fn node_tests() -> Result<Outcome, Fail> {
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let tools = host().join("node_modules");
-    tests_in(&tests()?, &place()?.join("junit.xml"), &[("HOPLINE_TOOLS", &tools)])
+    tests_in(&installed_tests()?, only, &place()?.join("junit.xml"), &[("HOPLINE_TOOLS", &tools)])
 }
 
 /// The story of the Rust demo through the package.
@@ -115,7 +115,7 @@ fn install(profile: Profile) -> Result<(), Fail> {
 }
 
 /// Puts the tests beside the package, and returns their folder.
-fn tests() -> Result<PathBuf, Fail> {
+fn installed_tests() -> Result<PathBuf, Fail> {
     let tests = clean()?.join("test");
     if tests.exists() {
         std::fs::remove_dir_all(&tests)?;
@@ -124,11 +124,13 @@ fn tests() -> Result<PathBuf, Fail> {
     Ok(tests)
 }
 
-/// `node --test` over all tests of a folder, as many files at once as wait well side by side.
-pub(crate) fn tests_in(folder: &Path, report: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
+/// `node --test` over all tests of a folder, as many files at once as wait well side by side. Only those with some words
+/// in their names, where there are any.
+pub(crate) fn tests_in(folder: &Path, only: Option<&str>, report: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
     let mut tests = Command::new("node");
     tests.args(["--test", "--test-concurrency=4", "--test-reporter=spec", "--test-reporter-destination=stdout"]);
     tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(report);
+    tests.args(only.map(|words| format!("--test-name-pattern={words}")));
     tests.current_dir(folder).envs(environment.iter().copied());
     tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     // Node 20 takes files and folders, but no patterns.

@@ -29,7 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Hosts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
         .needs(&["python: the wheel"])
         .reads(TESTS),
-    Check::new(Lane::Hosts, "python: vectors, real HTTP, crashes, input", 600, |_| python_tests())
+    Check::new(Lane::Hosts, "python: vectors, real HTTP, crashes, input", 600, |_| tests(None))
         .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Hosts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
@@ -121,10 +121,12 @@ fn install(profile: Profile) -> Result<(), Fail> {
 }
 
 /// pytest over all tests, as many at once as wait well side by side. They lie in the tree; the package does not.
-fn python_tests() -> Result<Outcome, Fail> {
+/// Only those whose names have some words in them, where there are any.
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let report = place()?.join("junit.xml");
     let mut tests = python()?;
     tests.args(["-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--quiet", "--numprocesses=4", "--junit-xml"]).arg(&report);
+    tests.args(only.iter().flat_map(|words| ["-k", words]));
     tests.arg(host()).current_dir(place()?).env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
     junit::counted(&report, &mut tests)
 }

@@ -27,9 +27,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Rust, "formatting", 60, |_| run(&mut cargo(&["fmt", "--all", "--check"]))).reads(ALL),
     Check::new(Lane::Rust, "what core depends on", 60, |_| dependencies()).reads(CORE),
     // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
-    Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(development("test"))).needs(&[NGINX, PROGRAMS]).reads(ALL),
+    Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(None)).needs(&[NGINX, PROGRAMS]).reads(ALL),
     Check::new(Lane::Rust, "the examples against a sandbox", 120, |_| examples::run()).needs(&[PROGRAMS]),
-    Check::new(Lane::Rust, "the search and the properties", 900, |_| tests(proof("test"))).reads(ALL),
+    Check::new(Lane::Rust, "the search and the properties", 900, |_| counted_tests(proof("test"))).reads(ALL),
     Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),
     Check::new(Lane::Rust, "lints of core alone", 300, |_| lint(&["--package", "hopline"])).reads(CORE),
     Check::new(Lane::Rust, "documentation of core", 300, |_| {
@@ -67,8 +67,15 @@ fn lint(what: &[&str]) -> Result<Outcome, Fail> {
     run(cargo(&["clippy"]).args(what).args(["--", "-D", "warnings"]))
 }
 
+/// The tests of the workspace, or those whose names have some words in them.
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
+    let mut cargo = development("test");
+    cargo.args(only);
+    counted_tests(cargo)
+}
+
 /// `cargo test`, whose tests are counted.
-fn tests(mut cargo: Command) -> Result<Outcome, Fail> {
+fn counted_tests(mut cargo: Command) -> Result<Outcome, Fail> {
     let (status, text) = printed(cargo.arg("--no-fail-fast"))?;
     let count = |word: &str| text.lines().map(|line| counted(line, word)).sum::<u32>();
     let (passed, failed) = (count("passed"), count("failed"));

@@ -34,9 +34,11 @@ pub(crate) const CHECKS: &[Check] = &[
         .makes(&["swift/Hopline"]),
     Check::new(Lane::Hosts, "swift: the package names no folder of this machine", 60, |_| paths::none_in(&place()?.join("Hopline")))
         .needs(&[MADE]),
-    Check::new(Lane::Hosts, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| swift_tests(&toolchain()?))
-        .needs(&[MADE])
-        .reads(&["tests/hosts/swift", "tests/vectors", "../shared/external"]),
+    Check::new(Lane::Hosts, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| tests(None)).needs(&[MADE]).reads(&[
+        "tests/hosts/swift",
+        "tests/vectors",
+        "../shared/external",
+    ]),
 ];
 
 /// The story of the Rust demo through the package.
@@ -143,11 +145,13 @@ fn stripped(library: &Path) -> Result<PathBuf, Fail> {
     Ok(stripped)
 }
 
-/// `swift test` over all tests, which it counts.
-fn swift_tests(swift: &Toolchain) -> Result<Outcome, Fail> {
+/// `swift test` over all tests, or over those that match a pattern, which it counts.
+pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
+    let swift = toolchain()?;
     // The hand-written half has no warnings, and neither has the generated one.
     run(&mut swift.command(&["build", "--build-tests", "-Xswiftc", "-warnings-as-errors"])?)?;
-    let (status, text) = printed(&mut swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?)?;
+    let mut tests = swift.command(&["test", "--skip-build", "-Xswiftc", "-warnings-as-errors"])?;
+    let (status, text) = printed(tests.args(only.iter().flat_map(|pattern| ["--filter", pattern])))?;
     let count =
         |mark: &str| text.lines().filter(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(" Test \""))).count() as u32;
     let ended = |word: &str| text.lines().filter(|line| line.contains("Test \"") && line.contains(word)).count() as u32;

@@ -24,15 +24,24 @@ const SHARED: &[Check] = &[
         .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"]),
 ];
 
-/// The checks of each host, and of the sandbox by itself. What a check needs comes before it.
-const HOSTS: &[(&str, &[Check])] = &[
-    ("rust", rust::CHECKS),
-    ("sandbox", schemathesis::CHECKS),
-    ("python", python::CHECKS),
-    ("node", node::CHECKS),
-    ("browser", browser::CHECKS),
-    ("kotlin", kotlin::CHECKS),
-    ("swift", swift::CHECKS),
+/// A host.
+struct Host {
+    name: &'static str,
+    /// What a check needs comes before it.
+    checks: &'static [Check],
+    /// Runs its tests, or those that some words choose.
+    tests: fn(Option<&str>) -> Result<Outcome, Fail>,
+}
+
+/// The hosts, and the sandbox by itself, whose own tests are Rust's.
+const HOSTS: &[Host] = &[
+    Host { name: "rust", checks: rust::CHECKS, tests: rust::tests },
+    Host { name: "sandbox", checks: schemathesis::CHECKS, tests: rust::tests },
+    Host { name: "python", checks: python::CHECKS, tests: python::tests },
+    Host { name: "node", checks: node::CHECKS, tests: node::tests },
+    Host { name: "browser", checks: browser::CHECKS, tests: browser::tests },
+    Host { name: "kotlin", checks: kotlin::CHECKS, tests: kotlin::tests },
+    Host { name: "swift", checks: swift::CHECKS, tests: swift::tests },
 ];
 
 const OPTIONS: [&str; 2] = ["--deep", "--again"];
@@ -46,18 +55,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Fail> {
     if let Some(option) = options.iter().find(|option| !OPTIONS.contains(option)) {
         return Err(format!("there is no option `{option}`; the options are {}", OPTIONS.join(" and ")).into());
     }
-    let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
-    if let Some(host) = hosts.iter().find(|host| !known.contains(host)) {
-        return Err(format!("there is no host `{host}`; the hosts are: {}", known.join(", ")).into());
-    }
+    let hosts = match hosts.as_slice() {
+        [] => HOSTS.iter().collect(),
+        names => names.iter().map(|name| host(name)).collect::<Result<Vec<_>, _>>()?,
+    };
     let is_deep = options.contains(&"--deep");
     // What ships is tested as it ships where there is time for it.
     let profile = if is_deep { Profile::Release } else { Profile::Ci };
-    let checks = chosen(&hosts, is_deep);
+    let deep = deep::CHECKS.iter().filter(|_| is_deep);
+    let checks = with_needs(hosts.iter().flat_map(|host| host.checks).chain(deep).map(|check| check.name));
     let again = is_ci() || options.contains(&"--again");
-    let inputs = if again { None } else { Inputs::read(checks.iter().copied(), profile) };
     let before = tree();
-    let mut ended = lanes::run(&checks, inputs.as_ref(), profile);
+    let mut ended = check_all(&checks, again, profile);
     ended.insert(TREE, Ended { outcome: unchanged(before, tree()), took: None });
     println!("seconds  check");
     for check in &checks {
@@ -92,16 +101,40 @@ pub(crate) fn one(arguments: &[String]) -> Result<ExitCode, Fail> {
     }
 }
 
+/// `cargo xtask only HOST WORDS`: the tests of a host that the words choose, as its own runner reads them.
+pub(crate) fn only(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let [name, words] = arguments else {
+        return Err("say which host, and which of its tests: `cargo xtask only python a_walk`".into());
+    };
+    let host = host(name)?;
+    let needed = with_needs(host.checks.iter().flat_map(|check| check.needs).copied());
+    let ended = check_all(&needed, false, Profile::Ci);
+    if ended.values().any(|ended| !ended.outcome.is_whole()) {
+        return Ok(end(&ended));
+    }
+    Ok(end(&BTreeMap::from([(host.name, Ended { outcome: (host.tests)(Some(words))?, took: None })])))
+}
+
+fn host(name: &str) -> Result<&'static Host, Fail> {
+    let known: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
+    let found = HOSTS.iter().find(|host| host.name == name);
+    found.ok_or_else(|| format!("there is no host `{name}`; the hosts are: {}", known.join(", ")).into())
+}
+
+/// Does the checks; those that passed and read nothing new only where all is to be done again.
+fn check_all(checks: &[&Check], again: bool, profile: Profile) -> BTreeMap<&'static str, Ended> {
+    let inputs = if again { None } else { Inputs::read(checks.iter().copied(), profile) };
+    lanes::run(checks, inputs.as_ref(), profile)
+}
+
 fn all() -> impl Iterator<Item = &'static Check> {
-    let hosts = HOSTS.iter().flat_map(|(_, checks)| *checks);
+    let hosts = HOSTS.iter().flat_map(|host| host.checks);
     SHARED.iter().chain(hosts).chain(deep::CHECKS)
 }
 
-/// The checks of those hosts, or of all, with what they need.
-fn chosen(hosts: &[&str], is_deep: bool) -> Vec<&'static Check> {
-    let of_hosts = HOSTS.iter().filter(|(name, _)| hosts.is_empty() || hosts.contains(name)).flat_map(|(_, checks)| *checks);
-    let deep = deep::CHECKS.iter().filter(|_| is_deep);
-    let mut wanted: BTreeSet<&str> = of_hosts.chain(deep).map(|check| check.name).collect();
+/// The checks of those names, and what they need.
+fn with_needs(names: impl Iterator<Item = &'static str>) -> Vec<&'static Check> {
+    let mut wanted: BTreeSet<&str> = names.collect();
     // What is needed comes first, so one look from the end finds all of it.
     let mut checks: Vec<&Check> = all().collect();
     checks.reverse();
@@ -171,10 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_checked_with_what_it_needs_and_nothing_else() {
-        let names: Vec<&str> = chosen(&["sandbox"], false).iter().map(|check| check.name).collect();
+    fn a_check_is_done_with_what_it_needs_and_nothing_else() {
+        let wanted = schemathesis::CHECKS.iter().map(|check| check.name);
+        let names: Vec<&str> = with_needs(wanted).iter().map(|check| check.name).collect();
         assert_eq!(names[0], PROGRAMS);
         assert!(names[1..].iter().all(|name| name.contains("schemathesis")), "{names:?}");
-        assert_eq!(chosen(&[], true).len(), all().count());
+        assert_eq!(with_needs(all().map(|check| check.name)).len(), all().count());
     }
 }

@@ -114,7 +114,7 @@ pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, hos
                 (None, Some(until)) => host.sleep(until.saturating_sub(now.monotonic).max(1)).await,
                 (None, None) => {
                     let what = "this client has no such command, or its result was taken before";
-                    return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::Nothing));
+                    return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::CheckAccount));
                 }
             },
             step => answer(client, step, host).await,

@@ -3,6 +3,7 @@
 use super::job::{Age, Follow, Job, State, Tally, headers, limited};
 use super::options::CallOptions;
 use super::session::{ended, is_over_for_good, phase_of};
+use super::settle::becomes;
 use super::start::check_rotation;
 use super::store::JobId;
 use super::types::{Answered, CommandId, Millis, Phase, RecordId};
@@ -52,6 +53,7 @@ impl Job {
         let more: Vec<String> = more.cloned().collect();
         self.watch.ends.extend(more);
         if self.state == State::Held || self.cancelled {
+            self.watch.since = None;
             self.headers = headers(options);
             self.policy = limited(self.endpoint, policy);
             self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
@@ -292,7 +294,11 @@ impl Client {
         let facts = accepted.facts;
         let is_open = endpoint(accepted.operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));
         if facts.settled && !is_open {
-            let error = misfit(accepted.operation, Answered::of(facts), "all");
+            let mut error = misfit(accepted.operation, Answered::of(facts), "all");
+            (error.intent, error.record) = (options.intent.clone(), accepted.record.map(|record| record.0));
+            if becomes(accepted.operation) {
+                error.what.push_str("; settle it as what it became, or as not happened");
+            }
             return self.complete(command, Err(error));
         }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));

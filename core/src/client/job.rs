@@ -143,8 +143,10 @@ pub(super) struct Watch {
     pub(super) auto_rotate: bool,
     pub(super) ends: Vec<String>,
     pub(super) deadline_ms: Millis,
-    /// Since when, monotonic: since the purchase was accepted, or the first read.
+    /// Since when its caller waits, monotonic: since it was started or resumed.
     pub(super) since: Option<Millis>,
+    /// When what is read was bought or changed, monotonic.
+    pub(super) done_at: Option<Millis>,
     pub(super) interval: Millis,
     pub(super) failures: u32,
     /// Whether the read that is out asks for credentials.
@@ -253,6 +255,7 @@ impl Job {
                 ends: options.ends.clone(),
                 deadline_ms: options.deadline_ms.unwrap_or(super::session::DEADLINE),
                 since: None,
+                done_at: None,
                 interval: super::session::FIRST_INTERVAL,
                 failures: 0,
                 asked_credentials: false,
@@ -294,9 +297,14 @@ impl Job {
         }
     }
 
-    /// Whether it has waited for its session as long as it was to.
+    /// Until when it waits, monotonic; one last read begins then, and nothing after it.
+    pub(super) fn deadline(&self, now: Millis) -> Millis {
+        self.watch.since.unwrap_or(now).saturating_add(self.watch.deadline_ms)
+    }
+
+    /// Whether it has waited as long as it was to.
     pub(super) fn is_past_deadline(&self, now: Millis) -> bool {
-        self.watch.since.is_some_and(|since| now.saturating_sub(since) >= self.watch.deadline_ms)
+        now >= self.deadline(now)
     }
 
     /// Whether it may be sent again at all.

@@ -209,17 +209,26 @@ fn text(value: &impl Serialize) -> String {
 }
 
 /// Reads what a caller gave as JSON. The text may hold a key, so of serde's own sentence only a name that is none of the
-/// options is repeated.
+/// options is repeated; of a value that does not fit only where it is.
 fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        let rule = match said.starts_with("unknown field") {
-            true => format!("has an {said}"),
-            false => format!("must be JSON of its kind, and is not at line {} column {}", error.line(), error.column()),
-        };
-        Error::invalid(operation, field, &rule)
-    })
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (place, said) = (error.path().to_string(), error.inner().to_string());
+        match (said.starts_with("unknown field"), place.as_str()) {
+            (true, _) => Error::invalid(operation, field, &format!("has an {said}")),
+            (false, ".") => Error::invalid(operation, field, NOT_JSON),
+            (false, place) => {
+                let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
+                let inner = inner.strip_prefix('.').unwrap_or(inner);
+                let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
+                Error::invalid(operation, name, &format!("must be a value of its type{part}"))
+            }
+        }
+    })?;
+    reader.end().map_err(|_| Error::invalid(operation, field, NOT_JSON)).map(|()| value)
 }
+
+const NOT_JSON: &str = "must be JSON of its kind";
 
 #[cfg(test)]
 mod tests {
@@ -238,9 +247,16 @@ mod tests {
         let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
         assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
         assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");
-        for options in [r#"{"retry":"canary"}"#, r#"{"api_key":["canary"]}"#, "canary", ""] {
+        for (options, field) in [
+            (r#"{"retry":"canary"}"#, "retry"),
+            (r#"{"api_key":["canary"]}"#, "api_key"),
+            (r#"{"retry":{"attempts":"canary"}}"#, "retry"),
+            (r#"{} {"canary":1}"#, "options"),
+            ("canary", "options"),
+            ("", "options"),
+        ] {
             let refused = refusal(options, &[7; 16]);
-            assert!(refused["field"] == "options" && !refused.to_string().contains("canary"), "{refused}");
+            assert!(refused["field"] == field && !refused.to_string().contains("canary"), "{refused}");
         }
         assert_eq!(refusal(OPTIONS, &[7; 15])["field"], "entropy");
         assert_eq!(refusal(r#"{"base_url":"http://api.example"}"#, &[7; 16])["field"], "base_url");

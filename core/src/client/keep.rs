@@ -78,5 +78,6 @@ fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         auto_rotate: tracked.auto_rotate,
         ends: tracked.ends.clone(),
         over_at: tracked.over_at,
+        only_named: tracked.only_named,
     }
 }

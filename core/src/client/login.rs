@@ -290,10 +290,11 @@ impl Client {
     fn not_logged_in(&mut self, id: JobId, error: &Error) {
         let Some(job) = self.jobs.get(&id) else { return };
         let open = job.ledger.is_open() && !job.is_safe();
-        let what = match error.kind {
-            Kind::Refused => "was not sent, because the login was refused",
-            _ => "was not sent, because there could be no login",
+        let why = match error.kind {
+            Kind::Refused => "the login was refused",
+            _ => "there could be no login",
         };
+        let what = format!("was not sent, because {why}: {}", error.what);
         let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (error.kind, Effect::None) };
         let report = Report {
             code: error.code.clone(),

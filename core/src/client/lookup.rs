@@ -116,7 +116,12 @@ impl Client {
             job.read_anew();
             return self.set_timer(id, now);
         }
-        let raw = serde_json::to_string(&lookup.found).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+        let mut found = lookup.found.clone();
+        for candidate in &mut found.candidates {
+            let facts = Facts::of(candidate.item.text(), None);
+            candidate.record = self.record_of(&operation, &facts, None).map(|record| record.0);
+        }
+        let raw = serde_json::to_string(&found).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
         self.finish(id, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
     }
 
@@ -173,7 +178,7 @@ impl Lookup {
                 |clue: &str| read.keys.iter().find(|(from, _)| *from == clue).map_or(clue.to_owned(), |(_, name)| (*name).to_owned());
             let matched = self.clues.iter().filter(|(clue, value)| says(&member_of(clue), value) == Some(true));
             let matched = matched.map(|(clue, _)| clue.clone()).collect();
-            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::from(item) });
+            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::from(item), record: None });
         }
         let (known, new) = self.found.candidates.split_at(before);
         let repeated = !new.is_empty() && known.ends_with(new);

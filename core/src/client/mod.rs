@@ -31,6 +31,7 @@ mod restore;
 mod saved;
 mod send;
 mod session;
+mod settle;
 mod start;
 mod store;
 mod types;
@@ -49,9 +50,10 @@ pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use record::BadRecord;
-pub use restore::{Restored, Settlement};
+pub use restore::Restored;
 pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
+pub use settle::Settlement;
 pub use types::*;
 pub use until::Until;
 
@@ -366,8 +368,10 @@ impl Client {
 
     /// Moves on a job whose time has come; `due` is when it was to come.
     fn advance(&mut self, id: JobId, due: Millis) {
+        let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.timer = None;
+        job.watch.since.get_or_insert(now);
         match job.state {
             JobState::Waiting => self.send_due(id, due),
             JobState::Watching => self.read_due(id),

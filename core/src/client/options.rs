@@ -81,8 +81,9 @@ pub struct CallOptions {
     pub headers: BTreeMap<String, Secret>,
     /// Of a session: whether its username and password are wanted once it is active.
     pub credentials: bool,
-    /// Of a session, of a static order and of a read with `until`: milliseconds after which waiting ends with what is known; 5 minutes
-    /// where it is left out.
+    /// Of a session, of a static order and of a read with `until`: milliseconds from the start of the call after which waiting ends with what
+    /// is known; 5 minutes where it is left out. One last read is made then. A request that is out then is waited for, and a
+    /// purchase is sent whatever it says.
     pub deadline_ms: Option<Millis>,
     /// Of a dynamic session: whether [`Client::observe`](super::Client::observe) rotates it where it would advise to. It stays so
     /// for as long as the session is followed, over a crash too.

@@ -160,7 +160,7 @@ impl Client {
 
     /// An order was accepted: from here on it is watched, and its record says so.
     pub(super) fn ordered(&mut self, id: JobId, answered: Answered) {
-        let (now, elapsed) = (self.clock.monotonic(), self.clock.elapsed());
+        let elapsed = self.clock.elapsed();
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let Some(order_no) = answered.facts.order_no.clone().filter(|order_no| !order_no.is_empty()) else {
             let what = "was accepted, but the answer names no order";
@@ -169,7 +169,6 @@ impl Client {
             return self.finish(id, Err(Error::from(error)));
         };
         job.become_order(order_no.clone(), answered.facts.status, elapsed);
-        job.watch.since = Some(now);
         self.notify(id, Happening::Ordered { order_no });
         if self.rules.holds(Rule::OrderIsSaved) {
             self.save_job(id, None);
@@ -181,7 +180,6 @@ impl Client {
     pub(super) fn order_read(&mut self, id: JobId, answered: Answered) {
         let now = self.clock.monotonic();
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.watch.since.get_or_insert(now);
         let over = job.is_past_deadline(now);
         let ends = job.watch.ends.clone();
         let Some(order) = &mut job.order else { return };
@@ -224,7 +222,6 @@ impl Client {
     pub(super) fn order_not_read(&mut self, id: JobId, error: Error) {
         let (now, unix) = (self.clock.monotonic(), self.clock.unix());
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let since = *job.watch.since.get_or_insert(now);
         if job.cancelled {
             return self.stop_cancelled(id);
         }
@@ -238,7 +235,7 @@ impl Client {
             };
             return if job.outlives_wait() { self.set_aside(id, error) } else { self.finish(id, Err(error)) };
         }
-        let deadline = since.saturating_add(job.watch.deadline_ms);
+        let deadline = job.deadline(now);
         let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
         if job.is_past_deadline(now) || now.saturating_add(asked) > deadline {
             return self.end_order_watch(id, None);
@@ -260,7 +257,7 @@ impl Client {
             job.built = page_of(&order.order_no, 1);
         }
         job.read_anew();
-        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let deadline = job.deadline(now).max(now);
         let at = now.saturating_add(wait).max(job.watch.not_before).min(deadline);
         self.set_timer(id, at);
     }

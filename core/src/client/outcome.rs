@@ -147,6 +147,7 @@ impl Client {
     fn delay(&mut self, id: JobId, again: Again, asks_to_wait: Millis) -> Option<Millis> {
         let (now, random) = (self.clock.monotonic(), self.entropy.jitter());
         let job = self.jobs.get_mut(&id)?;
+        let end = job.window_end(now);
         let (policy, tally) = (job.policy, &mut job.tally);
         match again {
             Again::No => None,
@@ -163,7 +164,6 @@ impl Client {
                 let throttled = again == Again::Throttled;
                 let ceiling = policy.ceiling(tally.counted.saturating_sub(1), throttled);
                 let delay = jittered(ceiling, random).max(asks_to_wait);
-                let end = tally.started?.saturating_add(policy.window_ms).saturating_add(tally.conflict_wait);
                 let over = now.saturating_add(delay) > end;
                 // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
                 let slept = now.saturating_sub(job.sent_at) > Millis::from(policy.timeout_ms) + SLEPT;

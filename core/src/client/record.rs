@@ -119,7 +119,7 @@ pub(super) struct Reserved {
 }
 
 /// A session of this client.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SavedSession {
     pub(super) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,6 +138,9 @@ pub(super) struct SavedSession {
     /// When it was seen to be over, by the service's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) over_at: Option<Millis>,
+    /// Whether a person named it, and the service has not shown it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) only_named: bool,
 }
 
 /// What an accepted intent is remembered by.

@@ -1,11 +1,8 @@
-//! After a crash: records are read back, held, resumed, settled or forgotten. Nothing is sent until somebody says so.
-
-use serde::{Deserialize, Serialize};
+//! After a crash: records are read back, held, resumed or forgotten. Nothing is sent until somebody says so.
 
 use super::entropy::digest;
 use super::job::{Age, Follow, Job, State};
 use super::options::CallOptions;
-use super::order::{OrderWatch, bad_order_no};
 use super::record::{BadRecord, Data, SavedCall, SavedSession, intent_of};
 use super::session::Tracked;
 use super::start::check_rotation;
@@ -14,10 +11,10 @@ use super::types::{CommandId, Millis, Record, RecordId};
 use super::untaken::Untaken;
 use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
-use crate::contract::agent::{CreateSession, GetSession, TerminateSession};
+use crate::contract::agent::CreateSession;
 use crate::contract::{Operation, endpoint};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
-use crate::wire::{Built, Facts, build};
+use crate::wire::Built;
 
 /// What became of the records that were given to [`Client::restore`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,16 +23,6 @@ pub struct Restored {
     pub held: Vec<RecordId>,
     /// The records that were refused, and why. They stay in the store.
     pub refused: Vec<(RecordId, BadRecord)>,
-}
-
-/// What a person found out about an operation in doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Settlement {
-    /// It was done.
-    Happened,
-    /// It was not done.
-    NotHappened,
 }
 
 impl Client {
@@ -178,7 +165,7 @@ impl Client {
     }
 
     /// Holds a session. It has one record: a further one, of another intent, only remembers that intent.
-    fn hold_session(&mut self, record: RecordId, session: SavedSession, intent: Option<(String, String)>, at: Millis) {
+    pub(super) fn hold_session(&mut self, record: RecordId, session: SavedSession, intent: Option<(String, String)>, at: Millis) {
         let named = intent.clone().filter(|(name, _)| self.yields(name, at));
         let (id, over_at) = (session.id, session.over_at);
         let further = self.follows(&id).then(|| record.clone());
@@ -193,6 +180,7 @@ impl Client {
                 auto_rotate: session.auto_rotate || before.auto_rotate,
                 ends: session.ends,
                 over_at: session.over_at,
+                only_named: session.only_named && !before.seen,
                 intent,
                 ..before
             };
@@ -307,108 +295,6 @@ impl Client {
         records.iter().map(|record| self.resume(record, CallOptions::default())).collect()
     }
 
-    /// Closes a doubt by hand. If it did not happen, the intent is free as soon as the record is gone; if the store can't delete
-    /// it, it stays in doubt. Returns whether there was a doubt.
-    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else {
-            return self.forget_untaken(record, |untaken| matches!(untaken, Untaken::Unknown { .. }));
-        };
-        match settlement {
-            // It was named already, and that says more.
-            Settlement::Happened if job.order.is_some() => return false,
-            Settlement::Happened => {
-                let (session_id, terminates) = (job.session.clone(), job.operation() == TerminateSession::ENDPOINT.name);
-                self.close_doubt(record, id, Facts { session_id: session_id.clone(), settled: true, ..Facts::default() });
-                if let (true, Some(session)) = (terminates, session_id) {
-                    self.terminated(&session).iter().for_each(|record| self.delete(record));
-                }
-            }
-            Settlement::NotHappened => {
-                let error = job.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
-                self.end_without_record(id, record, error);
-            }
-        }
-        true
-    }
-
-    /// Closes a doubt by hand: it happened, and this is what it became: the id of a session or of a recharge, the number of an
-    /// order or of a sub-user. A session or static order that was to be waited for goes on with the record: starting the
-    /// intent again, or resuming the record, waits for it. Of anything else the intent answers with what it became. Returns
-    /// whether there was a doubt.
-    pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
-        let Some((id, job)) = self.doubted(record).and_then(|id| Some((id, self.jobs.get_mut(&id)?))) else { return Ok(false) };
-        let facts = what_became(job.operation(), became).map_err(|rule| Error::invalid("settle", "became", &rule))?;
-        let (waits, given) = (job.watch.follow == Follow::UntilReady, job.ledger.given);
-        // Only a key of the caller's can have bought what another purchase bought, too.
-        if facts.session_id.as_ref().is_some_and(|session| self.follows(session)) && !given {
-            return Err(Error::invalid("settle", "became", "is the session of another purchase"));
-        }
-        match (&facts.session_id, &facts.order_no) {
-            (Some(session), _) if waits => self.become_session(record, id, session),
-            (_, Some(order_no)) if waits => {
-                if let Some(job) = self.jobs.get_mut(&id) {
-                    job.become_order(order_no.clone(), None, self.clock.elapsed());
-                }
-                self.save_job(id, None);
-            }
-            _ => self.close_doubt(record, id, facts),
-        }
-        Ok(true)
-    }
-
-    /// The job in doubt that a record is of. An order that was accepted is not in doubt; one that a person named can be named
-    /// anew for as long as nobody has seen it.
-    fn doubted(&self, record: &RecordId) -> Option<JobId> {
-        let Some(Owner::Job(id)) = self.store.owner(record) else { return None };
-        let job = self.jobs.get(id).filter(|job| job.state == State::Held)?;
-        job.order.as_ref().is_none_or(OrderWatch::is_only_named).then_some(job.id)
-    }
-
-    /// The record of a purchase in doubt becomes that of its session.
-    fn become_session(&mut self, record: &RecordId, id: JobId, session: &str) {
-        let Some(job) = self.jobs.remove(&id) else { return };
-        let intent = job.intent.map(|name| (name, job.fingerprint));
-        if let Some((name, _)) = &intent {
-            self.intents.remove(name);
-        }
-        let follows = self.follows(session);
-        let saved = SavedSession {
-            id: session.to_owned(),
-            session_type: job.built.as_ref().and_then(requested_type),
-            status: None,
-            credentials: job.watch.credentials,
-            auto_rotate: job.watch.auto_rotate,
-            ends: job.watch.ends,
-            over_at: None,
-        };
-        self.hold_session(record.clone(), saved, intent.clone(), self.clock.unix());
-        match intent {
-            _ if !follows => self.save_session(session),
-            Some((name, _)) => {
-                if let Some(Intent::Accepted(accepted)) = self.intents.get(&name) {
-                    let accepted = accepted.clone();
-                    self.save_accepted(&name, &accepted);
-                }
-            }
-            None => self.delete(record),
-        }
-    }
-
-    /// Closes a doubt: it happened, and so much is known of it.
-    fn close_doubt(&mut self, record: &RecordId, id: JobId, facts: Facts) {
-        let Some(job) = self.jobs.remove(&id) else { return };
-        if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.changing.remove(&id);
-        }
-        let operation = job.operation();
-        let Some(name) = job.intent else { return self.delete(record) };
-        let (fingerprint, record, at) = (job.fingerprint, Some(record.clone()), self.clock.unix());
-        let finished_at = self.clock.finished_at();
-        let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened: false, at, finished_at, since: None };
-        self.save_accepted(&name, &accepted);
-        self.accept(name, accepted);
-    }
-
     /// Forgets a session, an order that nobody waits for, an accepted intent, or a day's total that a client without a cap was
     /// given: its record goes. What is under way or in
     /// doubt stays. Returns whether something was forgotten.
@@ -436,29 +322,5 @@ impl Client {
         }
         self.delete(record);
         true
-    }
-}
-
-/// What is known of an operation that became this, or why it can't be.
-fn what_became(operation: &str, became: &str) -> Result<Facts, String> {
-    if became.trim() != became {
-        return Err("must not begin or end with a space".to_owned());
-    }
-    let name = || Some(became.to_owned());
-    let number = || bad_order_no(became).map_or_else(|| Ok(name()), |rule| Err(rule.to_owned()));
-    match operation {
-        "create_session" => {
-            let params = serde_json::json!({ "session_id": became }).to_string();
-            build(GetSession::ENDPOINT, &params).map_err(|refusal| refusal.rule)?;
-            // A session is more than its id, so there is no answer to read.
-            Ok(Facts { session_id: name(), settled: true, ..Facts::default() })
-        }
-        "create_static_order" | "create_dynamic_order" => Ok(Facts { order_no: number()?, ..Facts::default() }),
-        "create_recharge" => Ok(Facts { order_id: number()?, ..Facts::default() }),
-        "create_user" => match became.parse() {
-            Ok(id) => Ok(Facts { id: Some(id), ..Facts::default() }),
-            Err(_) => Err("must be the number of a sub-user".to_owned()),
-        },
-        _ => Err("belongs to a new session, order, recharge or sub-user".to_owned()),
     }
 }

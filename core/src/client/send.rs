@@ -52,7 +52,9 @@ impl Job {
 
     /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts.
     pub(super) fn window_end(&self, now: Millis) -> Millis {
-        self.tally.started.unwrap_or(now).saturating_add(self.policy.window_ms).saturating_add(self.tally.conflict_wait)
+        let end = self.tally.started.unwrap_or(now).saturating_add(self.policy.window_ms).saturating_add(self.tally.conflict_wait);
+        // A read that is repeated is sent again no longer than its caller waits.
+        if self.until.is_some() || self.order.is_some() { end.min(self.deadline(now)) } else { end }
     }
 
     fn age(&self, elapsed: Millis) -> Option<Millis> {
@@ -191,7 +193,8 @@ impl Client {
                     }
                     return self.finish(id, Err(error));
                 }
-                let what = "had no effect, but the store could not delete its record, so it can still be resumed";
+                let what =
+                    "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
                 let error = Error::from(Report {
                     cause: Some(error),
                     ..job.error(Kind::Store, Effect::Unknown, what, Advice::MendStore).into_report()

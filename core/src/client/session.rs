@@ -24,6 +24,8 @@ pub(super) struct Tracked {
     pub(super) status: Option<String>,
     /// Whether a read has shown it.
     pub(super) seen: bool,
+    /// Whether a person named it, and the service has not shown it yet.
+    pub(super) only_named: bool,
     /// Whether its username and password are wanted.
     pub(super) credentials: bool,
     /// Whether what is seen through it may rotate it.
@@ -160,7 +162,7 @@ impl Client {
                     // The answer may be a replay of how the session was.
                     let Some(job) = self.jobs.get_mut(&id) else { return };
                     job.watch.follow = Follow::Once;
-                    job.watch.since = Some(now);
+                    job.watch.done_at = Some(now);
                     job.go(On::Follow);
                     return self.set_timer(id, now);
                 }
@@ -190,16 +192,19 @@ impl Client {
         (Facts { session_id: Some(session_id.to_owned()), status, session_type, ..Facts::default() }, raw)
     }
 
-    /// Takes in what an answer says of a session. Returns whether it is over now and was not, or lives again.
+    /// Takes in what an answer says of a session. Returns whether that is to be saved: it is over now and was not, it lives
+    /// again, or a person had named it and it is there.
     fn learn(&mut self, facts: &Facts) -> bool {
         let Some(id) = &facts.session_id else { return false };
         // Of a session that is not followed only its intents know how it was.
         let unknown = self.sessions.get(id).is_none_or(|tracked| tracked.status.is_none());
         let remembered = unknown && facts.status.is_some() && self.is_remembered_as_over(id);
+        let mut shown = false;
         let (mut was_over, mut over) = (remembered, phase_of(facts.status.as_deref(), &[]) == Phase::Ended);
         if let Some(tracked) = self.sessions.get_mut(id) {
             was_over = remembered || tracked.is_over();
             tracked.seen = true;
+            shown = std::mem::take(&mut tracked.only_named);
             if facts.status.is_some() {
                 tracked.status.clone_from(&facts.status);
             }
@@ -217,7 +222,7 @@ impl Client {
         if let (true, Some(status)) = (over != was_over, &facts.status) {
             self.intents_follow(id, status);
         }
-        over != was_over
+        shown || over != was_over
     }
 
     fn is_remembered_as_over(&self, session: &str) -> bool {
@@ -229,7 +234,7 @@ impl Client {
         })
     }
 
-    /// The same; a session that is over, or lives again, is saved.
+    /// The same, and saves it.
     fn learn_and_save(&mut self, facts: &Facts) {
         if let (true, Some(session)) = (self.learn(facts), &facts.session_id) {
             self.save_session(session);
@@ -294,7 +299,7 @@ impl Client {
         }
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.watch.follow = Follow::UntilGone;
-        job.watch.since = Some(now);
+        job.watch.done_at = Some(now);
         job.watch.interval = FIRST_INTERVAL;
         job.watch.failures = 0;
         job.go(On::Follow);

@@ -295,9 +295,7 @@ impl Client {
         job.cause = None;
         job.renewed = false;
         job.cancelled = false;
-        if job.order.is_some() {
-            (job.watch.since, job.watch.interval) = (None, FIRST_INTERVAL);
-        }
+        (job.watch.since, job.watch.interval) = (None, FIRST_INTERVAL);
         if !job.can_resume(rules) {
             let what = "may have been done, and nothing more can be sent to find out";
             let error = Error::from(Report {

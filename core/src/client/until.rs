@@ -61,7 +61,6 @@ impl Client {
         let now = self.clock.monotonic();
         let value = until.value(answered.raw.text()).map(Cow::into_owned);
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.watch.since.get_or_insert(now);
         let over = job.is_past_deadline(now);
         // What is no word or number is not for an event, nor is anything beside credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
@@ -83,7 +82,7 @@ impl Client {
     pub(super) fn not_read_yet(&mut self, id: JobId, error: Error) {
         let (now, unix) = (self.clock.monotonic(), self.clock.unix());
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let deadline = job.watch.since.get_or_insert(now).saturating_add(job.watch.deadline_ms);
+        let deadline = job.deadline(now);
         let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
         let not_before = now.saturating_add(asked);
         if job.is_past_deadline(now) || not_before > deadline {
@@ -97,7 +96,7 @@ impl Client {
         let now = self.clock.monotonic();
         let wait = self.interval(id);
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let deadline = job.deadline(now).max(now);
         job.read_anew();
         self.set_timer(id, now.saturating_add(wait).max(not_before).min(deadline));
     }

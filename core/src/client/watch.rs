@@ -33,7 +33,8 @@ impl Client {
             return self.finish(id, Err(error));
         };
         job.session = Some(session_id.clone());
-        job.watch.since = Some(now);
+        job.watch.since.get_or_insert(now);
+        job.watch.done_at = Some(now);
         let bought_type = job.built.as_ref().and_then(requested_type);
         let tracked = Tracked {
             record: job.record.take(),
@@ -74,7 +75,8 @@ impl Client {
             return self.watched(id, answered);
         }
         let wait = if ready { 0 } else { self.interval(id) };
-        self.set_timer(id, now.saturating_add(wait));
+        let deadline = self.jobs.get(&id).map_or(now, |job| job.deadline(now));
+        self.set_timer(id, now.saturating_add(wait).min(deadline));
     }
 
     /// The next wait between two reads: longer each time, and spread by a tenth.
@@ -94,14 +96,13 @@ impl Client {
         let not_before = hold_until.max(job.watch.not_before);
         if not_before > now {
             // The service wants no read yet; at the deadline the caller gets what is known without one.
-            let since = *job.watch.since.get_or_insert(now);
             if job.watch.follow != Follow::UntilReady {
                 return self.wait_to_read(id, not_before);
             }
             if job.is_past_deadline(now) {
                 return self.end_with_what_is_known(id);
             }
-            let deadline = since.saturating_add(job.watch.deadline_ms);
+            let deadline = job.deadline(now);
             let at = self.spread(id, not_before);
             return self.set_timer(id, at.min(deadline));
         }
@@ -110,7 +111,7 @@ impl Client {
         let active = self.sessions.get(&session_id).is_none_or(|tracked| phase_of(tracked.status.as_deref(), &[]) == Phase::Ready);
         let credentials = job.watch.credentials && (active || job.watch.follow == Follow::Once) && job.watch.follow != Follow::UntilGone;
         job.watch.asked_credentials = credentials;
-        job.watch.since.get_or_insert(now);
+        job.watch.done_at.get_or_insert(now);
         let read = GetSession { session_id, include_credentials: credentials.then_some(true) };
         let params = serde_json::to_string(&read).unwrap_or_default();
         let Ok(built) = build(GetSession::ENDPOINT, &params) else { return };
@@ -209,7 +210,7 @@ impl Client {
         if job.watch.follow != Follow::UntilReady {
             return self.wait_to_read(id, at.max(hold_until));
         }
-        let deadline = job.watch.since.unwrap_or(now).saturating_add(job.watch.deadline_ms).max(now);
+        let deadline = job.deadline(now).max(now);
         let at = self.spread(id, at);
         self.set_timer(id, at.min(deadline));
     }
@@ -235,7 +236,7 @@ impl Client {
         let waited = answer.and_then(|answer| answer.retry_after).unwrap_or(0);
         let follow = job.watch.follow;
         let over = job.is_past_deadline(now);
-        let bought_just_now = job.watch.since.is_some_and(|since| now.saturating_sub(since) < NOT_YET_KNOWN);
+        let bought_just_now = job.watch.done_at.is_some_and(|at| now.saturating_sub(at) < NOT_YET_KNOWN);
         let not_yet = missing && job.endpoint.paid && bought_just_now;
         let tries_left = job.watch.failures < job.policy.attempts.max(2);
         let effect = if follow == Follow::UntilGone { Effect::Unknown } else { job.effect_of_answer() };
@@ -253,6 +254,21 @@ impl Client {
         if job.cancelled {
             return self.end_cancelled_watch(id);
         }
+        let named = job.session.as_ref().and_then(|session| self.sessions.get(session)).filter(|tracked| missing && tracked.only_named);
+        if let Some(tracked) = named {
+            let what = "was settled as a session that the service does not have; settle it as another, or as not happened";
+            let error = Error::from(Report {
+                operation: CreateSession::ENDPOINT.name,
+                kind: Kind::InDoubt,
+                effect: Effect::Unknown,
+                what: what.to_owned(),
+                advice: Advice::CheckAccount,
+                intent: tracked.intent.as_ref().map(|(name, _)| name.clone()),
+                record: tracked.record.as_ref().map(|record| record.0.clone()),
+                ..error.into_report()
+            });
+            return self.finish(id, Err(error));
+        }
         let go_on = match follow {
             Follow::UntilReady => (passing || not_yet) && !over,
             _ => passing && tries_left,
@@ -262,7 +278,7 @@ impl Client {
             return self.read_again(id, waited);
         }
         match follow {
-            Follow::UntilReady if passing => self.end_with_what_is_known(id),
+            Follow::UntilReady if passing || not_yet => self.end_with_what_is_known(id),
             Follow::UntilGone => self.doubt(id, Error::from(Report { kind: Kind::InDoubt, advice: Advice::Resume, ..error.into_report() })),
             _ => {
                 let kind = if passing { Kind::Unavailable } else { Kind::Refused };

@@ -26,6 +26,8 @@ record! {
         matched: Vec<String>;
         /// The item, or the whole answer where it is no list, as the service wrote it.
         item: Json;
+        /// The record that has this already: then it belongs to that operation, and not to the one in doubt.
+        record: Option<String>;
     }
 }
 

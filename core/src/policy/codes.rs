@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub enum Advice {
     /// Nothing will help until somebody looks at the account or the key.
     Stop,
-    /// Log in again.
+    /// Check the username and the password, or the token, and log in again.
     Reauthenticate,
     /// Check the base URL.
     CheckBaseUrl,
     /// Change the request.
     ChangeRequest,
-    /// Read the session: its status does not allow this.
+    /// Read the session: it may not be where it was thought to be.
     ReadSession,
     /// Top up the balance.
     Recharge,
@@ -55,10 +55,10 @@ impl Advice {
     pub fn as_str(self) -> &'static str {
         match self {
             Advice::Stop => "stop and look at the account or the key",
-            Advice::Reauthenticate => "log in again",
+            Advice::Reauthenticate => "check the username and the password, or the token, and log in again",
             Advice::CheckBaseUrl => "check the base URL",
             Advice::ChangeRequest => "change the request",
-            Advice::ReadSession => "read the session, since its status does not allow this",
+            Advice::ReadSession => "read the session to see where it is",
             Advice::Recharge => "recharge, then try again",
             Advice::RaiseBudget => "raise the limit, lift the pause or buy less",
             Advice::ReadPrices => "read the prices again",

@@ -56,7 +56,7 @@ def test_an_unknown_keyword_is_a_type_error(agent: hopline.AgentClient) -> None:
         ({"headers": {"x-api-key": "other"}}, "must not replace a header"),
         ({"headers": {"x y": "other"}}, "must have names made of"),
         ({"headers": {"x": "a\r\nb"}}, "without control characters"),
-        ({"headers": 5}, "must be JSON of its kind"),
+        ({"headers": 5}, "`headers` must be a value of its type"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_before_anything_is_sent(agent: hopline.AgentClient, wrong: dict[str, Any], said: str) -> None:

@@ -128,8 +128,8 @@ def test_the_same_in_a_task_which_may_be_cancelled(sandbox: Sandbox) -> None:
     ("options", "said"),
     [
         ({"max_unit_price": -1}, "`max_unit_price` must be at least 0"),
-        ({"max_unit_price": "cheap"}, "must be JSON of its kind"),
-        ({"max_unit_price": Decimal("NaN")}, "must be JSON of its kind"),
+        ({"max_unit_price": "cheap"}, "`max_unit_price` must be a value of its type"),
+        ({"max_unit_price": Decimal("NaN")}, "`max_unit_price` must be a value of its type"),
         ({"expected_charge_usd": Decimal("-0.01")}, "`expected_charge_usd` must be at least 0"),
     ],
 )
@@ -143,8 +143,8 @@ def test_a_limit_that_is_none_is_refused(options: dict[str, Any], said: str) -> 
     [
         (hopline.Until(at="balance", at_least=1), "must look at a JSON pointer"),
         (hopline.Until(at="/balance"), "must say which values"),
-        (hopline.Until(at="/balance", is_=[5]), "must be JSON of its kind"),  # type: ignore[list-item]
-        (hopline.Until(at="/balance", at_least=Decimal("Infinity")), "must be JSON of its kind"),
+        (hopline.Until(at="/balance", is_=[5]), r"`until` must be a value of its type, and is not at `is\[0\]`"),  # type: ignore[list-item]
+        (hopline.Until(at="/balance", at_least=Decimal("Infinity")), "`until` must be a value of its type, and is not at `at_least`"),
     ],
 )
 def test_a_condition_that_can_not_hold_is_refused(until: hopline.Until, said: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from ._bases import in_core_words
 from ._engine import Engine
-from ._errors import invalid
+from ._errors import invalid, misuse
 from ._store import MemoryStore, Store
 from ._values import Secret, dumps
 
@@ -81,6 +81,8 @@ def new_engine(own: dict[str, Any], store: Store | None, same_account: bool, opt
     chosen = {name: value for name, value in own.items() if value is not None}
     chosen.update((name, options[name]) for name in _OF_CLIENT if name in options)
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
+    if store is not None and (isinstance(store, str | os.PathLike) or not callable(getattr(store, "open", None))):
+        misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
     return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, "daily_cap_usd" in chosen)
 
 

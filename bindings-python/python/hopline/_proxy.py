@@ -41,6 +41,12 @@ class Reachable(Value):
     password: Secret | None
     full_url: Secret | None
 
+    def __post_init__(self) -> None:
+        # What a program gives as a plain text prints as little as what the service gave.
+        for name in ("username", "password", "full_url"):
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, Secret(text))
+
     def url(self) -> Secret:
         """The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up."""
         return Secret(self._url(self._scheme()))

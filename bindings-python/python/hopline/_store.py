@@ -188,7 +188,7 @@ class _FolderShelf:
             raise _taken(record)
         path = self._file(record)
         draft = path.with_suffix(".draft")
-        with open(draft, "wb") as file:
+        with open(draft, "wb", opener=_for_us_alone) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -277,6 +277,10 @@ class _FolderShelf:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _taken(record: str) -> OSError:

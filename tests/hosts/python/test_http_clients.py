@@ -9,6 +9,7 @@ import hopline
 import httpx
 import pytest
 import requests
+import urllib3
 import wire
 from conftest import BUY
 from test_transports import misbehaving
@@ -97,6 +98,59 @@ def test_what_requests_refuses_to_send_had_no_effect_and_says_why() -> None:
             with pytest.raises(hopline.Unavailable) as caught:
                 agent.create_session(**BUY)
             assert caught.value.effect == "none" and said in str(caught.value.__notes__)
+
+
+class Twice(requests.adapters.HTTPAdapter):
+    """Sends again by itself, as adapters that retry do."""
+
+    def send(self, *given: Any, **settings: Any) -> requests.Response:
+        super().send(*given, **settings)
+        return super().send(*given, **settings)
+
+
+class TwicePool(urllib3.HTTPConnectionPool):
+    def urlopen(self, *given: Any, **settings: Any) -> Any:
+        super().urlopen(*given, **settings)
+        return super().urlopen(*given, **settings)
+
+
+class TwiceManager(urllib3.PoolManager):
+    def urlopen(self, *given: Any, **settings: Any) -> Any:
+        super().urlopen(*given, **settings)
+        return super().urlopen(*given, **settings)
+
+
+class Tuned(requests.adapters.HTTPAdapter):
+    """Chooses how it connects, and leaves sending to requests."""
+
+    def init_poolmanager(self, *given: Any, **settings: Any) -> None:
+        super().init_poolmanager(*given, **settings, source_address=("127.0.0.1", 0))
+
+
+def test_an_adapter_or_a_pool_with_a_way_of_sending_of_its_own_is_refused_and_sends_nothing() -> None:
+    pool, adapter = urllib3.PoolManager(), requests.adapters.HTTPAdapter()
+    pool.pool_classes_by_scheme = adapter.poolmanager.pool_classes_by_scheme = {"http": TwicePool}
+    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
+        options: dict[str, Any] = {"base_url": server.url, "api_key": "k", "attempts": 1}
+        for http in (pool, TwiceManager()):
+            with pytest.raises(hopline.Misuse, match="`urlopen` of its own, .* a callable that sends each request once"):
+                hopline.AgentClient(**options, http=http)
+        for wrong in (Twice(), adapter):
+            with requests.Session() as session:
+                agent = hopline.AgentClient(**options, http=session)
+                session.mount("http://", wrong)
+                with agent, pytest.raises(hopline.Unavailable) as caught:
+                    agent.create_session(**BUY)
+                assert caught.value.effect == "none" and "`send` or a pool of its own" in str(caught.value.__notes__)
+                with pytest.raises(hopline.Misuse, match="`send` or a pool of its own"):
+                    hopline.AgentClient(**options, http=session)
+        assert server.requests == []
+        with requests.Session() as session:
+            session.mount("http://", Tuned())
+            session.mount("file://", Twice())
+            with hopline.AgentClient(**options, http=session) as agent:
+                assert agent.create_session(**BUY).session_id == "s-1"
+        assert len(server.requests) == 1
 
 
 def test_a_session_that_caches_is_not_asked_for_its_cache() -> None:

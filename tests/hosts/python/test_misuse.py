@@ -191,6 +191,13 @@ def test_an_http_client_that_is_none_is_refused(http: Any) -> None:
             make(**SOUND, http=http)
 
 
+@pytest.mark.parametrize("store", ["folder", Path("folder"), 5])
+def test_a_store_that_is_none_is_refused(store: Any) -> None:
+    for make in (hopline.AgentClient, hopline.AsyncAgentClient):
+        with pytest.raises(hopline.Misuse, match=r"`store` can't be a .*hopline\.FolderStore"):
+            make(**SOUND, store=store)
+
+
 def test_an_answer_that_does_not_fit_its_type_is_done_and_kept() -> None:
     with hopline.AgentClient(**SOUND, http=lambda request: hopline.Response(status=202, body=ACCEPTED)) as agent:
         with pytest.raises(hopline.Decode) as caught:

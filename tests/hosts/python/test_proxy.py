@@ -149,6 +149,12 @@ def test_a_proxy_that_is_not_complete_says_what_to_do(proxy: hopline.Proxy, said
         proxy.url()
 
 
+def test_what_a_program_gives_as_plain_text_does_not_print() -> None:
+    proxy: Any = hopline.Proxy(host="h", port=1, protocol="http", username="plain-name", password="plain-word", full_url="http://plain")  # type: ignore[arg-type]
+    assert "plain" not in repr(proxy) and proxy.password.reveal() == "plain-word"
+    assert proxy.url().reveal() == "http://plain-name:plain-word@h:1"
+
+
 def test_settings_do_not_print() -> None:
     proxy = hopline.Proxy(host="h", port=1, protocol="http", username=hopline.Secret("canary-u"), password=hopline.Secret("canary-p"))
     made: list[object] = [proxy.url(), proxy.for_requests(), proxy.for_httpx(), proxy.for_aiohttp(), proxy.for_playwright(), proxy.for_curl()]

@@ -1,5 +1,6 @@
 """A folder that several processes share: what one takes up, no other has, and nobody who only looks is in the way."""
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -181,3 +182,19 @@ def test_own_intents_are_not_listed_to_start_another(tmp_path: Path) -> None:
         for n in range(3):
             with agent.open_session(**BUY, intent=f"job-{n}"):
                 pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
+def test_a_record_is_readable_by_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    def http(request: hopline.Request) -> Any:
+        raise hopline.Failed("closed", "maybe")
+
+    umask = os.umask(0)
+    try:
+        with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
+            with pytest.raises(hopline.InDoubt):
+                agent.create_session(**BUY)
+    finally:
+        os.umask(umask)
+    modes = {path.suffix or path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {".json": 0o600, ".locks": 0o600}

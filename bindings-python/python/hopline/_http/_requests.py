@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
 from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, sent_headers
+from ._urllib3 import MAY_REPEAT, is_own, is_own_pool
 
 if TYPE_CHECKING:
     import requests
@@ -11,16 +12,15 @@ if TYPE_CHECKING:
 
 def transport(session: "requests.Session") -> Transport:
     """Sends through the session's adapters, with its proxies and certificates, but without its redirects, authentication, hooks and
-    whatever else a session adds to a send, such as a cache. One whose adapters repeat is refused."""
+    whatever else a session adds to a send, such as a cache. One whose adapters repeat, or send in a way of their own, is refused."""
     from requests import Request as Prepared
     from requests.exceptions import ConnectTimeout, InvalidProxyURL, InvalidSchema, InvalidURL, RequestException, Timeout
 
-    if (repeats := _repeats(session)) is not None:
-        misuse("client", repeats)
+    for prefix, adapter in session.adapters.items():
+        if prefix.lower().startswith("http") and (repeats := _repeats(prefix, adapter)) is not None:
+            misuse("client", repeats)
 
     def send(request: Request) -> Response:
-        if (repeats := _repeats(session)) is not None:  # an adapter may have been mounted since
-            raise Failed("other", "never", repeats)
         try:
             made = Prepared(request.method, request.url, data=request.body, headers=sent_headers(request), auth=_as_it_is)
             prepared = session.prepare_request(made)
@@ -28,6 +28,9 @@ def transport(session: "requests.Session") -> Transport:
             settings: Any = session.merge_environment_settings(request.url, {}, True, None, None)
         except RequestException as error:
             raise Failed("other", "never", f"requests could not prepare the request: {type(error).__name__}") from None
+        prefix = next((prefix for prefix, known in session.adapters.items() if known is adapter), request.url)
+        if (repeats := _repeats(prefix, adapter)) is not None:  # it may have been mounted since
+            raise Failed("other", "never", repeats)
         try:
             response = adapter.send(prepared, timeout=(request.timeout, request.timeout), **settings)
         except (InvalidSchema, InvalidURL, InvalidProxyURL) as error:
@@ -52,13 +55,16 @@ def _as_it_is(prepared: Any) -> Any:
     return prepared
 
 
-def _repeats(session: "requests.Session") -> str | None:
-    """What is wrong with a session that sends by itself what failed."""
-    for prefix, adapter in session.adapters.items():
-        repeats = getattr(adapter, "max_retries", None)
-        counts = [getattr(repeats, name, None) for name in ("total", "connect", "read", "redirect", "status", "other")]
-        if any(count for count in counts if count is not None):
-            return f"the requests.Session repeats requests to `{prefix}` by itself; mount an adapter with max_retries=0"
+def _repeats(prefix: str, adapter: Any) -> str | None:
+    """What is wrong with an adapter that sends by itself what failed, or may do so."""
+    from requests.adapters import HTTPAdapter
+
+    repeats = getattr(adapter, "max_retries", None)
+    counts = [getattr(repeats, name, None) for name in ("total", "connect", "read", "redirect", "status", "other")]
+    if any(count for count in counts if count is not None):
+        return f"the requests.Session repeats requests to `{prefix}` by itself; mount an adapter with max_retries=0"
+    if is_own(adapter, HTTPAdapter, "send") or is_own_pool(adapter.poolmanager):
+        return f"the adapter for `{prefix}` has a `send` or a pool of its own, {MAY_REPEAT}"
     return None
 
 

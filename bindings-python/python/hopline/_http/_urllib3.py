@@ -1,17 +1,23 @@
 """urllib3: a pool of the caller's own."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .._errors import misuse
 from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, sent_headers
 
 if TYPE_CHECKING:
     import urllib3
 
+MAY_REPEAT = "which may send a request twice; use one without it, or give `http` a callable that sends each request once"
+
 
 def transport(pool: "urllib3.PoolManager") -> Transport:
-    """Sends through the pool, without its repeats and redirects."""
+    """Sends through the pool, without its repeats and redirects. One that sends in a way of its own is refused."""
     import urllib3
     from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, TimeoutError
+
+    if is_own_pool(pool):
+        misuse("client", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
 
     def send(request: Request) -> Response:
         try:
@@ -40,3 +46,18 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
         return Response(status=response.status, headers=response.headers.items(), body=body, truncated=truncated)
 
     return send
+
+
+def is_own_pool(pool: Any) -> bool:
+    """Whether a pool, or one that it makes, sends in a way that is not urllib3's."""
+    from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
+
+    manager = ProxyManager if isinstance(pool, ProxyManager) else PoolManager
+    if any(is_own(pool, manager, name) for name in ("request", "request_encode_body", "request_encode_url", "urlopen")):
+        return True
+    return any(made.urlopen is not HTTPConnectionPool.urlopen for made in pool.pool_classes_by_scheme.values())
+
+
+def is_own(thing: Any, library: type, name: str) -> bool:
+    """Whether a method is another one than the library's."""
+    return getattr(getattr(thing, name, None), "__func__", None) is not getattr(library, name)

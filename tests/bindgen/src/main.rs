@@ -1,9 +1,9 @@
-//! `hopline-bindgen HOST FOLDER`: writes the printed files of a host into a folder.
+//! `hopline-bindgen HOST FOLDER`, a build tool: writes the printed files of a host into a folder.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{coverage, kotlin, openapi, python, swift, typescript};
+use hopline_bindgen::{kotlin, openapi, python, swift, typescript};
 
 /// What the first line of a printed file says.
 const PRINTED: &str = "Printed from the table by hopline-bindgen.";
@@ -17,7 +17,6 @@ fn main() -> ExitCode {
         ["swift", folder] => (swift::files(), folder),
         ["typescript", folder] => (typescript::files(), folder),
         ["openapi", folder] => (openapi::files(), folder),
-        ["coverage", root] => return cover(root),
         #[cfg(feature = "wasm")]
         ["wasm", file, folder] => return bind(file, folder),
         #[cfg(feature = "uniffi")]
@@ -46,23 +45,6 @@ fn write(folder: &Path, files: Vec<(String, String)>) -> std::io::Result<()> {
         }
     }
     files.into_iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
-}
-
-/// Says which case or test shows each row of the contract, and fails where none does.
-fn cover(root: &str) -> ExitCode {
-    match coverage::Witnesses::read(Path::new(root)) {
-        Ok(witnesses) => {
-            let rows = witnesses.rows();
-            let (told, gaps) = coverage::report(&rows);
-            let (compared, faults) = witnesses.compare(&Path::new(root).join(coverage::CONTRACTS), &rows);
-            println!("{told}\n{} rows, {gaps} gaps\n{compared}{}", rows.len(), faults.join("\n"));
-            if gaps == 0 && faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("hopline-bindgen: {error}");
-            ExitCode::FAILURE
-        }
-    }
 }
 
 /// Makes of the compiled binding what JavaScript loads.

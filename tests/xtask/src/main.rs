@@ -40,7 +40,9 @@ cargo xtask vector WORDS [HOST]         the vectors that have these words in the
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
-cargo xtask coverage                    which case or test shows each row of the contract; a row that nothing shows is a failure
+cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
+cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
+cargo xtask coverage --mutate [N]       changes the code that keeps a statement, and expects what shows it to fail; all samples, or N of them
 cargo xtask fuzz [SECONDS]              libFuzzer on each property of tests/fuzz, for 60 seconds or as long as you say
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
@@ -55,7 +57,7 @@ fn main() -> ExitCode {
         "package" => package(&rest),
         "sizes" => sizes(),
         "fuzz" => deep::command(&rest),
-        "coverage" => coverage(),
+        "coverage" => cargo::run_program("hopline-coverage", &rest),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
         "check" => test::one(&rest),
@@ -119,11 +121,6 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
     };
     println!("{}", made.display());
     Ok(ExitCode::SUCCESS)
-}
-
-fn coverage() -> Result<ExitCode, Fail> {
-    cargo::programs()?;
-    cargo::bindgen(&[OsStr::new("coverage"), cargo::root().as_os_str()]).map(|_| ExitCode::SUCCESS)
 }
 
 fn sizes() -> Result<ExitCode, Fail> {

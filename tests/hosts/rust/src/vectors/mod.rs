@@ -82,6 +82,19 @@ fn run_all(directory: &Path, judge: Judge<'_>) -> Report {
     report
 }
 
+/// Runs the cases of one file, or the one of that name.
+pub fn run_case(path: &Path, wanted: Option<&str>) -> Report {
+    let (mut report, name) = (Report { files: 1, ..Report::default() }, path.display().to_string());
+    match fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| format::File::read(&text)) {
+        Ok(mut file) => {
+            file.cases.retain(|case| wanted.is_none_or(|wanted| case.name == wanted));
+            run_cases(&name, &file, &mut BTreeMap::new(), &mut report, &mut |_, result| result);
+        }
+        Err(error) => report.failures.push(format!("{name}: {error}")),
+    }
+    report
+}
+
 /// Runs the cases of one file, given as text.
 pub fn run_text(name: &str, text: &str) -> Report {
     let mut report = Report::default();
@@ -91,10 +104,13 @@ pub fn run_text(name: &str, text: &str) -> Report {
 
 fn run_file(name: &str, text: &str, seen: &mut BTreeMap<String, String>, report: &mut Report, judge: Judge<'_>) {
     report.files += 1;
-    let file = match format::File::read(text) {
-        Ok(file) => file,
-        Err(error) => return report.failures.push(format!("{name}: {error}")),
-    };
+    match format::File::read(text) {
+        Ok(file) => run_cases(name, &file, seen, report, judge),
+        Err(error) => report.failures.push(format!("{name}: {error}")),
+    }
+}
+
+fn run_cases(name: &str, file: &format::File, seen: &mut BTreeMap<String, String>, report: &mut Report, judge: Judge<'_>) {
     if file.cases.is_empty() {
         report.failures.push(format!("{name}: no case was found"));
     }

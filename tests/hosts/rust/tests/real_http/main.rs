@@ -10,6 +10,7 @@ mod life;
 mod many;
 mod probe;
 mod raw;
+mod reseller;
 
 #[path = "../../../../../core/examples/reqwest.rs"]
 #[allow(dead_code, reason = "the example is a program of its own; only its transport is used here")]

@@ -72,15 +72,22 @@ fn vectors<'a>(rows: &'a [Row], mutation: &Mutation) -> Vec<&'a Witness> {
     row.into_iter().flat_map(|row| &row.shown_by).filter(|witness| matches!(witness, Witness::Vector { .. })).collect()
 }
 
-/// Makes so many of the changes, one after the other, or all, and says of each which witness fails. The error says what went wrong.
-pub(crate) fn run(root: &Path, repository: &Repository, rows: &[Row], most: Option<usize>) -> Result<(), String> {
-    let all = &repository.mutations;
-    let count = most.unwrap_or(all.len()).min(all.len());
-    // Spread over the list, and so over the contracts.
-    let chosen: Vec<&Mutation> = (0..count).map(|at| &all[at * all.len() / count]).collect();
+/// The mutations of the rows with a text in them; so many of all, if it is a number; or all.
+pub(crate) fn chosen<'a>(all: &'a [Mutation], which: Option<&str>) -> Result<Vec<&'a Mutation>, String> {
+    let chosen: Vec<&Mutation> = match which.map(|which| (which, which.parse::<usize>())) {
+        None => all.iter().collect(),
+        // Spread over the list, and so over the contracts.
+        Some((_, Ok(count))) => (0..count.min(all.len())).map(|at| &all[at * all.len() / count.min(all.len())]).collect(),
+        Some((text, Err(_))) => all.iter().filter(|mutation| mutation.row.contains(text)).collect(),
+    };
+    if chosen.is_empty() { Err("no mutation was chosen".to_owned()) } else { Ok(chosen) }
+}
+
+/// Makes the changes, one after the other, and says of each which witness fails. The error says what went wrong.
+pub(crate) fn run(root: &Path, rows: &[Row], chosen: &[&Mutation]) -> Result<(), String> {
     let copy = Copy::new(root)?;
     copy.build()?;
-    for mutation in &chosen {
+    for mutation in chosen {
         for witness in vectors(rows, mutation) {
             if !copy.holds(witness)? {
                 return Err(format!("{witness} fails before anything is changed"));
@@ -90,16 +97,20 @@ pub(crate) fn run(root: &Path, repository: &Repository, rows: &[Row], most: Opti
     let mut missed = 0;
     for mutation in chosen {
         let begun = Instant::now();
-        let caught =
-            copy.with(mutation, || vectors(rows, mutation).into_iter().map(|witness| Ok((witness, copy.holds(witness)?))).collect())?;
-        let caught: Vec<(&Witness, bool)> = caught;
-        let by = caught.iter().find(|(_, holds)| !holds).map(|(witness, _)| witness.to_string());
+        let by = copy.with(mutation, || {
+            for witness in vectors(rows, mutation) {
+                if !copy.holds(witness)? {
+                    return Ok(Some(witness));
+                }
+            }
+            Ok(None)
+        })?;
         missed += usize::from(by.is_none());
         let told = by.map_or_else(|| format!("NOT CAUGHT: `{}` for `{}`", mutation.instead, mutation.text), |by| format!("caught by {by}"));
         println!("{} ({} s)\n  {told}", mutation.row, begun.elapsed().as_secs());
     }
-    println!("{count} mutations, {missed} not caught");
-    if missed == 0 { Ok(()) } else { Err(format!("{missed} of {count} mutations were not caught")) }
+    println!("{} mutations, {missed} not caught", chosen.len());
+    if missed == 0 { Ok(()) } else { Err(format!("{missed} of {} mutations were not caught", chosen.len())) }
 }
 
 /// A copy of the workspace with a target folder of its own.

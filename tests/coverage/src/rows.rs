@@ -10,7 +10,7 @@ use hopline::policy::CODES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contract::Contract;
+use crate::contract::{Contract, Stated};
 use crate::mutate::Mutation;
 use crate::witness::{Witness, tests};
 
@@ -83,6 +83,11 @@ impl Repository {
 
     /// Every row, in the order of the contracts.
     pub(crate) fn rows(&self) -> Vec<Row> {
+        [self.tabled(), self.stated()].concat()
+    }
+
+    /// Those of the table.
+    pub(crate) fn tabled(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for endpoint in endpoints() {
             self.endpoint(endpoint, &mut rows);
@@ -95,16 +100,21 @@ impl Repository {
             let shown = own.filter(|case| steps(&case.json).any(answered) && steps(&case.json).any(compared));
             rows.push(row("Errors", format!("{} {}", code.code, code.status), shown.filter_map(Case::witness)));
         }
-        for stated in self.contracts.iter().flat_map(|contract| &contract.rows) {
+        rows
+    }
+
+    /// Those in prose.
+    pub(crate) fn stated(&self) -> Vec<Row> {
+        let row = |stated: &Stated| {
             let (shown_by, lacks) = stated.shown_by.iter().map(|text| self.witness(text).ok_or(text)).partition::<Vec<_>, _>(Result::is_ok);
-            rows.push(Row {
+            Row {
                 part: stated.part.clone(),
                 row: stated.row.clone(),
                 shown_by: shown_by.into_iter().flatten().collect(),
                 lacks: lacks.into_iter().filter_map(Result::err).cloned().collect(),
-            });
-        }
-        rows
+            }
+        };
+        self.contracts.iter().flat_map(|contract| &contract.rows).map(row).collect()
     }
 
     /// The witness of that text, if it is there.
@@ -118,20 +128,21 @@ impl Repository {
     }
 
     fn endpoint(&self, endpoint: &Endpoint, rows: &mut Vec<Row>) {
-        let mut push = |text: String, shown| rows.push(row(endpoint.name, text, shown));
-        let sent = self.case(|case| steps(case).any(|step| is_sent(step, endpoint)));
+        let mut push = |text: String, shown: Option<&Case>| rows.push(row(endpoint.name, text, shown.and_then(Case::witness)));
+        let sent = self.cases.iter().find(|case| steps(&case.json).any(|step| is_sent(step, endpoint)));
         push(format!("{} {}", endpoint.method.as_str(), endpoint.path), sent);
+        let calls: Vec<&Case> = self.cases.iter().filter(|case| params(&case.json, endpoint).next().is_some()).collect();
+        let first = |shows: &dyn Fn(&Value) -> bool| calls.iter().copied().find(|case| shows(&case.json));
         for field in endpoint.request.fields {
-            let given = self.case(|case| params(case, endpoint).any(|params| params.get(field.name).is_some()));
+            let given = first(&|case| params(case, endpoint).any(|params| params.get(field.name).is_some()));
             push(format!("request.{}", field.name), given);
             if field.required || !field.rules.is_empty() {
-                let refused =
-                    self.case(|case| steps(case).any(|step| refuses(step, field.name)) && params(case, endpoint).next().is_some());
+                let refused = first(&|case| steps(case).any(|step| refuses(step, field.name)));
                 push(format!("request.{} is checked", field.name), refused);
             }
             if let Shape::Word(words) = field.shape {
                 for word in words.words {
-                    let given = self.case(|case| params(case, endpoint).any(|params| params.get(field.name) == Some(&word.word.into())));
+                    let given = first(&|case| params(case, endpoint).any(|params| params.get(field.name) == Some(&word.word.into())));
                     push(format!("request.{} = {}", field.name, word.word), given);
                 }
             }
@@ -139,21 +150,15 @@ impl Repository {
         members(endpoint.response, "", &mut |path, name, words| {
             let answered = |case: &Value, wanted: &dyn Fn(&Value) -> bool| {
                 let has = |texts: [&Value; 2]| texts.iter().any(|value| holds(value, name, wanted));
-                params(case, endpoint).next().is_some()
-                    && steps(case).any(|step| has([&step["answer"]["ok"], &step["answer"]["text"]]))
+                steps(case).any(|step| has([&step["answer"]["ok"], &step["answer"]["text"]]))
                     && steps(case).any(|step| has([&step["ok"], &step["items"]]))
             };
-            push(format!("response{path}"), self.case(|case| answered(case, &|_| true)));
+            push(format!("response{path}"), first(&|case| answered(case, &|_| true)));
             for word in words.map(|words| words.words).unwrap_or_default() {
                 let says = |value: &Value| *value == word.word || word.number.is_some_and(|number| *value == number);
-                push(format!("response{path} = {}", word.word), self.case(|case| answered(case, &says)));
+                push(format!("response{path} = {}", word.word), first(&|case| answered(case, &says)));
             }
         });
-    }
-
-    /// The first case that shows something.
-    fn case(&self, shows: impl Fn(&Value) -> bool) -> Option<Witness> {
-        self.cases.iter().find(|case| shows(&case.json))?.witness()
     }
 }
 

@@ -1,5 +1,5 @@
 //! What takes too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
-//! nightly toolchain.
+//! nightly toolchain, and the changes of core's code that `tests/coverage` samples.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,8 +12,13 @@ use crate::Fail;
 use crate::cargo::{cache, cargo, root, run, target};
 use crate::check::{Check, Lane, Outcome};
 
-pub(crate) const CHECKS: &[Check] =
-    &[Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&["core", "tests/fuzz"])];
+pub(crate) const CHECKS: &[Check] = &[
+    Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&["core", "tests/fuzz"]),
+    Check::new(Lane::Rust, "deep: each sampled change of core is noticed", 3600, |_| {
+        run(&mut cargo(&["run", "--quiet", "--package", "hopline-coverage", "--", "--mutate"]))
+    })
+    .reads(&["core", "tests/coverage", "tests/hosts/rust", "tests/vectors"]),
+];
 
 /// How long each property is fuzzed, in seconds, unless somebody says otherwise.
 const SECONDS: u32 = 60;

@@ -42,7 +42,7 @@ cargo xtask package HOST                makes the wheel (python), the npm tarbal
 cargo xtask sizes                       what the packages weigh
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
-cargo xtask coverage --mutate [N]       changes the code that keeps a statement, and expects what shows it to fail; all samples, or N of them
+cargo xtask coverage --mutate [N|TEXT]  changes the code that keeps a statement, and expects what shows it to fail; all samples, N of them, or those with this text
 cargo xtask fuzz [SECONDS]              libFuzzer on each property of tests/fuzz, for 60 seconds or as long as you say
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";

@@ -44,16 +44,16 @@ impl Check {
 /// What runs beside what.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Fetches what the other lanes need; waits for the network more than for the processor.
-    Tools,
     /// Rust's own checks.
     Rust,
-    /// The packages of the hosts.
-    Hosts,
+    /// The wheel and the npm package.
+    Scripts,
+    /// What all hosts need from elsewhere, which waits for the network more than for the processor; then the jar and Swift's package.
+    Fetched,
 }
 
 impl Lane {
-    pub(crate) const ALL: [Lane; 3] = [Lane::Tools, Lane::Rust, Lane::Hosts];
+    pub(crate) const ALL: [Lane; 3] = [Lane::Rust, Lane::Scripts, Lane::Fetched];
 }
 
 /// What a check ended with.

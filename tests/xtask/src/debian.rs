@@ -10,7 +10,7 @@ use crate::check::{Check, Lane, Outcome};
 /// The name of what brings nginx.
 pub(crate) const NGINX: &str = "nginx, which the sandbox starts as a gateway";
 
-pub(crate) const CHECK: Check = Check::new(Lane::Tools, NGINX, 300, |_| nginx());
+pub(crate) const CHECK: Check = Check::new(Lane::Fetched, NGINX, 300, |_| nginx());
 
 /// Without it the tests that go through a gateway are skipped, which is a failure where all is to be checked.
 fn nginx() -> Result<Outcome, Fail> {

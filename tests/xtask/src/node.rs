@@ -16,24 +16,24 @@ const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "../shared/externa
 pub(crate) const MADE: &str = "node: the npm package";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Tools, "node: what the tests need", 300, |_| match missing()? {
+    Check::new(Lane::Fetched, "node: what the tests need", 300, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tools().map(|()| Outcome::ONE),
     })
     .reads(&["tests/hosts/node/package-lock.json"])
     .makes(&[]),
-    Check::new(Lane::Hosts, MADE, 600, |profile| install(profile).map(|()| Outcome::ONE))
+    Check::new(Lane::Scripts, MADE, 600, |profile| install(profile).map(|()| Outcome::ONE))
         .needs(&[PROGRAMS, "node: what the tests need"])
         .reads(PACKAGE)
         .makes(&["node/pack", "node/clean"]),
-    Check::new(Lane::Hosts, "node: the npm package names no folder of this machine", 60, |_| {
+    Check::new(Lane::Scripts, "node: the npm package names no folder of this machine", 60, |_| {
         paths::none_in(&place()?.join("pack/package"))
     })
     .needs(&[MADE]),
-    Check::new(Lane::Hosts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
-    Check::new(Lane::Hosts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
-    Check::new(Lane::Hosts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
-    Check::new(Lane::Hosts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
+    Check::new(Lane::Scripts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
+    Check::new(Lane::Scripts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
+    Check::new(Lane::Scripts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {

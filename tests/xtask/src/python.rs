@@ -14,25 +14,25 @@ const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
 const TESTS: &[&str] = &["tests/hosts/python", "tests/vectors", "bindings-python/README.md", "../shared/external"];
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Tools, "python: what the tests need", 300, |_| match missing()? {
+    Check::new(Lane::Fetched, "python: what the tests need", 300, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tools().map(|()| Outcome::ONE),
     })
     .reads(&["tests/hosts/python/requirements.txt"])
     .makes(&["python/venv/requirements.txt"]),
-    Check::new(Lane::Hosts, "python: the wheel", 600, |profile| install(profile).map(|()| Outcome::ONE))
+    Check::new(Lane::Scripts, "python: the wheel", 600, |profile| install(profile).map(|()| Outcome::ONE))
         .needs(&[PROGRAMS, "python: what the tests need"])
         .reads(PACKAGE)
         .makes(&["python/wheels"]),
-    Check::new(Lane::Hosts, "python: the wheel names no folder of this machine", 60, |_| paths::none_in(&unpacked()?))
+    Check::new(Lane::Scripts, "python: the wheel names no folder of this machine", 60, |_| paths::none_in(&unpacked()?))
         .needs(&["python: the wheel"]),
-    Check::new(Lane::Hosts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
+    Check::new(Lane::Scripts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
         .needs(&["python: the wheel"])
         .reads(TESTS),
-    Check::new(Lane::Hosts, "python: vectors, real HTTP, crashes, input", 600, |_| tests(None))
+    Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 600, |_| tests(None))
         .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
-    Check::new(Lane::Hosts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
+    Check::new(Lane::Scripts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
 ];
 
 /// The environment of the tests.

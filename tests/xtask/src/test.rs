@@ -112,7 +112,10 @@ pub(crate) fn only(arguments: &[String]) -> Result<ExitCode, Fail> {
     if ended.values().any(|ended| !ended.outcome.is_whole()) {
         return Ok(end(&ended));
     }
-    Ok(end(&BTreeMap::from([(host.name, Ended { outcome: (host.tests)(Some(words))?, took: None })])))
+    match (host.tests)(Some(words))? {
+        Outcome::Counted { passed: 0, failed: 0, ignored: 0 } => Err(format!("no test of {name} was chosen by `{words}`").into()),
+        outcome => Ok(end(&BTreeMap::from([(host.name, Ended { outcome, took: None })]))),
+    }
 }
 
 fn host(name: &str) -> Result<&'static Host, Fail> {

@@ -7,7 +7,7 @@ const SKEW: Millis = 5 * 60 * 1000;
 
 /// How much time has passed for this client. A key's age must never be told too young, so each advance is the larger of
 /// the two clocks', and never less than nothing.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Hash)]
 pub(super) struct Clock {
     last: Option<Now>,
     elapsed: Millis,

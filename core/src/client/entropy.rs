@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// Keys, record names and jitter. The same bytes give the same sequence.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Entropy {
     prefix: String,
     keys: u64,

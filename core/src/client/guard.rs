@@ -17,7 +17,7 @@ const DAY: Millis = 24 * 3600 * 1000;
 pub(super) const PRICE_FIELD: &str = "expected_charge_usd";
 
 /// The day's total.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Guard {
     cap: Decimal,
     spent: Reserved,

@@ -17,7 +17,7 @@ use crate::wire::{Facts, view};
 const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
 
 /// What is known of an intent.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) enum Intent {
     /// A job is at it, or holds it.
     Active(JobId),
@@ -26,7 +26,7 @@ pub(super) enum Intent {
 }
 
 /// An accepted intent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Accepted {
     pub(super) fingerprint: String,
     pub(super) operation: &'static str,

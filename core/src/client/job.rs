@@ -13,7 +13,7 @@ use crate::policy::{Error, Ledger, RetryPolicy, Rule, Rules};
 use crate::wire::Built;
 
 /// Where a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// A send is due at a known time.
     Waiting,
@@ -112,7 +112,7 @@ pub const TRANSITIONS: &[(State, On, State)] = &[
 ];
 
 /// What a job reads after its call was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Follow {
     /// Nothing: the answer is the end.
     Nothing,
@@ -125,7 +125,7 @@ pub(super) enum Follow {
 }
 
 /// How old a key is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Age {
     /// It was never saved, so never sent.
     Fresh,
@@ -136,7 +136,7 @@ pub(super) enum Age {
 }
 
 /// What a job does about reading its session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Watch {
     pub(super) follow: Follow,
     pub(super) credentials: bool,
@@ -156,7 +156,7 @@ pub(super) struct Watch {
 }
 
 /// A job.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Job {
     pub(super) id: JobId,
     pub(super) endpoint: &'static Endpoint,
@@ -206,7 +206,7 @@ pub(super) struct Job {
 }
 
 /// A send beyond the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) enum Grace {
     #[default]
     Unused,
@@ -215,7 +215,7 @@ pub(super) enum Grace {
 }
 
 /// What a job has spent since it was started or resumed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Tally {
     /// When the first send went out, monotonic.
     pub(super) started: Option<Millis>,

@@ -23,7 +23,7 @@ const FORMER: usize = 4;
 const EARLY: Millis = 60_000;
 
 /// What is known of the login.
-#[derive(Default)]
+#[derive(Clone, Default, Hash)]
 pub(super) struct Login {
     /// The username and the password, where the client was given them.
     pub(super) credentials: Option<(Secret, Secret)>,

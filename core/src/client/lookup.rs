@@ -20,7 +20,7 @@ const PAGES: u32 = 20;
 const MAX_BYTES: usize = 4 << 20;
 
 /// What a job looks for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub(super) struct Lookup {
     /// What is known of the operation in doubt.
     clues: BTreeMap<String, String>,

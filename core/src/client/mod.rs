@@ -49,7 +49,7 @@ pub use observe::{Seen, Verdict};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
-pub use record::BadRecord;
+pub use record::{BadRecord, Description, describe};
 pub use restore::Restored;
 pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
@@ -78,7 +78,8 @@ pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
 /// The longest body that is read, unless the caller says otherwise.
 const MAX_BODY: u32 = 8 << 20;
 
-/// The client of one account.
+/// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub struct Client {
     api: Api,
     base: BaseUrl,
@@ -143,7 +144,7 @@ impl std::fmt::Debug for Client {
 }
 
 /// A command, until its result is taken.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 struct Command {
     job: Option<JobId>,
     operation: &'static str,
@@ -167,7 +168,7 @@ impl Left {
 }
 
 /// Which answer is awaited.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 enum Pending {
     Save(RecordId),
     Send(JobId),

@@ -1,7 +1,7 @@
 //! The numbers that name steps, commands and jobs.
 
 /// Counts on, and begins again when it has come to the end.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Numbers {
     last: u32,
 }

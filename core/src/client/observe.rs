@@ -47,7 +47,7 @@ pub enum Verdict {
     Unsure(&'static str),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Observed {
     timeouts: u32,
     /// When the exit changed last, or was asked to.

@@ -17,7 +17,7 @@ const PAGES: u32 = 20;
 const MAX_BYTES: usize = 4 << 20;
 
 /// An order that a job watches.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub(super) struct OrderWatch {
     pub(super) order_no: String,
     /// The status that was read last.

@@ -19,7 +19,7 @@ use crate::wire::{Answer, Facts, Verdict, build};
 const PAGES: u32 = 20;
 
 /// What is known of the price of a purchase.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Price {
     /// The caller's own limit for one unit.
     pub(super) cap: Option<Decimal>,

@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 const MAX_BYTES: usize = 1 << 20;
 
 /// A record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub(super) struct Data {
     /// The version of the format.
     pub(super) hopline: u32,
@@ -45,7 +45,7 @@ pub(super) struct Data {
 }
 
 /// An account, known again without being named.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Account {
     pub(super) salt: String,
     pub(super) digest: String,
@@ -55,7 +55,7 @@ pub(super) struct Account {
 }
 
 /// A call that was about to be sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub(super) struct SavedCall {
     pub(super) operation: String,
     /// Of a request that the table does not have.
@@ -111,7 +111,7 @@ pub(super) struct SavedCall {
 }
 
 /// What a purchase may cost, set aside of the cap of a UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Reserved {
     /// Days since 1970.
     pub(super) day: i64,
@@ -119,7 +119,7 @@ pub(super) struct Reserved {
 }
 
 /// A session of this client.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct SavedSession {
     pub(super) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub(super) struct SavedSession {
 }
 
 /// What an accepted intent is remembered by.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) operation: String,
     pub(super) facts: Facts,
@@ -157,8 +157,40 @@ pub(super) struct Done {
     pub(super) finished_at: Option<Millis>,
 }
 
+/// What a record says of itself to somebody who looks into the store, such as a test of a store or of this client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// The caller's own name for it.
+    pub intent: Option<String>,
+    /// The operation of a call that is under way or in doubt.
+    pub operation: Option<String>,
+    /// The key of that call.
+    pub key: Option<String>,
+    /// The parameters of that call that a list may show.
+    pub clues: BTreeMap<String, String>,
+    /// The session that it stands for.
+    pub session_id: Option<String>,
+    /// The order that it stands for.
+    pub order_no: Option<String>,
+}
+
+/// Says what a record holds. `None` for what is no record of this version.
+pub fn describe(data: &[u8]) -> Option<Description> {
+    let data: Data = serde_json::from_slice(data).ok()?;
+    let (call, done) = (data.call, data.done);
+    let of_done = |pick: fn(&Facts) -> &Option<String>| done.as_ref().and_then(|done| pick(&done.facts).clone());
+    Some(Description {
+        intent: data.intent,
+        session_id: data.session.map(|session| session.id).or_else(|| of_done(|facts| &facts.session_id)),
+        order_no: call.as_ref().and_then(|call| call.order_no.clone()).or_else(|| of_done(|facts| &facts.order_no)),
+        key: call.as_ref().and_then(|call| call.key.clone()),
+        clues: call.as_ref().map(|call| call.clues.clone()).unwrap_or_default(),
+        operation: call.map(|call| call.operation),
+    })
+}
+
 /// Why a record is refused. It stays in the store.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BadRecord {
     /// It is not what was written.
     #[error("the record is damaged: {0}")]

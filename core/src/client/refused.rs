@@ -7,7 +7,7 @@ use super::{Client, Holds, Saved};
 use crate::policy::{Error, Report};
 
 /// A record that was refused.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Refused {
     pub(super) bad: BadRecord,
     /// The caller's own name for what it stands for, as far as it can be read.

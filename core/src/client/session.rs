@@ -17,7 +17,7 @@ pub(super) const DEADLINE: Millis = 5 * 60 * 1000;
 pub(super) const FIRST_INTERVAL: Millis = 1000;
 
 /// A session that this client follows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Tracked {
     pub(super) record: Option<RecordId>,
     pub(super) session_type: Option<String>,

@@ -9,7 +9,7 @@ use super::types::RecordId;
 pub(super) type JobId = u32;
 
 /// What a record is kept for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     /// A call, by its job.
     Job(JobId),
@@ -23,7 +23,7 @@ pub(super) enum Owner {
     Result,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 struct Slot {
     /// The Save that is out, and who waits for it.
     out: Option<Vec<JobId>>,
@@ -32,7 +32,7 @@ struct Slot {
 }
 
 /// The Saves of all records.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Store {
     slots: BTreeMap<RecordId, Slot>,
     owners: BTreeMap<RecordId, Owner>,

@@ -14,7 +14,7 @@ use crate::wire::{Facts, Request};
 pub type Millis = i64;
 
 /// The time, from the host: both clocks, in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Now {
     /// Since 1970; it may jump.
     pub unix: Millis,
@@ -78,7 +78,7 @@ impl<O> fmt::Debug for Ticket<O> {
 }
 
 /// What the host is to do next.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Step {
     /// Keep the record so that it survives a crash, or delete it, and answer with [`Outcome::Saved`]. A host without a
     /// store answers at once.
@@ -182,7 +182,7 @@ pub enum Phase {
 }
 
 /// What a command ended with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Answered {
     /// What the engine knows of it.
     pub facts: Facts,
@@ -257,7 +257,7 @@ impl Outputs for AnyRequest {
 }
 
 /// Progress of a command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize)]
 pub struct Event {
     /// Which command, where it belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,7 +273,7 @@ pub struct Event {
 }
 
 /// What happened on the way.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Happening {
     /// It will be sent again.

@@ -8,7 +8,7 @@ use crate::contract::{Safety, endpoint};
 use crate::policy::{Effect, Error};
 
 /// What became of an operation whose caller was gone.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) enum Untaken {
     /// It was done.
     Done(Box<Accepted>),

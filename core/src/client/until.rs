@@ -14,7 +14,7 @@ use crate::contract::Decimal;
 use crate::policy::Error;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Until {
     /// Where in the answer's `data` to look, a JSON pointer (RFC 6901) such as `/status`.

@@ -61,7 +61,7 @@ macro_rules! string_enum {
 macro_rules! record {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(as $wire:literal $(| $alias:literal)*)? $(=> $place:ident $(($header:literal))? $(, $rule:expr)*)?;)* }) => {
         $(#[doc = $doc])*
-        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Default, PartialEq, Hash, serde::Serialize, serde::Deserialize)]
         pub struct $name {
             $($(#[doc = $field_doc])* #[serde($(rename = $wire,)? skip_serializing_if = "crate::contract::is_absent")] pub $field: $ty,)*
         }

@@ -15,6 +15,8 @@ mod replies;
 pub mod reseller;
 mod values;
 
+use std::hash::{Hash, Hasher};
+
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
@@ -71,6 +73,13 @@ pub struct Endpoint {
     pub response: Shape,
 }
 
+/// An operation's name is its own within its API, but for what the table does not have.
+impl Hash for Endpoint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.api, self.name, self.method, self.safety).hash(state);
+    }
+}
+
 /// The two APIs, which differ in authentication and in their envelope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,7 +102,7 @@ impl Api {
 }
 
 /// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
     /// `GET`
@@ -133,7 +142,7 @@ pub enum Auth {
 }
 
 /// What may be done after a failure whose effect is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Safety {
     /// It changes nothing: send it again.

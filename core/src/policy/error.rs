@@ -52,11 +52,11 @@ pub enum Effect {
 
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
 /// its [`Report`], whose fields can be read as if they were its own.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Hash)]
 pub struct Error(Box<Report>);
 
 /// What an [`Error`] says.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, PartialEq, Hash, Serialize)]
 pub struct Report {
     /// What kind of failure.
     pub kind: Kind,

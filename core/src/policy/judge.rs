@@ -93,7 +93,7 @@ impl Asked {
 }
 
 /// Whether and how to send again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Again {
     /// Not at all.
     No,
@@ -108,7 +108,7 @@ pub(crate) enum Again {
 }
 
 /// What an outcome means. `kind`, `effect` and `advice` are what to report if nothing more is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Judgement {
     pub(crate) again: Again,
     pub(crate) kind: Kind,

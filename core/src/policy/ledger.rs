@@ -7,7 +7,7 @@ use crate::client::Millis;
 pub(crate) const KEY_WINDOW: Millis = 22 * 3600 * 1000;
 
 /// The state of one key, or of the sends of an operation without one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Ledger {
     /// The key.
     pub(crate) key: Option<String>,

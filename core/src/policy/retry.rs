@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use crate::client::Millis;
 
 /// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryPolicy {
     /// Sends of one call, the first included. 1 means that nothing is ever sent again.
@@ -84,7 +84,7 @@ pub(crate) fn conflict_delay(asked: u32) -> Millis {
 }
 
 /// What the whole client may spend on repeats, so that a failing service is not stormed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Quota {
     tokens: u32,
 }

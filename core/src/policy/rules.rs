@@ -7,7 +7,7 @@
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// A rule that can be taken away in a build for the proof.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Rule {
             $($(#[$doc])* $name,)*
         }
@@ -81,7 +81,7 @@ rules! {
 }
 
 /// Which rules hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     #[cfg(feature = "ablation")]
     pub(crate) without: Option<Rule>,

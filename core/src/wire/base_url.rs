@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A base URL: scheme, host, and a path that already holds the version segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BaseUrl(String);
 
 /// Why a base URL is refused. None of these repeats the text, which may hold credentials.

@@ -17,7 +17,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const MAX_PARAMS: usize = 64 << 10;
 
 /// A request whose parameters are checked: the part that is the same in every send. Its `Debug` shows only where it goes.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Built {
     /// Path and query, below the base URL.
     pub(crate) target: String,

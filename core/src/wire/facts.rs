@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::envelope::{KEPT_WORD, cut};
 
 /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Facts {
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none", default)]

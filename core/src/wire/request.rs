@@ -6,7 +6,7 @@ use crate::client::Millis;
 use crate::contract::Method;
 
 /// A request to send. Its `Debug` shows neither the key nor the body.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The method.
     pub method: Method,

@@ -140,6 +140,8 @@ public final class Sandbox: Sendable {
     }
 
     private func ask(_ path: String, _ body: Data?) async throws -> Data {
+        // Else it may be gone, and the process with it, as soon as its address was read.
+        defer { withExtendedLifetime(self) {} }
         let headers = body == nil ? [] : [(name: "content-type", value: "application/json")]
         let response = try await network.send(
             Request(method: body == nil ? "GET" : "POST", url: "\(ready.control_url)/\(path)", headers: headers, body: body, timeout: .seconds(60)))

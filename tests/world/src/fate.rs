@@ -1,0 +1,168 @@
+//! What can come of a message, and of a step of the store.
+
+/// What comes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// Executed and answered.
+    Answered,
+    /// The request is lost.
+    LostBefore,
+    /// The answer is lost.
+    LostAfter,
+    /// The request is as good as lost, and arrives later.
+    Delayed,
+    /// Executed and answered; a copy of the request arrives later.
+    CopyLater,
+    /// Executed twice; the second answer comes.
+    Twice,
+    /// A gateway answers in the service's place.
+    PageBefore,
+    /// A gateway loses the service's answer.
+    PageAfter,
+    /// A gateway asks for a login in the service's place.
+    DoorBefore,
+    /// A gateway loses the service's answer, and asks for a login.
+    DoorAfter,
+    /// Executed; the answer is cut short.
+    Cut,
+    /// Refused for a second, with one request id for all.
+    Throttled,
+    /// Refused for an hour.
+    ThrottledLong,
+    /// Executed; a duplicate of the request is answered while the original is still in progress.
+    Conflict,
+    /// The work takes half a minute; meanwhile the connection breaks.
+    Slow,
+    /// The same, and the work fails in the end.
+    SlowFails,
+    /// The service fails, and keeps that answer.
+    StoredFailure,
+    /// The service fails and keeps that answer, but the supplier has sold.
+    StoredSale,
+    /// There is no connection.
+    Unreached,
+    /// The service refuses, and keeps that answer.
+    Refused,
+    /// The service refuses at its door: it takes the key of nobody.
+    Locked,
+    /// The service answers, and keeps, a code that the contract does not have.
+    Unknown,
+    /// The service finds the product at another price, and keeps that answer.
+    Mismatch,
+    /// Executed after the price has risen.
+    Dearer,
+    /// The service takes none of the tokens that it gave.
+    Expired,
+}
+
+impl Fate {
+    /// What a message can come to that nobody else has a say in.
+    pub const HONEST: &[Fate] = &[Fate::Answered];
+    /// What can come of a write with a key that may cost money.
+    pub const PAID: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::Delayed,
+        Fate::PageBefore,
+        Fate::PageAfter,
+        Fate::Throttled,
+        Fate::Conflict,
+        Fate::StoredFailure,
+        Fate::Unreached,
+        Fate::StoredSale,
+        Fate::CopyLater,
+        Fate::Slow,
+        Fate::SlowFails,
+        Fate::DoorBefore,
+        Fate::DoorAfter,
+        Fate::Cut,
+        Fate::Refused,
+        Fate::Locked,
+        Fate::Unknown,
+        Fate::Mismatch,
+    ];
+    /// The same for a write that is repeated after a stored failure: that it was done all the same is allowed, since it costs
+    /// nothing.
+    pub const FREE: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::Delayed,
+        Fate::PageBefore,
+        Fate::PageAfter,
+        Fate::Throttled,
+        Fate::Conflict,
+        Fate::StoredFailure,
+        Fate::Unreached,
+        Fate::Cut,
+        Fate::Refused,
+        Fate::Locked,
+    ];
+    /// What can come of a purchase under a cap.
+    pub const CAPPED: &[Fate] =
+        &[Fate::Answered, Fate::LostBefore, Fate::LostAfter, Fate::Delayed, Fate::StoredSale, Fate::StoredFailure, Fate::Dearer];
+    /// What can come of a read, or of the end of a session.
+    pub const READ: &[Fate] =
+        &[Fate::Answered, Fate::LostBefore, Fate::LostAfter, Fate::PageBefore, Fate::Throttled, Fate::ThrottledLong, Fate::Cut, Fate::Locked];
+    /// What can come of a write of the reseller API, which has no keys. That the network brings a write twice is none of it:
+    /// no client can help that.
+    pub const KEYLESS: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::Delayed,
+        Fate::PageBefore,
+        Fate::PageAfter,
+        Fate::DoorBefore,
+        Fate::DoorAfter,
+        Fate::Cut,
+        Fate::StoredFailure,
+        Fate::StoredSale,
+        Fate::Expired,
+        Fate::Refused,
+        Fate::Throttled,
+        Fate::Unreached,
+    ];
+    /// What can come of a read of the reseller API.
+    pub const TOKEN_READ: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::Expired,
+        Fate::DoorBefore,
+        Fate::PageBefore,
+        Fate::Refused,
+        Fate::Throttled,
+        Fate::ThrottledLong,
+        Fate::Cut,
+    ];
+    /// What can come of a login.
+    pub const LOGIN: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::PageBefore,
+        Fate::Throttled,
+        Fate::ThrottledLong,
+        Fate::StoredFailure,
+        Fate::Refused,
+    ];
+}
+
+/// What comes of a step of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StoreFate {
+    /// Done.
+    Done,
+    /// Said to have failed, and not done.
+    Failed,
+    /// Said to have failed, and done all the same.
+    FailedButDone,
+    /// Done, after a night in which the machine slept.
+    DoneAfterSleep,
+}
+
+impl StoreFate {
+    /// Every one.
+    pub const ALL: [StoreFate; 4] = [StoreFate::Done, StoreFate::Failed, StoreFate::FailedButDone, StoreFate::DoneAfterSleep];
+}

@@ -1,0 +1,21 @@
+//! One world for the proof. Everything that may happen in it is an [`Act`]; whatever chooses the acts, exhaustively, at random or
+//! from a fuzzer's bytes, drives the same world, and one checker reads what happened.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod act;
+mod checker;
+mod end;
+mod explore;
+mod fate;
+mod job;
+mod scope;
+mod service;
+mod world;
+
+pub use act::{Act, Plan};
+pub use checker::{CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MIXED, REFUSED, RENEWED, THROWN, TWICE, UNSAVED};
+pub use explore::{Explored, Found, Limits, explore, replay};
+pub use fate::{Fate, StoreFate};
+pub use job::{Job, Name, Task};
+pub use scope::{SCOPES, Scope};
+pub use world::World;

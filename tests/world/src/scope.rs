@@ -1,0 +1,87 @@
+//! What is looked at: which jobs, and how much may go wrong with them.
+
+use hopline::client::Millis;
+use hopline::contract::Api;
+
+use crate::act::{HOURS, Plan};
+use crate::job::{Job, Task};
+
+/// A world to begin with, and how much may happen in it.
+#[derive(Debug)]
+pub struct Scope {
+    /// What it is called.
+    pub name: &'static str,
+    /// Which API.
+    pub api: Api,
+    /// What was done before, without faults.
+    pub before: &'static [Job],
+    /// Whether the records of that are gone.
+    pub forgets: bool,
+    /// What is started, all at once.
+    pub jobs: &'static [Job],
+    /// How many messages may go wrong.
+    pub faults: u8,
+    /// How often a program may die, a store fail, a machine sleep, a clock jump.
+    pub troubles: u8,
+    /// How often a program or a person may do something besides.
+    pub acts: u8,
+    /// What they may do.
+    pub plans: &'static [Plan],
+    /// Whether reads may go wrong, too.
+    pub reads: bool,
+    /// Whether what is waited for is answered in any order.
+    pub any_order: bool,
+    /// Whether commands may be cancelled.
+    pub cancels: bool,
+    /// By how much wall clocks may jump.
+    pub clocks: &'static [Millis],
+    /// What may be bought in a day, in thousandths of a dollar.
+    pub cap: Option<i64>,
+    /// Whether a client of the reseller API starts with a token.
+    pub has_token: bool,
+}
+
+/// What most scopes have in common.
+const AGENT: Scope = Scope {
+    name: "",
+    api: Api::Agent,
+    before: &[],
+    forgets: false,
+    jobs: &[],
+    faults: 2,
+    troubles: 1,
+    acts: 1,
+    plans: &[Plan::Again, Plan::ResumeAll],
+    reads: false,
+    any_order: false,
+    cancels: false,
+    clocks: &[],
+    cap: None,
+    has_token: true,
+};
+const RESELLER: Scope = Scope { api: Api::Reseller, plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
+
+/// The scopes that are walked in every run.
+pub static SCOPES: &[Scope] = &[
+    Scope { name: "a session is opened", jobs: &[Job::named(Task::Open, 0)], ..AGENT },
+    Scope { name: "a session is opened, and reads fail", jobs: &[Job::named(Task::Open, 0)], reads: true, faults: 2, ..AGENT },
+    Scope {
+        name: "a session is bought without a name",
+        jobs: &[Job::unnamed(Task::Create, 0)],
+        plans: &[Plan::ResumeAll, Plan::Look],
+        ..AGENT
+    },
+    Scope {
+        name: "a session is bought with a key that was used before",
+        before: &[Job::given(Task::Create, 0)],
+        forgets: true,
+        jobs: &[Job::given(Task::Create, 0)],
+        plans: &[Plan::ResumeAll, Plan::Misuse],
+        ..AGENT
+    },
+    Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
+    Scope { name: "money is paid in", jobs: &[Job::named(Task::Recharge, 0)], clocks: HOURS, plans: &[Plan::Again, Plan::Look], ..AGENT },
+    Scope { name: "a static order is placed", jobs: &[Job::named(Task::Order, 0)], ..RESELLER },
+    Scope { name: "a static order is placed without a name", jobs: &[Job::unnamed(Task::Order, 0)], plans: &[Plan::Nothing, Plan::ResumeAll], ..RESELLER },
+    Scope { name: "a balance is adjusted", jobs: &[Job::named(Task::Adjust, 0)], faults: 3, plans: &[Plan::Again, Plan::Look], ..RESELLER },
+];

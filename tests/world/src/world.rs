@@ -1,0 +1,535 @@
+//! The world: one service, one network, one store, the programs and people who use them, and everything that may happen next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
+
+use hopline::client::{
+    Client, ClientOptions, CommandId, FailureKind, Happening, Millis, Now, Outcome, Record, RecordId, Sent, Step, StepId, describe,
+};
+use hopline::contract::{Api, Decimal, Method, Secret};
+use hopline::wire::Request;
+use hopline_sandbox::{BACKEND_PATH, Service};
+
+use crate::act::{Act, Plan};
+use crate::checker::{About, Checker, UNSAVED};
+use crate::fate::{Fate, StoreFate};
+use crate::job::Job;
+use crate::scope::Scope;
+use crate::service::{API_KEY, Heard, Remote, is_login};
+
+pub(crate) const HOUR: Millis = 3_600_000;
+/// A night in which a machine sleeps and a key grows too old.
+pub(crate) const NIGHT: Millis = 25 * HOUR;
+
+/// What a client waits for.
+#[derive(Clone, Hash)]
+pub(crate) enum Out {
+    Send { id: StepId, command: CommandId, request: Request, job: Option<usize> },
+    Save { id: StepId, record: RecordId, data: Option<Vec<u8>> },
+}
+
+/// A request that is under way without anybody waiting for it.
+#[derive(Clone, Hash)]
+pub(crate) struct Message {
+    request: Request,
+    job: Option<usize>,
+    about: Option<About>,
+}
+
+/// A program with a client.
+#[derive(Clone, Hash)]
+pub(crate) struct Process {
+    pub(crate) client: Client,
+    pub(crate) out: VecDeque<Out>,
+    /// Commands that have not been taken, and what they are about.
+    pub(crate) commands: BTreeMap<CommandId, Option<About>>,
+    pub(crate) completed: VecDeque<CommandId>,
+    /// When its monotonic clock was 0, and how far its wall clock is off.
+    began: Millis,
+    pub(crate) skew: Millis,
+    /// When it has something to do by itself, by its own clock.
+    pub(crate) wakes: Option<Millis>,
+}
+
+/// How much may still happen.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Budget {
+    pub(crate) faults: u8,
+    pub(crate) troubles: u8,
+    pub(crate) acts: u8,
+}
+
+/// A world. Its [`Hash`] is its state: what is equal in it goes on equally.
+#[derive(Clone)]
+pub struct World {
+    pub(crate) scope: &'static Scope,
+    pub(crate) without: Option<hopline::policy::Rule>,
+    pub(crate) now: Millis,
+    pub(crate) remote: Remote,
+    pub(crate) store: BTreeMap<RecordId, Vec<u8>>,
+    pub(crate) network: VecDeque<Message>,
+    /// None while no program runs.
+    pub(crate) process: Option<Process>,
+    /// Every job that was ever started; what a job's number means elsewhere.
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) checker: Checker,
+    pub(crate) budget: Budget,
+    clients: u8,
+    /// What a reconcile showed last.
+    pub(crate) shown: Option<String>,
+    pub(crate) steps: u64,
+    /// The story, if somebody wants to read it.
+    pub(crate) story: Option<Vec<String>>,
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget).hash(state);
+    }
+}
+
+/// What was found to be wrong.
+pub(crate) type Wrong = String;
+
+impl World {
+    /// A world before anything was started.
+    pub(crate) fn new(scope: &'static Scope, without: Option<hopline::policy::Rule>, tells: bool) -> Result<World, Wrong> {
+        let mut world = World {
+            scope,
+            without: None,
+            now: Remote::START,
+            remote: Remote::new(scope.api),
+            store: BTreeMap::new(),
+            network: VecDeque::new(),
+            process: None,
+            jobs: Vec::new(),
+            checker: Checker::default(),
+            budget: Budget { faults: 0, troubles: 0, acts: 0 },
+            clients: 0,
+            shown: None,
+            steps: 0,
+            story: None,
+        };
+        if !scope.has_token {
+            world.remote.token = None;
+        }
+        world.restart(0)?;
+        for job in scope.before {
+            world.start(*job)?;
+            world.settle_all()?;
+        }
+        if scope.forgets {
+            world.store.clear();
+        }
+        // What came before is not what is looked for, and its rules held.
+        world.without = without;
+        world.budget = Budget { faults: scope.faults, troubles: scope.troubles, acts: scope.acts };
+        world.story = tells.then(Vec::new);
+        world.restart(0)?;
+        for job in scope.jobs {
+            world.start(*job)?;
+        }
+        Ok(world)
+    }
+
+    pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(line());
+        }
+    }
+
+    /// The clocks of the program that runs.
+    pub(crate) fn clock(&self) -> Now {
+        let (began, skew) = self.process.as_ref().map_or((self.now, 0), |process| (process.began, process.skew));
+        Now { unix: self.now + skew, monotonic: self.now - began }
+    }
+
+    /// Lets time pass. A message is under way for an hour at most.
+    pub(crate) fn pass(&mut self, ms: Millis) -> Result<(), Wrong> {
+        if ms > HOUR {
+            self.arrive_all()?;
+        }
+        self.now += ms;
+        let mut effects = Vec::new();
+        self.remote.settle(self.now, &mut effects);
+        self.note(effects, None)
+    }
+
+    pub(crate) fn arrive_all(&mut self) -> Result<(), Wrong> {
+        while let Some(message) = self.network.pop_front() {
+            self.arrive(message)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn arrive(&mut self, message: Message) -> Result<(), Wrong> {
+        let request = http::Request::try_from(&message.request).map_err(|error| error.to_string())?;
+        let mut effects = Vec::new();
+        self.remote.execute(&request, message.job, self.now, &mut effects);
+        self.note(effects, message.about)
+    }
+
+    fn note(&mut self, effects: Vec<(usize, crate::service::Effect)>, about: Option<About>) -> Result<(), Wrong> {
+        for (job, effect) in effects {
+            let (key, id) = (effect.key.clone(), effect.id.clone());
+            self.tell(|| format!("    the service did it: {:?} under {key:?}", id.unwrap_or_default()));
+            let about = about.filter(|about| about.job == job).or_else(|| self.checker.current(job));
+            if let Some(about) = about {
+                self.checker.did(about, effect, self.scope.cap, self.now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A new process on the store.
+    pub(crate) fn restart(&mut self, skew: Millis) -> Result<(), Wrong> {
+        self.clients = self.clients.wrapping_add(1);
+        let reseller = self.scope.api == Api::Reseller;
+        let (username, password) = self.remote.login();
+        let options = ClientOptions {
+            api: self.scope.api,
+            base_url: format!("https://api.example{}", if reseller { BACKEND_PATH } else { "/v1" }),
+            api_key: (!reseller).then(|| Secret::new(API_KEY)),
+            username: reseller.then(|| Secret::new(username)),
+            password: reseller.then(|| Secret::new(password)),
+            token: self.remote.token.clone().map(Secret::new),
+            daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
+            without: self.without,
+            ..ClientOptions::default()
+        };
+        let client = Client::new(options, [self.clients; 16]).map_err(|error| error.to_string())?;
+        let (began, out, commands) = (self.now, VecDeque::new(), BTreeMap::new());
+        let process = self.process.insert(Process { client, out, commands, completed: VecDeque::new(), began, skew, wakes: None });
+        // Time is known before anything else, as in a host that polls first.
+        process.client.poll(Now { unix: self.now + skew, monotonic: 0 });
+        let restored = process.client.restore(self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() }));
+        if let Some(refused) = restored.refused.first() {
+            return Err(format!("a record of ours was refused: {refused:?}"));
+        }
+        self.checker.restarted(self.remote.token.as_ref(), self.now);
+        let records = self.store.len();
+        self.tell(|| format!("a program starts with {records} records"));
+        self.drain()
+    }
+
+    /// Starts a job.
+    pub(crate) fn start(&mut self, job: Job) -> Result<(), Wrong> {
+        let at = self.jobs.iter().position(|known| *known == job).unwrap_or_else(|| {
+            self.jobs.push(job);
+            self.jobs.len() - 1
+        });
+        let about = self.checker.begun(at);
+        let (operation, params, mut options) = job.start(&self.remote.sessions);
+        if self.scope.cap.is_some() {
+            options.max_unit_price = Some(Decimal::from(12));
+            options.retry_paid = Some(true);
+        }
+        self.tell(|| format!("start {job:?}"));
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let command = process.client.start_json(operation, &params, options);
+        process.commands.insert(command, Some(about));
+        self.drain()
+    }
+
+    /// Starts a command that is about no job.
+    pub(crate) fn ask(&mut self, operation: &str, params: &str) -> Result<(), Wrong> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let command = process.client.start_json(operation, params, Default::default());
+        process.commands.insert(command, None);
+        self.drain()
+    }
+
+    /// Goes on with a record.
+    pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
+        let about = self.job_of(record).and_then(|job| self.checker.current(job));
+        self.tell(|| format!("resume {record}"));
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let command = process.client.resume(record, Default::default());
+        process.commands.insert(command, about);
+        self.drain()
+    }
+
+    /// The job of a record, by its intent, or by the mark in its request.
+    pub(crate) fn job_of(&self, record: &RecordId) -> Option<usize> {
+        let told = describe(self.store.get(record)?)?;
+        if let Some(intent) = &told.intent {
+            return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
+        }
+        let value = |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
+        let body = told.clues.into_iter().map(|(name, text)| (name, value(text))).collect();
+        let operation = told.operation?;
+        self.jobs.iter().position(|job| job.sends(&operation, "", &body, &self.remote.sessions))
+    }
+
+    /// Lets the client say all that it has to say.
+    pub(crate) fn drain(&mut self) -> Result<(), Wrong> {
+        let now = self.clock();
+        for _ in 0..1000 {
+            let Some(process) = &mut self.process else { return Ok(()) };
+            self.steps += 1;
+            match process.client.poll(now) {
+                Step::Save { id, record, data } => {
+                    if process.out.iter().any(|out| matches!(out, Out::Save { record: other, .. } if *other == record)) {
+                        return Err(format!("two saves of {record} overlap"));
+                    }
+                    if data.as_ref().is_some_and(|data| shows(&String::from_utf8_lossy(data))) {
+                        return Err("a record shows a secret".into());
+                    }
+                    process.out.push_back(Out::Save { id, record, data });
+                }
+                Step::Send { id, command, request } => self.sends(id, command, request)?,
+                Step::Completed { command } => {
+                    if process.completed.contains(&command) {
+                        return Err("a command completed twice".into());
+                    }
+                    process.completed.push_back(command);
+                }
+                Step::Notify(event) => {
+                    if let (Happening::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
+                        let job = process.commands.get(&command).copied().flatten().map(|about| about.job);
+                        self.checker.ordered(job, order_no.clone());
+                    }
+                    if shows(&format!("{event:?}")) {
+                        return Err("an event shows a secret".into());
+                    }
+                }
+                Step::Wait { until } => {
+                    process.wakes = until;
+                    return Ok(());
+                }
+            }
+        }
+        Err("the client never waits".into())
+    }
+
+    /// A request goes out.
+    fn sends(&mut self, id: StepId, command: CommandId, request: Request) -> Result<(), Wrong> {
+        let now = self.clock();
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
+        let body = serde_json::from_slice(&request.body).unwrap_or_default();
+        let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
+        let about = job.and_then(|at| Some((self.checker.current(at)?, self.jobs[at])));
+        let logins: Vec<bool> =
+            process.out.iter().map(|out| matches!(out, Out::Send { request, .. } if is_login(request))).collect();
+        let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
+        if is_write && !is_kept(&self.store, operation, &request) {
+            return Err(UNSAVED.into());
+        }
+        self.checker.sends(command, about, &request, logins.into_iter(), now.monotonic, now.unix)?;
+        process.out.push_back(Out::Send { id, command, request, job });
+        Ok(())
+    }
+
+    /// Answers a save.
+    pub(crate) fn keep(&mut self, at: usize, fate: StoreFate) -> Result<(), Wrong> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let Some(Out::Save { id, record, data }) = process.out.remove(at) else { return Ok(()) };
+        let say = if data.is_some() { "save" } else { "delete" };
+        self.tell(|| format!("{say} {record}: {fate:?}"));
+        let is_done = fate != StoreFate::Failed;
+        if is_done {
+            self.put(record, data);
+        }
+        let fails = matches!(fate, StoreFate::Failed | StoreFate::FailedButDone);
+        self.checker.unkept |= fails;
+        if fate == StoreFate::DoneAfterSleep {
+            self.pass(NIGHT)?;
+        }
+        let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
+        self.resolve(id, if fails { failed } else { Outcome::Saved })
+    }
+
+    pub(crate) fn put(&mut self, record: RecordId, data: Option<Vec<u8>>) {
+        match data {
+            Some(data) => _ = self.store.insert(record, data),
+            None => _ = self.store.remove(&record),
+        }
+    }
+
+    /// Lets a request have its fate.
+    pub(crate) fn deliver(&mut self, at: usize, fate: Fate) -> Result<(), Wrong> {
+        let Some(Out::Send { id, command, request, job }) = self.process.as_mut().and_then(|process| process.out.remove(at)) else {
+            return Ok(());
+        };
+        self.tell(|| format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
+        self.pass(50)?;
+        let about = job.and_then(|job| self.checker.current(job));
+        if matches!(fate, Fate::Delayed | Fate::CopyLater) {
+            self.network.push_back(Message { request: request.clone(), job, about });
+        }
+        let whole = http::Request::try_from(&request).map_err(|error| error.to_string())?;
+        let mut effects = Vec::new();
+        let heard = self.remote.meet(fate, &whole, job, self.now, &mut effects);
+        self.note(effects, about)?;
+        let now = self.clock();
+        self.checker.hears(command, &request, &heard, self.remote.price, now.monotonic, now.unix);
+        match &heard {
+            Heard::Lost(kind, sent) => self.resolve(id, Outcome::Failed { kind: *kind, sent: *sent }),
+            Heard::Response { status, headers, body } => {
+                let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                self.resolve(id, Outcome::Response { status: *status, headers: &headers, body, truncated: false })
+            }
+        }
+    }
+
+    /// A request is executed, and nobody hears of it.
+    pub(crate) fn execute_unheard(&mut self, request: Request, job: Option<usize>) -> Result<(), Wrong> {
+        let about = job.and_then(|job| self.checker.current(job));
+        self.arrive(Message { request, job, about })
+    }
+
+    fn resolve(&mut self, id: StepId, outcome: Outcome<'_>) -> Result<(), Wrong> {
+        let now = self.clock();
+        let Some(process) = &mut self.process else { return Ok(()) };
+        process.client.resolve(id, outcome, now).map_err(|misuse| misuse.to_string())?;
+        if process.client.resolve(id, Outcome::Saved, now).is_ok() {
+            return Err("a step was answered twice".into());
+        }
+        self.drain()
+    }
+
+    /// Takes a result.
+    pub(crate) fn take(&mut self) -> Result<(), Wrong> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let Some(command) = process.completed.pop_front() else { return Ok(()) };
+        let result = process.client.take_answer(command).ok_or("a completed command must have a result")?;
+        let about = process.commands.remove(&command).ok_or("a command completed twice, or unasked")?;
+        if process.client.take_answer(command).is_some() {
+            return Err("a result was taken twice".into());
+        }
+        if let Err(error) = &result
+            && shows(&format!("{error} {error:?}"))
+        {
+            return Err("an error shows a secret".into());
+        }
+        self.tell(|| match &result {
+            Ok(answered) => format!("taken: {:?} {:?}", answered.facts.session_id, answered.facts.order_no),
+            Err(error) => format!("taken: {:?}, effect {:?}: {error}", error.kind, error.effect),
+        });
+        match about {
+            Some(about) => self.checker.taken(about, self.jobs[about.job], &result)?,
+            None => self.shown = result.ok().map(|answered| answered.raw.text().to_owned()),
+        }
+        self.drain()
+    }
+
+    /// Does what was chosen.
+    pub(crate) fn act(&mut self, act: &Act) -> Result<(), Wrong> {
+        match act {
+            Act::Keep { at, fate } => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(u8::from(*fate != StoreFate::Done));
+                self.keep(*at, *fate)
+            }
+            Act::Deliver { at, fate } => {
+                self.budget.faults = self.budget.faults.saturating_sub(u8::from(*fate != Fate::Answered));
+                self.deliver(*at, *fate)
+            }
+            Act::Arrive => {
+                self.tell(|| "a late message arrives".into());
+                self.network.pop_front().map_or(Ok(()), |message| self.arrive(message))
+            }
+            Act::Take => self.take(),
+            Act::Pass => {
+                let now = self.clock().monotonic;
+                let until = self.process.as_ref().and_then(|process| process.wakes).unwrap_or(now);
+                self.pass((until - now).max(1))?;
+                self.drain()
+            }
+            Act::Crash { done } => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(1);
+                self.crash(*done)
+            }
+            Act::Restart { after, skew, plan } => {
+                self.tell(|| format!("after {} h, with a wall clock that is {} h off:", after / HOUR, skew / HOUR));
+                self.budget.troubles = self.budget.troubles.saturating_sub(u8::from(*after > 0) + u8::from(*skew != 0));
+                self.pass(*after)?;
+                self.restart(*skew)?;
+                self.follow(*plan)
+            }
+            Act::Plan(plan) => {
+                self.budget.acts = self.budget.acts.saturating_sub(1);
+                self.follow(*plan)
+            }
+            Act::Sleep => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(1);
+                self.tell(|| "the machine sleeps for a night".into());
+                self.pass(NIGHT)?;
+                self.drain()
+            }
+            Act::Clock(by) => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(1);
+                self.tell(|| format!("the wall clock is set by {} h", by / HOUR));
+                if let Some(process) = &mut self.process {
+                    process.skew += by;
+                }
+                self.drain()
+            }
+            Act::Cancel(command) => {
+                self.budget.acts = self.budget.acts.saturating_sub(1);
+                self.tell(|| format!("cancel command {}", command.0));
+                let now = self.clock();
+                if let Some(process) = &mut self.process {
+                    process.client.cancel(*command, now);
+                }
+                self.drain()
+            }
+            Act::Start(job) => self.start(*job),
+            Act::End => self.end(),
+        }
+    }
+
+    /// The program dies. What it waited for first is done, or not; the rest is lost.
+    fn crash(&mut self, done: bool) -> Result<(), Wrong> {
+        self.tell(|| format!("the program dies{}", if done { ", and what it waited for is done" } else { "" }));
+        let first = self.process.take().and_then(|process| process.out.into_iter().next());
+        match first {
+            Some(Out::Save { record, data, .. }) if done => self.put(record, data),
+            Some(Out::Send { request, job, .. }) if done => self.execute_unheard(request, job)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What a program does next by its own plan.
+    fn follow(&mut self, plan: Plan) -> Result<(), Wrong> {
+        match plan {
+            Plan::Nothing => Ok(()),
+            Plan::Again => {
+                let named: Vec<Job> = self.jobs.iter().copied().filter(|job| job.intent().is_some()).collect();
+                named.into_iter().try_for_each(|job| self.start(job))
+            }
+            Plan::ResumeAll => self.resume_all(),
+            Plan::Look => self.look(),
+            Plan::Misuse => self.misuse(),
+        }
+    }
+
+    /// The jobs that a person can find an open doubt about.
+    pub(crate) fn doubts(&self) -> BTreeSet<usize> {
+        let Some(process) = &self.process else { return BTreeSet::new() };
+        let open = process.client.saved().into_iter().filter(|saved| {
+            use hopline::client::Holds;
+            matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood | Holds::UnderWay)
+        });
+        open.filter_map(|saved| self.job_of(&saved.record)).collect()
+    }
+}
+
+/// Whether a text shows what must stay secret.
+fn shows(text: &str) -> bool {
+    text.contains(API_KEY)
+}
+
+/// Whether the store holds the record of a write: one with its key or, where there are no keys, with its body.
+fn is_kept(store: &BTreeMap<RecordId, Vec<u8>>, operation: &str, request: &Request) -> bool {
+    match request.header("idempotency-key") {
+        Some(key) => {
+            let key = format!("\"{key}\"");
+            store.values().any(|data| data.windows(key.len()).any(|part| part == key.as_bytes()))
+        }
+        None => store.values().filter_map(|data| describe(data)).any(|told| {
+            told.operation.as_deref() == Some(operation)
+        }),
+    }
+}

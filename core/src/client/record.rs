@@ -166,7 +166,9 @@ pub struct Description {
     pub operation: Option<String>,
     /// The key of that call.
     pub key: Option<String>,
-    /// The parameters of that call that a list may show.
+    /// The body of that call, where it may be sent again.
+    pub body: Option<String>,
+    /// The parameters of that call that a list may show, where it may not.
     pub clues: BTreeMap<String, String>,
     /// The session that it stands for.
     pub session_id: Option<String>,
@@ -184,6 +186,7 @@ pub fn describe(data: &[u8]) -> Option<Description> {
         session_id: data.session.map(|session| session.id).or_else(|| of_done(|facts| &facts.session_id)),
         order_no: call.as_ref().and_then(|call| call.order_no.clone()).or_else(|| of_done(|facts| &facts.order_no)),
         key: call.as_ref().and_then(|call| call.key.clone()),
+        body: call.as_ref().and_then(|call| call.body.clone()),
         clues: call.as_ref().map(|call| call.clues.clone()).unwrap_or_default(),
         operation: call.map(|call| call.operation),
     })

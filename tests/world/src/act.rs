@@ -73,6 +73,8 @@ pub enum Plan {
     Look,
     /// Somebody gives the key of a purchase in doubt to another one.
     Misuse,
+    /// It reads a balance, three hours later.
+    Read,
 }
 
 impl World {
@@ -85,6 +87,9 @@ impl World {
             acts.push(Act::Take);
             if trouble {
                 acts.push(Act::Crash { done: false });
+                if !process.out.is_empty() {
+                    acts.push(Act::Crash { done: true });
+                }
             }
             return acts;
         }
@@ -138,11 +143,20 @@ impl World {
     }
 
     fn store_acts(&self, at: usize, acts: &mut Vec<Act>) {
-        let fates = if self.budget.troubles > 0 { &StoreFate::ALL[..] } else { &StoreFate::ALL[..1] };
+        let fates = match self.budget.troubles {
+            0 => &StoreFate::ALL[..1],
+            // A request that is under way would be as old as the night is long.
+            _ if self.sends_are_out() => &StoreFate::ALL[..3],
+            _ => &StoreFate::ALL[..],
+        };
         acts.extend(fates.iter().map(|fate| Act::Keep { at, fate: *fate }));
         if self.budget.troubles > 0 && at == 0 {
             acts.extend([Act::Crash { done: false }, Act::Crash { done: true }]);
         }
+    }
+
+    pub(crate) fn sends_are_out(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.out.iter().any(|out| matches!(out, Out::Send { .. })))
     }
 
     fn network_acts(&self, at: usize, request: &Request, job: Option<usize>, acts: &mut Vec<Act>) {

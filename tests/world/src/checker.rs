@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{Answered, CommandId, Holds, Millis, Saved};
+use hopline::contract::{Safety, endpoint};
 use hopline::wire::Request;
 use hopline::{Advice, Effect as Said, Error, Kind};
 
@@ -97,23 +98,27 @@ const DAY: Millis = 24 * 3_600_000;
 
 impl Checker {
     /// A client of a new process.
-    pub(crate) fn restarted(&mut self, token: Option<&String>, unix: Millis) {
+    pub(crate) fn restarted(&mut self, token: Option<&String>) {
         self.hold = None;
-        self.good = token.map(|token| (token.clone(), unix + LIFETIME));
+        self.good = token.map(|token| (token.clone(), Remote::START + LIFETIME));
         self.login_refused = false;
         self.renewals.clear();
     }
 
     /// A job is started, joined or gone on with.
-    pub(crate) fn begun(&mut self, job: usize) -> About {
-        if self.jobs.len() <= job {
-            self.jobs.resize_with(job + 1, History::default);
+    pub(crate) fn begun(&mut self, at: usize, job: Job) -> About {
+        if self.jobs.len() <= at {
+            self.jobs.resize_with(at + 1, History::default);
         }
-        let history = &mut self.jobs[job];
+        let history = &mut self.jobs[at];
         if history.purchases.last().is_none_or(|purchase| purchase.closed) {
             history.purchases.push(Purchase::default());
         }
-        About { job, purchase: history.purchases.len() - 1 }
+        // What was given a key goes on under it, whatever was said before.
+        if let Some(purchase) = history.purchases.last_mut().filter(|_| job.name == Name::Key) {
+            purchase.denied = false;
+        }
+        About { job: at, purchase: history.purchases.len() - 1 }
     }
 
     /// The purchase of a job that a message is for, if there is one.
@@ -152,36 +157,49 @@ impl Checker {
         self.jobs.get(job)?.purchases.last()?.effects.last()
     }
 
-    /// Somebody takes a result.
-    pub(crate) fn taken(&mut self, about: About, job: Job, result: &Result<Answered, Error>) -> Result<(), &'static str> {
+    /// A command has ended, whether or not anybody hears of it.
+    pub(crate) fn ends(&mut self, about: About, job: Job, result: &Result<Answered, Error>) -> Result<(), &'static str> {
         let Some(history) = self.jobs.get_mut(about.job) else { return Ok(()) };
         let Some(purchase) = history.purchases.get_mut(about.purchase) else { return Ok(()) };
+        if is_own(result) {
+            if !purchase.effects.is_empty() && history.excused == 0 {
+                return Err(DENIED);
+            }
+            // What was given a key goes on under it, whatever is said.
+            (purchase.denied, purchase.closed) = (true, job.name != Name::Key);
+        }
+        let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
+        // A key of the caller's own means the same thing each time.
+        let was_done = match job.name {
+            Name::Key => history.purchases.iter().any(|purchase| !purchase.effects.is_empty()),
+            _ => !purchase.effects.is_empty(),
+        };
+        if is_done && job.has_effect() && history.excused == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
+    }
+
+    /// Somebody takes a result.
+    pub(crate) fn taken(&mut self, about: About, job: Job, result: &Result<Answered, Error>) {
+        let Some(history) = self.jobs.get_mut(about.job) else { return };
+        let Some(purchase) = history.purchases.get_mut(about.purchase) else { return };
         let (said, session, order) = match result {
             Ok(answered) => (Said::Done, answered.facts.session_id.clone(), answered.facts.order_no.clone()),
             Err(error) => (error.effect, error.session_id.clone(), error.order_no.clone()),
         };
-        match said {
-            Said::Done => {
-                history.known.extend(session.into_iter().chain(order));
-                history.told = true;
-                if job.has_effect() && history.excused == 0 && purchase.effects.is_empty() {
-                    return Err(INVENTED);
-                }
-            }
-            Said::None if is_own(result) => {
-                if !purchase.effects.is_empty() {
-                    return Err(DENIED);
-                }
-                // What was given a key goes on under it, whatever is said.
-                (purchase.denied, purchase.closed) = (true, job.name != Name::Key);
-            }
-            // Of a doubt that can't be resumed, and has no name, no record is kept: whoever took it knows.
-            Said::Unknown if job.name == Name::None && result.as_ref().is_err_and(|error| error.advice != Advice::Resume) => {
-                (history.told, purchase.closed) = (true, true);
-            }
-            Said::None | Said::Unknown => {}
+        if said == Said::Done {
+            history.known.extend(session.into_iter().chain(order));
+            history.told = true;
         }
-        Ok(())
+        // Of a doubt that can't be resumed, and has no name, no record is kept: whoever took it knows.
+        if said == Said::Unknown && job.name != Name::Intent && result.as_ref().is_err_and(|error| error.advice != Advice::Resume) {
+            (history.told, purchase.closed) = (true, true);
+        }
+    }
+
+    /// A night has passed, in which the service forgets the keys that it was given.
+    pub(crate) fn sleeps(&mut self, jobs: &[Job]) {
+        for (history, _) in self.jobs.iter_mut().zip(jobs).filter(|(_, job)| job.name == Name::Key) {
+            history.excused += 1;
+        }
     }
 
     /// Whether the service has refused the login of the present client.
@@ -189,12 +207,7 @@ impl Checker {
         self.login_refused
     }
 
-    /// Whether anything is bought under a cap.
-    pub(crate) fn is_capped(&self) -> bool {
-        !self.bought.is_empty()
-    }
-
-    /// Whether a person ended it without knowing.
+    /// Whether what came later is nobody's fault but a person's.
     pub(crate) fn is_excused(&self, job: usize) -> bool {
         self.jobs.get(job).is_some_and(|history| history.excused > 0)
     }
@@ -205,6 +218,9 @@ impl Checker {
         let Some(purchase) = history.purchases.last_mut() else { return };
         purchase.closed |= !happened;
         history.told |= happened;
+        if happened {
+            history.known.extend(purchase.effects.iter().filter_map(|effect| effect.id.clone()));
+        }
         history.excused += usize::from(!knows);
     }
 
@@ -215,15 +231,16 @@ impl Checker {
         }
     }
 
-    /// A request goes out: by a client whose clocks show these times.
+    /// A request goes out, by a client whose clocks show these times; no wall clock if it is wrong.
     pub(crate) fn sends(
         &mut self,
         command: CommandId,
         about: Option<(About, Job)>,
         request: &Request,
-        others: impl Iterator<Item = bool>,
+        mut others: impl Iterator<Item = bool>,
+        is_kept: bool,
         monotonic: Millis,
-        unix: Millis,
+        unix: Option<Millis>,
     ) -> Result<(), &'static str> {
         if self.hold.is_some_and(|until| monotonic < until) {
             return Err(EARLY);
@@ -239,21 +256,24 @@ impl Checker {
                 self.quotes.entry(key.to_owned()).or_insert(cost(job, self.shown));
             }
         }
-        if request.method.as_str() == "GET" && !self.unkept {
+        // Its number is kept by then.
+        if request.method.as_str() == "GET" && !self.unkept && is_kept {
             for history in &mut self.jobs {
-                history.followed.extend(history.ordered.clone());
+                history.followed.extend(history.ordered.clone().filter(|order| request.url.contains(order.as_str())));
             }
         }
         if is_login(request) {
-            let mut others = others;
             return match () {
                 () if others.any(|login| login) => Err(LOGINS),
                 () if self.login_refused => Err(REFUSED),
-                () if self.good.as_ref().is_some_and(|(_, ends)| unix < ends - RENEWED_EARLY) => Err(THROWN),
+                () if self.good.as_ref().is_some_and(|(_, ends)| unix.is_some_and(|unix| unix < ends - RENEWED_EARLY)) => Err(THROWN),
                 () => Ok(()),
             };
         }
-        if self.renewals.get(&(command, request.url.clone())).is_some_and(|times| *times > 1) { Err(RENEWED) } else { Ok(()) }
+        // An order is looked at again and again.
+        let looks = request.url.contains("/static/order/list");
+        let renewed = self.renewals.get(&(command, request.url.clone()));
+        if renewed.is_some_and(|times| *times > 1) && !looks { Err(RENEWED) } else { Ok(()) }
     }
 
     /// An answer is heard.
@@ -273,7 +293,9 @@ impl Checker {
             if let Some(token) = body["data"]["token"].as_str() {
                 self.good = Some((token.to_owned(), unix + LIFETIME));
             }
-        } else if *status == 401 && self.good.is_some() {
+        } else if *status == 200 {
+            self.renewals.remove(&(command, request.url.clone()));
+        } else if *status == 401 {
             let used = request.header("authorization").and_then(|given| given.strip_prefix("Bearer "));
             self.good.take_if(|(token, _)| Some(token.as_str()) == used);
             *self.renewals.entry((command, request.url.clone())).or_default() += 1;
@@ -281,13 +303,21 @@ impl Checker {
     }
 
     /// Everything that was accepted is known to somebody, or to a record that a fresh client lists.
-    pub(crate) fn nothing_is_lost(&self, jobs: &[Job], saved: &[Saved], doubts: &BTreeSet<usize>) -> Result<(), &'static str> {
+    pub(crate) fn nothing_is_lost(
+        &self,
+        jobs: &[Job],
+        saved: &[Saved],
+        doubts: &BTreeSet<usize>,
+        repeats: bool,
+    ) -> Result<(), &'static str> {
         let listed = |id: &String| {
             saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id))
         };
         for (at, (history, job)) in self.jobs.iter().zip(jobs).enumerate() {
             let accepted = saved.iter().any(|saved| saved.holds == Holds::Accepted && saved.intent.is_some() && saved.intent == job.intent());
-            for effect in history.purchases.iter().filter(|purchase| !purchase.closed).flat_map(|purchase| &purchase.effects) {
+            let open = history.purchases.iter().filter(|purchase| !purchase.closed).flat_map(|purchase| &purchase.effects);
+            // Whoever allows a failed purchase to be repeated hears of the last one.
+            for effect in open.skip(if repeats { self.done(at).saturating_sub(1) } else { 0 }) {
                 let is_known = match effect.id.as_ref().filter(|_| Remote::names(job.task)) {
                     Some(id) => history.known.contains(id) || listed(id),
                     None => history.told || accepted,
@@ -304,7 +334,9 @@ impl Checker {
     }
 }
 
-/// Whether an error speaks of the purchase, and not of the start that was refused.
+/// Whether an error says that nothing came of the purchase: not of the start that was refused, nor of a read that what was bought is waited for by.
 fn is_own(result: &Result<Answered, Error>) -> bool {
-    result.as_ref().is_err_and(|error| !matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Invalid | Kind::Misuse))
+    let is_read = |operation: &str| endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe);
+    let is_refused_start = |kind| matches!(kind, Kind::Busy | Kind::Ended | Kind::Invalid | Kind::Misuse);
+    result.as_ref().is_err_and(|error| error.effect == Said::None && !is_refused_start(error.kind) && !is_read(error.operation))
 }

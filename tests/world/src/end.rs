@@ -10,7 +10,8 @@ use serde::Deserialize;
 use crate::act::Act;
 use crate::checker::{LOST, TWICE};
 use crate::fate::{Fate, StoreFate};
-use crate::job::{Job, Name};
+use crate::job::{Job, Name, Task};
+use crate::service::Remote;
 use crate::world::{Budget, HOUR, Out, World, Wrong};
 
 /// What a reconcile answers.
@@ -97,7 +98,7 @@ impl World {
             let happened = found.is_some();
             self.tell(|| format!("a person settles {record}: {}", if happened { "it happened" } else { "it did not happen" }));
             let Some(process) = &mut self.process else { return Ok(()) };
-            let settled = match found.and_then(|effect| effect.id).filter(|_| matches!(job.task, crate::job::Task::Order)) {
+            let settled = match found.and_then(|effect| effect.id).filter(|_| Remote::names(job.task)) {
                 Some(id) => process.client.settle_as(&record, &id).unwrap_or_default(),
                 None => process.client.settle(&record, if happened { Settlement::Happened } else { Settlement::NotHappened }),
             };
@@ -144,9 +145,10 @@ impl World {
             self.settle_all()?;
         }
         self.restart(0)?;
-        self.checker.nothing_is_lost(&self.jobs, &self.saved(), &self.doubts())?;
+        self.checker.nothing_is_lost(&self.jobs, &self.saved(), &self.doubts(), self.scope.cap.is_some())?;
         self.look()?;
-        if self.checker.is_capped() {
+        // What a cap refuses is not done.
+        if self.scope.cap.is_some() {
             return Ok(());
         }
         for job in self.jobs.clone() {
@@ -157,7 +159,9 @@ impl World {
         }
         for (at, job) in self.jobs.iter().enumerate() {
             let done = self.checker.done(at);
-            if job.has_effect() && job.name == Name::Intent && done != 1 && !self.checker.is_excused(at) {
+            // A session that is over is neither rotated nor renewed.
+            let may_be_refused = matches!(job.task, Task::Rotate | Task::Renew);
+            if job.has_effect() && job.name == Name::Intent && done != 1 && !(done == 0 && may_be_refused) && !self.checker.is_excused(at) {
                 let said = if done > 1 { TWICE } else { "an intent that was started again at the end was not done" };
                 return Err(format!("{said}: {job:?} was done {done} times"));
             }

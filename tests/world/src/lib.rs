@@ -10,6 +10,7 @@ mod fate;
 mod job;
 mod scope;
 mod service;
+mod swarm;
 mod world;
 
 pub use act::{Act, Plan};
@@ -18,4 +19,5 @@ pub use explore::{Explored, Found, Limits, explore, replay};
 pub use fate::{Fate, StoreFate};
 pub use job::{Job, Name, Task};
 pub use scope::{SCOPES, Scope};
+pub use swarm::{Bytes, Source, live, seeded};
 pub use world::World;

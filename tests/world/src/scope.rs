@@ -61,10 +61,19 @@ const AGENT: Scope = Scope {
 };
 const RESELLER: Scope = Scope { api: Api::Reseller, plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
 
+/// A purchase under a cap that allows two of its kind a day.
+const CAPPED: Scope = Scope { cap: Some(8_020), plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
+
 /// The scopes that are walked in every run.
 pub static SCOPES: &[Scope] = &[
-    Scope { name: "a session is opened", jobs: &[Job::named(Task::Open, 0)], ..AGENT },
-    Scope { name: "a session is opened, and reads fail", jobs: &[Job::named(Task::Open, 0)], reads: true, faults: 2, ..AGENT },
+    Scope { name: "a session is opened", jobs: &[Job::named(Task::Open, 0)], reads: true, ..AGENT },
+    Scope {
+        name: "a session is opened by two who wait for it, and either may leave",
+        jobs: &[Job::named(Task::Open, 0), Job::named(Task::Open, 0)],
+        cancels: true,
+        faults: 1,
+        ..AGENT
+    },
     Scope {
         name: "a session is bought without a name",
         jobs: &[Job::unnamed(Task::Create, 0)],
@@ -80,8 +89,46 @@ pub static SCOPES: &[Scope] = &[
         ..AGENT
     },
     Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
+    Scope { name: "a session is ended", before: &[Job::named(Task::Open, 0)], jobs: &[Job::unnamed(Task::Terminate, 0)], reads: true, ..AGENT },
     Scope { name: "money is paid in", jobs: &[Job::named(Task::Recharge, 0)], clocks: HOURS, plans: &[Plan::Again, Plan::Look], ..AGENT },
+    Scope { name: "a budget is set", jobs: &[Job::named(Task::Budget, 0)], clocks: HOURS, ..AGENT },
+    Scope {
+        name: "three sessions are bought under a cap for two",
+        jobs: &[Job::named(Task::Create, 0), Job::named(Task::Create, 1), Job::named(Task::Create, 2)],
+        faults: 1,
+        ..CAPPED
+    },
     Scope { name: "a static order is placed", jobs: &[Job::named(Task::Order, 0)], ..RESELLER },
-    Scope { name: "a static order is placed without a name", jobs: &[Job::unnamed(Task::Order, 0)], plans: &[Plan::Nothing, Plan::ResumeAll], ..RESELLER },
+    Scope {
+        name: "a static order is placed without a name",
+        jobs: &[Job::unnamed(Task::Order, 0)],
+        plans: &[Plan::Nothing, Plan::ResumeAll],
+        ..RESELLER
+    },
     Scope { name: "a balance is adjusted", jobs: &[Job::named(Task::Adjust, 0)], faults: 3, plans: &[Plan::Again, Plan::Look], ..RESELLER },
+    Scope {
+        name: "a read and a write share a token",
+        jobs: &[Job::unnamed(Task::Balance, 0), Job::unnamed(Task::Adjust, 0)],
+        any_order: true,
+        plans: &[Plan::Nothing, Plan::Read],
+        faults: 3,
+        troubles: 0,
+        ..RESELLER
+    },
+    Scope {
+        name: "a read and a write share a login",
+        jobs: &[Job::unnamed(Task::Balance, 0), Job::unnamed(Task::Adjust, 0)],
+        any_order: true,
+        plans: &[Plan::Nothing, Plan::Read],
+        faults: 3,
+        troubles: 0,
+        has_token: false,
+        ..RESELLER
+    },
 ];
+
+/// The lives of a crowd, in which whatever draws the acts says how much happens.
+pub(crate) static AGENT_CROWD: Scope =
+    Scope { name: "many jobs of the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
+pub(crate) static RESELLER_CROWD: Scope =
+    Scope { name: "many jobs of the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };

@@ -182,6 +182,8 @@ impl Remote {
             }
             Fate::StoredFailure => self.fault(self.broken(), Some(504), true, false, request, job, now, effects),
             Fate::StoredSale => self.fault(self.broken(), Some(504), true, true, request, job, now, effects),
+            // One at a time, so that what it did is known to be its own.
+            Fate::Slow | Fate::SlowFails if self.working.is_some() => lost(),
             Fate::Slow | Fate::SlowFails => {
                 let error = ErrorFault { code: "BACKEND_ERROR".into(), stored: true, ..ErrorFault::default() };
                 let error = (fate == Fate::SlowFails).then_some(error);
@@ -299,6 +301,7 @@ fn config() -> Config {
 /// A service with a sub-user that has money, and a token of its reseller.
 fn reseller() -> (Service, String) {
     let mut service = Service::new(config());
+    service.set_stock("static-us", 60_000);
     let login = service.logins().into_iter().next().expect("there is a reseller");
     let mut post = |path: &str, token: &str, body: serde_json::Value| -> serde_json::Value {
         let request = http::Request::post(format!("{BACKEND_PATH}{path}")).header("authorization", format!("Bearer {token}"));

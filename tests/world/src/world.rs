@@ -13,7 +13,7 @@ use hopline_sandbox::{BACKEND_PATH, Service};
 use crate::act::{Act, Plan};
 use crate::checker::{About, Checker, UNSAVED};
 use crate::fate::{Fate, StoreFate};
-use crate::job::Job;
+use crate::job::{Job, Task};
 use crate::scope::Scope;
 use crate::service::{API_KEY, Heard, Remote, is_login};
 
@@ -149,6 +149,9 @@ impl World {
         if ms > HOUR {
             self.arrive_all()?;
         }
+        if ms >= NIGHT {
+            self.checker.sleeps(&self.jobs);
+        }
         self.now += ms;
         let mut effects = Vec::new();
         self.remote.settle(self.now, &mut effects);
@@ -206,7 +209,7 @@ impl World {
         if let Some(refused) = restored.refused.first() {
             return Err(format!("a record of ours was refused: {refused:?}"));
         }
-        self.checker.restarted(self.remote.token.as_ref(), self.now);
+        self.checker.restarted(self.remote.token.as_ref());
         let records = self.store.len();
         self.tell(|| format!("a program starts with {records} records"));
         self.drain()
@@ -218,7 +221,7 @@ impl World {
             self.jobs.push(job);
             self.jobs.len() - 1
         });
-        let about = self.checker.begun(at);
+        let about = self.checker.begun(at, job);
         let (operation, params, mut options) = job.start(&self.remote.sessions);
         if self.scope.cap.is_some() {
             options.max_unit_price = Some(Decimal::from(12));
@@ -256,7 +259,8 @@ impl World {
             return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
         }
         let value = |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-        let body = told.clues.into_iter().map(|(name, text)| (name, value(text))).collect();
+        let shown = || told.clues.into_iter().map(|(name, text)| (name, value(text))).collect();
+        let body = told.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_else(shown);
         let operation = told.operation?;
         self.jobs.iter().position(|job| job.sends(&operation, "", &body, &self.remote.sessions))
     }
@@ -283,6 +287,10 @@ impl World {
                         return Err("a command completed twice".into());
                     }
                     process.completed.push_back(command);
+                    let about = process.commands.get(&command).copied().flatten();
+                    if let (Some(about), Some(result)) = (about, process.client.result(command)) {
+                        self.checker.ends(about, self.jobs[about.job], result)?;
+                    }
                 }
                 Step::Notify(event) => {
                     if let (Happening::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
@@ -312,19 +320,28 @@ impl World {
         let about = job.and_then(|at| Some((self.checker.current(at)?, self.jobs[at])));
         let logins: Vec<bool> =
             process.out.iter().map(|out| matches!(out, Out::Send { request, .. } if is_login(request))).collect();
+        let is_idle = !process.out.iter().any(|out| matches!(out, Out::Save { .. }));
         let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
         if is_write && !is_kept(&self.store, operation, &request) {
             return Err(UNSAVED.into());
         }
-        self.checker.sends(command, about, &request, logins.into_iter(), now.monotonic, now.unix)?;
+        let unix = (process.skew == 0).then_some(now.unix);
+        self.checker.sends(command, about, &request, logins.into_iter(), is_idle, now.monotonic, unix)?;
         process.out.push_back(Out::Send { id, command, request, job });
         Ok(())
     }
 
+    /// What is waited for there, if it is of that kind: a life that is shortened may have something else in its place.
+    fn answer(&mut self, at: usize, is_it: impl Fn(&Out) -> bool) -> Option<Out> {
+        let process = self.process.as_mut()?;
+        process.out.get(at).filter(|out| is_it(out))?;
+        process.out.remove(at)
+    }
+
     /// Answers a save.
     pub(crate) fn keep(&mut self, at: usize, fate: StoreFate) -> Result<(), Wrong> {
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let Some(Out::Save { id, record, data }) = process.out.remove(at) else { return Ok(()) };
+        let is_it = |out: &Out| matches!(out, Out::Save { .. });
+        let Some(Out::Save { id, record, data }) = self.answer(at, is_it) else { return Ok(()) };
         let say = if data.is_some() { "save" } else { "delete" };
         self.tell(|| format!("{say} {record}: {fate:?}"));
         let is_done = fate != StoreFate::Failed;
@@ -349,9 +366,8 @@ impl World {
 
     /// Lets a request have its fate.
     pub(crate) fn deliver(&mut self, at: usize, fate: Fate) -> Result<(), Wrong> {
-        let Some(Out::Send { id, command, request, job }) = self.process.as_mut().and_then(|process| process.out.remove(at)) else {
-            return Ok(());
-        };
+        let is_it = |out: &Out| matches!(out, Out::Send { .. });
+        let Some(Out::Send { id, command, request, job }) = self.answer(at, is_it) else { return Ok(()) };
         self.tell(|| format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
         self.pass(50)?;
         let about = job.and_then(|job| self.checker.current(job));
@@ -363,7 +379,7 @@ impl World {
         let heard = self.remote.meet(fate, &whole, job, self.now, &mut effects);
         self.note(effects, about)?;
         let now = self.clock();
-        self.checker.hears(command, &request, &heard, self.remote.price, now.monotonic, now.unix);
+        self.checker.hears(command, &request, &heard, self.remote.price, now.monotonic, self.now);
         match &heard {
             Heard::Lost(kind, sent) => self.resolve(id, Outcome::Failed { kind: *kind, sent: *sent }),
             Heard::Response { status, headers, body } => {
@@ -408,7 +424,7 @@ impl World {
             Err(error) => format!("taken: {:?}, effect {:?}: {error}", error.kind, error.effect),
         });
         match about {
-            Some(about) => self.checker.taken(about, self.jobs[about.job], &result)?,
+            Some(about) => self.checker.taken(about, self.jobs[about.job], &result),
             None => self.shown = result.ok().map(|answered| answered.raw.text().to_owned()),
         }
         self.drain()
@@ -502,6 +518,10 @@ impl World {
             Plan::ResumeAll => self.resume_all(),
             Plan::Look => self.look(),
             Plan::Misuse => self.misuse(),
+            Plan::Read => {
+                self.pass(3 * HOUR)?;
+                self.start(Job::unnamed(Task::Balance, 0))
+            }
         }
     }
 

@@ -1,0 +1,114 @@
+//! `cargo xtask swarm` and what looks into one part of the proof:
+//!
+//!     hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
+//!     hopline-world seed agent|reseller N [RULE]               one life
+//!     hopline-world swarm [--minutes N] [--seed S]             lives on all cores, from a seed on
+
+use std::num::NonZero;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hopline::contract::Api;
+use hopline::policy::Rule;
+use hopline_world::{SCOPES, explore, seeded};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let is_well = match words.as_slice() {
+        ["scope", name, rest @ ..] => scope(name, rest),
+        ["seed", api @ ("agent" | "reseller"), seed, rest @ ..] => {
+            let api = if *api == "agent" { Api::Agent } else { Api::Reseller };
+            seed.parse().map_err(|_| format!("`{seed}` is no number")).and_then(|seed| one(api, seed, rest.first().copied()))
+        }
+        ["swarm", rest @ ..] => swarm(rest),
+        _ => Err("hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE] | seed agent|reseller N [RULE] | swarm [--minutes N] [--seed S]".into()),
+    };
+    match is_well {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("hopline-world: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A rule by its name.
+fn rule(name: Option<&str>) -> Result<Option<Rule>, String> {
+    let Some(name) = name else { return Ok(None) };
+    let found = Rule::ALL.into_iter().find(|rule| format!("{rule:?}") == name);
+    found.map(Some).ok_or_else(|| format!("there is no rule `{name}`; they are: {:?}", Rule::ALL))
+}
+
+fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
+    let (limits, without) = match rest {
+        [] => (None, None),
+        [limits] => (Some(*limits), None),
+        [limits, without, ..] => (Some(*limits), Some(*without)),
+    };
+    let numbers = |limits: &str| -> Option<(u8, u8, u8)> {
+        let mut numbers = limits.split(',').map(|number| number.parse().ok());
+        Some((numbers.next()??, numbers.next()??, numbers.next()??))
+    };
+    let limits = match limits {
+        Some(limits) => Some(numbers(limits).ok_or_else(|| format!("`{limits}` are not three numbers with commas between them"))?),
+        None => None,
+    };
+    let (without, mut is_well, mut any) = (rule(without)?, true, false);
+    for scope in SCOPES.iter().filter(|scope| scope.name.contains(name)) {
+        let begun = Instant::now();
+        let explored = explore(scope, limits, without);
+        println!("{}: {} worlds, {} ends, {:.1} s", scope.name, explored.states, explored.ends, begun.elapsed().as_secs_f64());
+        if let Some(found) = explored.found {
+            println!("{found}");
+            is_well = false;
+        }
+        any = true;
+    }
+    if any { Ok(is_well) } else { Err(format!("no scope has `{name}` in its name")) }
+}
+
+fn one(api: Api, seed: u64, without: Option<&str>) -> Result<bool, String> {
+    match seeded(api, seed, rule(without)?) {
+        Ok(steps) => println!("{steps} steps, and everything is as it should be"),
+        Err(found) => {
+            println!("{found}");
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn swarm(rest: &[&str]) -> Result<bool, String> {
+    let number = |name: &str| {
+        let at = rest.iter().position(|word| *word == name)?;
+        Some(rest.get(at + 1).and_then(|number| number.parse::<u64>().ok()).ok_or_else(|| format!("`{name}` takes a number")))
+    };
+    let minutes = number("--minutes").transpose()?.unwrap_or(1);
+    let first = number("--seed").transpose()?.unwrap_or(0);
+    let (next, steps, is_wrong, begun) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false), Instant::now());
+    let live = || {
+        while begun.elapsed() < Duration::from_secs(60 * minutes) && !is_wrong.load(Ordering::Relaxed) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            for (name, api) in [("agent", Api::Agent), ("reseller", Api::Reseller)] {
+                match seeded(api, seed, None) {
+                    Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
+                    Err(found) => {
+                        println!("{name} {seed}: {found}");
+                        is_wrong.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(live);
+        }
+    });
+    let (lives, steps) = (2 * (next.into_inner() - first), steps.into_inner());
+    println!("{lives} lives, {steps} steps in {:.0} s", begun.elapsed().as_secs_f64());
+    Ok(!is_wrong.into_inner())
+}

@@ -1,0 +1,222 @@
+//! Long lives of many jobs at once, as chance or a fuzzer has it. Each life draws how much goes wrong in it, and in which ways, so
+//! that no trouble hides behind another.
+
+use hopline::client::CommandId;
+use hopline::contract::Api;
+use hopline::policy::Rule;
+use rand::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::act::{Act, HOURS, Plan};
+use crate::explore::Found;
+use crate::fate::{Fate, StoreFate};
+use crate::job::{Job, Task};
+use crate::scope::{AGENT_CROWD, RESELLER_CROWD, Scope};
+use crate::world::{Out, World};
+
+/// Where choices come from.
+pub trait Source {
+    /// A number below `most`, which is at least 1.
+    fn below(&mut self, most: usize) -> usize;
+    /// Whether there is nothing more to choose from.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+impl Source for Xoshiro256PlusPlus {
+    fn below(&mut self, most: usize) -> usize {
+        (self.next_u32() as u64 * most as u64 >> 32) as usize
+    }
+}
+
+/// A fuzzer's bytes; zeros after them.
+#[derive(Debug)]
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl Source for Bytes<'_> {
+    fn below(&mut self, most: usize) -> usize {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        usize::from(*first) % most
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// How much goes wrong in one life.
+#[derive(Debug)]
+struct Nature {
+    /// Of 16 messages so many meet another fate than to be answered.
+    faults: usize,
+    /// Of 64 steps so many are a trouble of the program, the store or the machine.
+    troubles: usize,
+    /// The fates that there are, by a bit each.
+    fates: usize,
+    acts: usize,
+}
+
+impl Nature {
+    fn draw(source: &mut impl Source) -> Nature {
+        Nature {
+            faults: [0, 1, 4, 8][source.below(4)],
+            troubles: [0, 1, 2, 6][source.below(4)],
+            fates: source.below(1 << 16) | source.below(1 << 16) << 16,
+            acts: 40 + source.below(200),
+        }
+    }
+}
+
+/// One life, and how many steps it took. What is wrong in it, if anything, with its shortest story.
+pub fn live(api: Api, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
+    let scope = if api == Api::Agent { &AGENT_CROWD } else { &RESELLER_CROWD };
+    let nature = Nature::draw(source);
+    let mut world = World::new(scope, without, false).map_err(|wrong| Box::new(Found { wrong, choices: Vec::new(), story: Vec::new() }))?;
+    let mut acts = Vec::new();
+    for _ in 0..nature.acts {
+        if source.is_over() {
+            break;
+        }
+        let act = world.draw(&nature, source);
+        acts.push(act);
+        if let Some(Err(_)) = acts.last().map(|act| world.act(act)) {
+            return Err(Box::new(shrink(scope, without, acts)));
+        }
+    }
+    acts.push(Act::End);
+    match world.act(&Act::End) {
+        Ok(()) => Ok(world.steps),
+        Err(_) => Err(Box::new(shrink(scope, without, acts))),
+    }
+}
+
+/// A life that a seed makes.
+pub fn seeded(api: Api, seed: u64, without: Option<Rule>) -> Result<u64, Box<Found>> {
+    live(api, &mut Xoshiro256PlusPlus::seed_from_u64(seed), without)
+}
+
+/// Lives through these acts; what was wrong in the end.
+fn relive(scope: &'static Scope, without: Option<Rule>, acts: &[Act], tells: bool) -> Option<Found> {
+    let found = |wrong, story: Option<Vec<String>>| Some(Found { wrong, choices: Vec::new(), story: story.unwrap_or_default() });
+    let mut world = match World::new(scope, without, tells) {
+        Ok(world) => world,
+        Err(wrong) => return found(wrong, None),
+    };
+    let wrong = acts.iter().find_map(|act| world.act(act).err())?;
+    found(wrong, world.story)
+}
+
+/// The shortest life with the same end that can be had by leaving something out.
+fn shrink(scope: &'static Scope, without: Option<Rule>, mut acts: Vec<Act>) -> Found {
+    let kind = |found: &Found| found.wrong.split(':').next().unwrap_or_default().to_owned();
+    let wanted = relive(scope, without, &acts, false).as_ref().map(kind);
+    let mut part = acts.len() / 2;
+    while part > 0 {
+        let mut at = 0;
+        while at < acts.len() {
+            let mut fewer = acts.clone();
+            fewer.drain(at..(at + part).min(acts.len()));
+            if relive(scope, without, &fewer, false).as_ref().map(kind) == wanted { acts = fewer } else { at += part }
+        }
+        part /= 2;
+    }
+    relive(scope, without, &acts, true).unwrap_or(Found { wrong: "it can't be lived again".into(), choices: Vec::new(), story: Vec::new() })
+}
+
+impl World {
+    /// One of all that may happen next.
+    fn draw(&self, nature: &Nature, source: &mut impl Source) -> Act {
+        let Some(process) = &self.process else { return self.draw_start(nature, source) };
+        if source.below(64) < nature.troubles {
+            return self.draw_trouble(source);
+        }
+        match source.below(16) {
+            0 | 1 => return Act::Start(self.draw_job(source)),
+            2 if !self.network.is_empty() => return Act::Arrive,
+            3 => {
+                let open: Vec<CommandId> = process.commands.keys().copied().filter(|command| process.client.is_pending(*command)).collect();
+                if !open.is_empty() && source.below(2) == 0 {
+                    return Act::Cancel(open[source.below(open.len())]);
+                }
+            }
+            4 => return Act::Plan([Plan::Again, Plan::ResumeAll, Plan::Look][source.below(3)]),
+            5 if self.is_idle(60_000) => return Act::Pass,
+            _ => {}
+        }
+        if !process.completed.is_empty() {
+            return Act::Take;
+        }
+        match process.out.len() {
+            0 => Act::Pass,
+            several => self.draw_answer(source.below(several), nature, source),
+        }
+    }
+
+    fn draw_start(&self, nature: &Nature, source: &mut impl Source) -> Act {
+        let plan = [Plan::Nothing, Plan::Again, Plan::ResumeAll][source.below(3)];
+        let (night, clock) = (source.below(8) < nature.troubles, source.below(8) < nature.troubles);
+        let after = if night { crate::world::NIGHT } else { 0 };
+        Act::Restart { after, skew: if clock { HOURS[source.below(HOURS.len())] } else { 0 }, plan }
+    }
+
+    fn draw_trouble(&self, source: &mut impl Source) -> Act {
+        match source.below(8) {
+            0 if self.is_idle(i64::MAX) => Act::Sleep,
+            1 => Act::Clock(HOURS[source.below(HOURS.len())]),
+            _ => Act::Crash { done: source.below(2) == 1 },
+        }
+    }
+
+    /// Whether so much time may pass: a request is under way for an hour at most.
+    fn is_idle(&self, most: i64) -> bool {
+        let Some(process) = &self.process else { return true };
+        let sends = process.out.iter().any(|out| matches!(out, Out::Send { .. }));
+        let wait = process.wakes.map_or(0, |wakes| wakes - self.clock().monotonic);
+        if sends { wait < most.min(60_000) && most < i64::MAX } else { true }
+    }
+
+    fn draw_answer(&self, at: usize, nature: &Nature, source: &mut impl Source) -> Act {
+        let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
+        match out {
+            Out::Save { .. } if source.below(64) < 2 * nature.troubles => Act::Keep { at, fate: StoreFate::ALL[1 + source.below(2)] },
+            Out::Save { .. } => Act::Keep { at, fate: StoreFate::Done },
+            Out::Send { request, job, .. } => {
+                let fates = self.fates_of(request, *job);
+                let chosen = source.below(fates.len());
+                let is_there = nature.fates >> (fates[chosen] as usize % 32) & 1 == 1;
+                let fails = source.below(16) < nature.faults && is_there;
+                Act::Deliver { at, fate: if fails { fates[chosen] } else { Fate::Answered } }
+            }
+        }
+    }
+
+    fn draw_job(&self, source: &mut impl Source) -> Job {
+        let session = source.below(self.remote.sessions.len().max(1)) as u16;
+        // A start without a name is a purchase of its own.
+        let fresh = 100 + self.jobs.len() as u16;
+        if self.scope.api == Api::Agent {
+            return match source.below(12) {
+                0..=2 => Job::named(Task::Open, source.below(5) as u16),
+                3 => Job::named(Task::Create, 10 + source.below(2) as u16),
+                4 => Job::given(Task::Create, 20 + source.below(2) as u16),
+                5 => Job::unnamed(Task::Create, fresh),
+                6 => Job::named(Task::Recharge, source.below(2) as u16),
+                7 => Job::named(Task::Rotate, session),
+                8 => Job::named(Task::Budget, 0),
+                9 => Job::unnamed(Task::Terminate, session),
+                10 => Job::unnamed(Task::Wait, session),
+                _ => Job::unnamed(Task::Read, session),
+            };
+        }
+        match source.below(8) {
+            0..=2 => Job::named(Task::Order, source.below(3) as u16),
+            3 => Job::unnamed(Task::Order, 10 + (fresh - 100) % 80),
+            4 | 5 => Job::named(Task::Adjust, source.below(3) as u16),
+            6 => Job::unnamed(Task::Adjust, fresh),
+            _ => Job::unnamed(Task::Balance, 0),
+        }
+    }
+}
+

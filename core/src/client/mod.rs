@@ -153,7 +153,7 @@ struct Command {
 }
 
 /// The records that go once a result was taken.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Hash)]
 struct Left {
     /// The operation's own.
     own: Option<RecordId>,

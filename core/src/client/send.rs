@@ -109,13 +109,18 @@ impl Client {
         if self.jobs.get(&id).is_some_and(Job::is_safe) {
             return self.send(id);
         }
-        if self.price_due(id) || self.guard_due(id) {
+        if self.price_due(id) {
             return;
         }
+        // Before it is counted, since what is counted is saved and sent from there.
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if job.age == Age::Fresh {
             job.age = Age::Since(elapsed);
         }
+        if self.guard_due(id) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         job.go(On::Save);
         if !rules.holds(Rule::SaveBeforeSend) {
             self.send(id);

@@ -84,7 +84,7 @@ pub struct World {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget).hash(state);
+        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget, self.clients).hash(state);
     }
 }
 

@@ -189,6 +189,8 @@ fn failure(error: &ureq::Error) -> (FailureKind, Sent) {
         ureq::Error::HostNotFound => (FailureKind::Dns, Sent::Never),
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => (FailureKind::Connect, Sent::Never),
         ureq::Error::Timeout(_) => (FailureKind::Timeout, Sent::Maybe),
+        // A certificate that is refused comes so, and so does whatever else TLS can't make sense of, at any moment.
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => (FailureKind::Tls, Sent::Maybe),
         ureq::Error::Io(_) => (FailureKind::Closed, Sent::Maybe),
         _ => (FailureKind::Other, Sent::Maybe),
     }

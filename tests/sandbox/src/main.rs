@@ -19,6 +19,7 @@ the services that Hopline talks to, on loopback
   --rate-limit N               authenticated requests a minute; 600 by default
   --session-limit N            sessions creating or active at once; 50 by default
   --gateway                    nginx in front of the API, with roads that fail
+  --tls FOLDER                 the API over TLS, too; the authority's certificate is written there
   --with-parent                end when standard input ends, so that nothing is left behind when its owner dies
   --help                       this text";
 
@@ -66,6 +67,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
     let mut listen = None;
     let mut with_parent = false;
     let mut gateway = false;
+    let mut tls = None;
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("listen") => listen = Some(parser.value()?.parse::<SocketAddr>()?),
@@ -91,6 +93,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
                 changes.push(Box::new(move |config| config.session_limit = limit));
             }
             Arg::Long("gateway") => gateway = true,
+            Arg::Long("tls") => tls = Some(parser.value()?.into()),
             Arg::Long("with-parent") => with_parent = true,
             Arg::Long("help") => return Ok(None),
             _ => return Err(argument.unexpected()),
@@ -103,7 +106,7 @@ fn read(mut parser: Parser) -> Result<Option<Arguments>, lexopt::Error> {
     }
     let mut options = Options::new(config);
     options.listen = listen.unwrap_or(options.listen);
-    options.gateway = gateway;
+    (options.gateway, options.tls) = (gateway, tls);
     Ok(Some(Arguments { options, with_parent }))
 }
 

@@ -9,21 +9,25 @@ use crate::check::{Check, Lane, Outcome};
 
 /// The name of what brings nginx.
 pub(crate) const NGINX: &str = "nginx, which the sandbox starts as a gateway";
+/// The name of what brings certutil.
+pub(crate) const CERTUTIL: &str = "certutil, which tells Chromium whom to trust";
 
-pub(crate) const CHECK: Check = Check::new(Lane::Fetched, NGINX, 300, |_| nginx());
+pub(crate) const CHECKS: [Check; 2] = [
+    Check::new(Lane::Fetched, NGINX, 300, |_| brought("nginx", "nginx")),
+    Check::new(Lane::Fetched, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
+];
 
-/// Without it the tests that go through a gateway are skipped, which is a failure where all is to be checked.
-fn nginx() -> Result<Outcome, Fail> {
-    let found = || std::env::var_os("HOPLINE_NGINX").map(PathBuf::from).or_else(|| program(&["nginx"]));
-    match found().or_else(|| installed("nginx").then(found).flatten()) {
-        Some(_) => Ok(Outcome::ONE),
-        None => {
-            let why = "nginx is not installed; HOPLINE_NGINX may name the program";
-            println!("{why}");
-            // The other tests go on without.
-            if is_ci() { Err(why.into()) } else { Ok(Outcome::Counted { passed: 0, failed: 0, ignored: 1 }) }
-        }
+/// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.
+fn brought(name: &str, package: &str) -> Result<Outcome, Fail> {
+    let variable = format!("HOPLINE_{}", name.to_uppercase());
+    let found = || std::env::var_os(&variable).map(PathBuf::from).or_else(|| program(&[name]));
+    if found().or_else(|| installed(package).then(found).flatten()).is_some() {
+        return Ok(Outcome::ONE);
     }
+    let why = format!("{name} is not installed; {variable} may name the program");
+    println!("{why}");
+    // The tests that are skipped say so themselves, and the others go on without.
+    if is_ci() { Err(why.into()) } else { Ok(Outcome::Counted { passed: 0, failed: 0, ignored: 0 }) }
 }
 
 /// The first program that is found by one of those names. Debian has some where only root looks.

@@ -17,12 +17,9 @@ use lanes::Ended;
 /// The name of what builds the sandbox and bindgen.
 pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
-const SHARED: &[Check] = &[
-    debian::CHECK,
-    Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
-        .reads(&["core", "tests/bindgen", "tests/sandbox"])
-        .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"]),
-];
+const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
+    .reads(&["core", "tests/bindgen", "tests/sandbox"])
+    .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"])];
 
 /// A host.
 struct Host {
@@ -132,7 +129,7 @@ fn check_all(checks: &[&Check], again: bool, profile: Profile) -> BTreeMap<&'sta
 
 fn all() -> impl Iterator<Item = &'static Check> {
     let hosts = HOSTS.iter().flat_map(|host| host.checks);
-    SHARED.iter().chain(hosts).chain(deep::CHECKS)
+    debian::CHECKS.iter().chain(SHARED).chain(hosts).chain(deep::CHECKS)
 }
 
 /// The checks of those names, and what they need.

@@ -133,3 +133,9 @@ def before_first_byte(error: BaseException) -> Failed:
         if isinstance(cause, TimeoutError):
             return Failed("timeout", "never")
     return Failed("connect", "never")
+
+
+def lost(error: BaseException) -> Failed:
+    """A failure that may have come at any moment. A certificate is refused before anything is sent."""
+    refused = any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error))
+    return Failed("tls", "never") if refused else Failed("closed", "maybe")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, sent_headers
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, causes, lost, sent_headers
 from ._urllib3 import MAY_REPEAT, is_own, is_own_pool
 
 if TYPE_CHECKING:
@@ -71,8 +71,6 @@ def _repeats(prefix: str, adapter: Any) -> str | None:
 def _failure(error: Exception) -> Failed:
     from urllib3.exceptions import NewConnectionError
 
-    from ._base import causes
-
     # requests wraps what urllib3 said: only its word on a connection that never came about is certain.
     found = next((cause for cause in causes(error) if isinstance(cause, NewConnectionError)), None)
-    return Failed("closed", "maybe") if found is None else before_first_byte(found)
+    return lost(error) if found is None else before_first_byte(found)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, sent_headers
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, lost, sent_headers
 
 if TYPE_CHECKING:
     import urllib3
@@ -36,8 +36,8 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
             raise before_first_byte(error) from None
         except TimeoutError:
             raise Failed("timeout", "maybe") from None
-        except HTTPError:
-            raise Failed("closed", "maybe") from None
+        except HTTPError as error:
+            raise lost(error) from None
         request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
         body, truncated = body_of(response.stream(1 << 16, decode_content=False), request.max_body)
         if truncated:

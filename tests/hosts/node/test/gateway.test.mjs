@@ -1,25 +1,15 @@
 // A real nginx between the client and the service: what Node's own fetch makes of its failures, held against the service's own books.
 import assert from "node:assert/strict";
-import { accessSync } from "node:fs";
-import { delimiter, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
+import { lacks } from "./lib/tools.mjs";
 
 /** Longer than the gateway waits. */
 const LATE_MS = 4000;
 
-const there = (path) => {
-  try {
-    accessSync(path);
-    return true;
-  } catch {
-    return false;
-  }
-};
-const nginx = process.env.HOPLINE_NGINX || [...process.env.PATH.split(delimiter), "/usr/sbin"].some((folder) => there(join(folder, "nginx")));
-const skip = !nginx && process.env.CI !== "true" && "nginx is not installed; HOPLINE_NGINX may name the program";
+const skip = lacks("nginx");
 
 const BOUGHT = "bought";
 // A road of the gateway, what happens behind it, what a purchase ends with that is sent once (bought, or in doubt with that status),

@@ -12,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -47,7 +48,7 @@ impl fmt::Display for Severed {
 impl std::error::Error for Severed {}
 
 /// Serves a router on a connection.
-pub(super) async fn http(stream: TcpStream, peer: SocketAddr, router: Router) {
+pub(super) async fn http(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, router: Router) {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut request = request.map(Body::new);

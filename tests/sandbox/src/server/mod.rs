@@ -12,9 +12,11 @@ mod proxy_socks5;
 mod reseller;
 mod shared;
 mod target;
+mod tls;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -23,6 +25,7 @@ use tokio::task::JoinSet;
 
 pub use faults::ConnectionFault;
 pub use gateway::nginx;
+pub use tls::Tls;
 
 use crate::service::{BACKEND_PATH, BASE_PATH, Config, FaultRule, Service};
 use gateway::Gateway;
@@ -37,12 +40,14 @@ pub struct Options {
     pub config: Config,
     /// Whether nginx stands in front of the sandbox, too, as a gateway that fails.
     pub gateway: bool,
+    /// The folder for what clients need to trust the sandbox's certificates; without it, nothing is served over TLS.
+    pub tls: Option<PathBuf>,
 }
 
 impl Options {
     /// A sandbox on free ports of 127.0.0.1.
     pub fn new(config: Config) -> Self {
-        Self { listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), config, gateway: false }
+        Self { listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), config, gateway: false, tls: None }
     }
 }
 
@@ -70,6 +75,9 @@ pub struct Ready {
     /// Where the gateway is, if there is one: the base URLs follow, each after the name of a road.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_url: Option<String>,
+    /// Where the API is over TLS, if it is.
+    #[serde(flatten)]
+    pub tls: Option<Tls>,
 }
 
 /// A sandbox that is being served; it stops when dropped.
@@ -113,7 +121,7 @@ impl Drop for Running {
 
 /// Serves a sandbox on loopback until the returned value is dropped.
 pub async fn serve(options: Options) -> io::Result<Running> {
-    let Options { listen, mut config, gateway } = options;
+    let Options { listen, mut config, gateway, tls } = options;
     // The exits are IPv4 addresses, so the site that they visit has to be on one, too.
     if !listen.ip().is_loopback() || listen.is_ipv6() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the sandbox listens on ipv4 loopback addresses only"));
@@ -123,6 +131,10 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let socks5 = TcpListener::bind(free_port).await?;
     let http_proxy = TcpListener::bind(free_port).await?;
     let site = TcpListener::bind(free_port).await?;
+    let (tls, served) = match tls {
+        Some(folder) => Tls::make(free_port, &folder).await.map(|(tls, served)| (Some(tls), served))?,
+        None => (None, Vec::new()),
+    };
     let gateway = if gateway { Some(Gateway::start(api.local_addr()?).await?) } else { None };
 
     config.proxy_host = listen.ip().to_string();
@@ -143,11 +155,15 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         control_url: format!("{api_url}/control"),
         target_url: format!("http://{}/", site.local_addr()?),
         gateway_url: gateway.as_ref().map(|gateway| format!("http://{}", gateway.address)),
+        tls,
     };
 
     let shared = Arc::new(Shared::new(service));
     let mut tasks = JoinSet::new();
     let router = http::router(shared.clone(), &ready);
+    for served in served {
+        tasks.spawn(served.serve(router.clone()));
+    }
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));

@@ -11,6 +11,7 @@ mod many;
 mod probe;
 mod raw;
 mod reseller;
+mod tls;
 
 #[path = "../../../../../core/examples/reqwest.rs"]
 #[allow(dead_code, reason = "the example is a program of its own; only its transport is used here")]

@@ -1,5 +1,6 @@
 //! A sandbox, a client, and a host that notes every answer it gives.
 
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopline::client::{AsyncHost, FailureKind, Host, Outputs, RecordId, Responded, Sent, Ticket};
@@ -41,6 +42,11 @@ impl Live {
     /// One with nginx in front of it.
     pub(crate) fn behind_a_gateway() -> Self {
         Self::with(Options { gateway: true, ..Options::new(Config { provisioning_ms: 0..=0, ..Config::new(7) }) })
+    }
+
+    /// One that is served over TLS too, with a folder for what that needs.
+    pub(crate) fn over_tls(folder: &Path) -> Self {
+        Self::with(Options { tls: Some(folder.to_owned()), ..Options::new(Config { provisioning_ms: 0..=0, ..Config::new(7) }) })
     }
 
     /// Whether nginx is not there, which is said; where all is to be checked, the sandbox itself refuses to go on without.

@@ -1,0 +1,106 @@
+//! The API over TLS, with a certificate that is right and some that are not. The authority that has signed them is made anew each time.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Router;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+
+use super::accept;
+use crate::service::BASE_PATH;
+
+/// Where the API is over TLS, and whom to trust.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tls {
+    /// The file with the certificate of the authority, as PEM.
+    pub tls_ca: String,
+    /// The base URL of the agent API with a certificate that is right.
+    pub tls_right: String,
+    /// With one for another name.
+    pub tls_wrong_name: String,
+    /// With one that has expired.
+    pub tls_expired: String,
+    /// With one that an authority has signed whom nobody knows.
+    pub tls_unknown_ca: String,
+}
+
+/// A server with one of the certificates.
+pub(super) struct Served {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+impl Tls {
+    /// Makes the certificates, and writes the authority's own into a folder.
+    pub(super) async fn make(listen: SocketAddr, folder: &Path) -> io::Result<(Self, Vec<Served>)> {
+        let (known, unknown) = (authority("the sandbox").map_err(io::Error::other)?, authority("somebody else").map_err(io::Error::other)?);
+        let host = listen.ip().to_string();
+        let mut served = Vec::new();
+        let mut urls = Vec::new();
+        for (authority, name, until) in
+            [(&known, &*host, 2100), (&known, "elsewhere.invalid", 2100), (&known, &*host, 2001), (&unknown, &*host, 2100)]
+        {
+            let listener = TcpListener::bind(listen).await?;
+            urls.push(format!("https://{}{BASE_PATH}", listener.local_addr()?));
+            served.push(Served { listener, acceptor: acceptor(authority, name, until).map_err(io::Error::other)? });
+        }
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join("ca.pem");
+        std::fs::write(&file, known.pem())?;
+        let mut urls = urls.into_iter();
+        let mut next = || urls.next().unwrap_or_default();
+        let tls_ca = file.to_string_lossy().into_owned();
+        let tls = Self { tls_ca, tls_right: next(), tls_wrong_name: next(), tls_expired: next(), tls_unknown_ca: next() };
+        Ok((tls, served))
+    }
+}
+
+impl Served {
+    /// Serves a router on each connection whose client likes the certificate.
+    pub(super) async fn serve(self, router: Router) {
+        let Self { listener, acceptor } = self;
+        accept::each(listener, move |stream, peer| {
+            let (shaken, router) = (acceptor.accept(stream), router.clone());
+            async move {
+                if let Ok(stream) = shaken.await {
+                    accept::http(stream, peer, router).await;
+                }
+            }
+        })
+        .await;
+    }
+}
+
+fn authority(name: &str) -> Result<Authority, rcgen::Error> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::CrlSign];
+    CertifiedIssuer::self_signed(params, KeyPair::generate()?)
+}
+
+/// Shows clients a certificate for a name that is good until a year.
+fn acceptor(authority: &Authority, name: &str, until: i32) -> Result<TlsAcceptor, Box<dyn std::error::Error + Send + Sync>> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new([name.to_owned()])?;
+    (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(&key, authority)?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -2,6 +2,7 @@ import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 import { quiet } from "./error.js";
 import { exchange } from "./exchange.js";
 import { respelled } from "./names.js";
+import { onAbort } from "./signal.js";
 
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
@@ -50,18 +51,19 @@ export class Driver {
   ask(question, signal) {
     /** Those that have not ended: the signal is heard for as long as there is one. */
     const commands = new Set();
+    let unheard;
     const wait = (command) => {
       commands.add(command);
       return new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject })).finally(() => {
         commands.delete(command);
-        if (commands.size === 0) signal?.removeEventListener("abort", stop);
+        if (commands.size === 0) unheard?.();
       });
     };
     const stop = () => commands.forEach((command) => this.#cancel(command));
     const answer = question(this.#core, this.now(), wait);
     // What was given up by now is not sent first.
     if (signal?.aborted) stop();
-    else if (commands.size > 0) signal?.addEventListener("abort", stop);
+    else if (commands.size > 0 && signal) unheard = onAbort(signal, stop);
     this.#pump();
     return answer;
   }

@@ -250,7 +250,7 @@ export class Engine {
   async #readAll(operation) {
     await this.usable(operation);
     const failed = (what) => (cause) => {
-      throw refuse("store", operation, `the store could not be ${what}, so nobody knows what it holds`, { cause, advice: "mend_store" });
+      throw refuse("store", operation, `the store could not be ${what}, so nobody knows what it holds; nothing was sent; mend the store`, { cause, advice: "mend_store" });
     };
     if (!this.#keeps) failed("opened")(this.#failure);
     await this.#takeOver().catch(failed("read"));

@@ -1,5 +1,6 @@
 import { hide } from "./hide.js";
 import { respelled } from "./names.js";
+import { onAbort } from "./signal.js";
 
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
@@ -77,14 +78,13 @@ export function heed(operation, signal, work) {
   if (!signal) return work(() => {});
   const given = () => refuse("cancelled", operation, "was given up before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
   return new Promise((resolve, reject) => {
-    const stop = () => reject(given());
+    if (signal.aborted) return reject(given());
+    const unheard = onAbort(signal, () => reject(given()));
     const begin = () => {
-      signal.removeEventListener("abort", stop);
+      unheard();
       if (signal.aborted) throw given();
     };
-    if (signal.aborted) return stop();
-    signal.addEventListener("abort", stop);
-    work(begin).then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    work(begin).then(resolve, reject).finally(unheard);
   });
 }
 

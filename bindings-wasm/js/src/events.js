@@ -1,3 +1,5 @@
+import { onAbort } from "./signal.js";
+
 /** How many events wait for a listener that does not come for them; the oldest go first. */
 const KEPT = 1024;
 
@@ -19,6 +21,7 @@ export class Listeners {
     /** Those who came for an event that is still to happen. */
     const waiting = [];
     let over = false;
+    let unheard;
     const listener = {
       tell: (event) => {
         if (waiting.length > 0) waiting.shift()({ done: false, value: event });
@@ -27,13 +30,13 @@ export class Listeners {
       end: () => {
         over = true;
         this.#all.delete(listener);
-        signal?.removeEventListener("abort", listener.end);
+        unheard?.();
         for (const resolve of waiting.splice(0)) resolve({ done: true, value: undefined });
       },
     };
     this.#all.add(listener);
     if (signal?.aborted) listener.end();
-    else signal?.addEventListener("abort", listener.end, { once: true });
+    else if (signal) unheard = onAbort(signal, listener.end);
     return {
       async next() {
         if (queue.length > 0) return { done: false, value: queue.shift() };

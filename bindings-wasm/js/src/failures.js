@@ -5,6 +5,8 @@ const CALLS = {
 };
 /** What Node's own `fetch` calls a connection that took too long. */
 const TOO_LONG = "UND_ERR_CONNECT_TIMEOUT";
+/** What it says of a port that the standard of `fetch` blocks, without a code. */
+const BLOCKED = "bad port";
 /** A certificate that is refused ends the connection before the request. */
 const CERTIFICATE = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE|DECRYPT_CERT|DECODE_ISSUER))/;
 
@@ -17,6 +19,7 @@ export function before(error) {
 }
 
 function kind(cause) {
-  const { code, syscall } = cause ?? {};
-  return CALLS[syscall]?.[code] ?? (code === TOO_LONG ? "connect" : CERTIFICATE.test(code) ? "tls" : undefined);
+  const { code, syscall, message } = cause ?? {};
+  const isUnconnected = code === TOO_LONG || message === BLOCKED;
+  return CALLS[syscall]?.[code] ?? (isUnconnected ? "connect" : CERTIFICATE.test(code) ? "tls" : undefined);
 }

@@ -57,7 +57,8 @@ export class Intents {
     } catch (cause) {
       if (cause?.kind === "busy") throw taken(operation, { intent, cause });
       if (cause?.kind === "invalid") throw foreign(operation, { intent, cause });
-      throw refuse("store", operation, "the store could not be asked whose intent it is", { intent, cause });
+      const what = "the store could not be asked whose intent it is; nothing was sent; mend the store";
+      throw refuse("store", operation, what, { intent, cause, advice: "mend_store" });
     }
   }
 

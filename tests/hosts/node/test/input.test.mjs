@@ -130,6 +130,25 @@ test("a store that can't be opened or written sends nothing and says why; reads 
   assert.throws(() => new FolderStore(7), { kind: "invalid" });
 });
 
+test("a store whose folder is gone sends nothing, and says so and what to do", async (t) => {
+  const service = await sandbox(t);
+  const path = join(folder(), "records");
+  const agent = service.agent({ store: new FolderStore(path) });
+  assert.deepEqual(await agent.saved(), []);
+  rmSync(path, { recursive: true });
+  const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
+  assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
+  assert.ok(error.message.includes("nothing was sent; mend the store"), error.message);
+  assert.equal((await service.state()).charges.length, 0);
+});
+
+test("a port that fetch blocks is sent nothing", async (t) => {
+  const agent = new AgentClient({ apiKey: "key", baseUrl: "http://127.0.0.1:6667/v1" });
+  t.after(() => agent.close());
+  const error = await agent.createSession(WANTED, { attempts: 1 }).catch((error) => error);
+  assert.deepEqual([error.kind, error.effect], ["unavailable", "none"], error.stack);
+});
+
 test("a store that could not be opened is opened by a later call", async (t) => {
   const service = await sandbox(t);
   const path = join(folder(), "records");

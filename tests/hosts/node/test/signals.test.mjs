@@ -1,5 +1,6 @@
 // Whatever is waited for ends: a result that is there at once, a signal before anything is sent, a store that is always busy.
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 
 import { AgentClient, MemoryStore } from "hopline";
@@ -136,4 +137,22 @@ test("a call that failed does not wait for the saves of others", async (t) => {
   assert.deepEqual([error.kind, error.effect], ["refused", "none"], String(error));
   assert.ok(saves > 0);
   await Promise.all(others);
+});
+
+test("any number of calls may share a signal, which is left alone once they have ended", async (t) => {
+  const warnings = [];
+  const warned = (warning) => warnings.push(warning.name);
+  process.on("warning", warned);
+  t.after(() => process.off("warning", warned));
+  const given = new AbortController();
+  const agent = client(t, (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))));
+  const calls = Array.from({ length: 20 }, () => agent.getBalance({}, { signal: given.signal }));
+  const events = agent.events({ signal: given.signal });
+  const all = Promise.allSettled(calls);
+  assert.equal((await agent.saved()).length, 0);
+  given.abort(new Error("enough"));
+  assert.deepEqual(new Set((await ends(all)).map(({ reason }) => reason?.kind)), new Set(["cancelled"]));
+  assert.equal((await ends(events.next())).done, true);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([warnings, getEventListeners(given.signal, "abort").length], [[], 0]);
 });

@@ -1,0 +1,22 @@
+/** By signal: who hears of its abort, and the one listener that tells them, since Node warns of more than ten. */
+const heard = new WeakMap();
+
+/** Calls that once the signal is aborted, unless what it gives back was called before. */
+export function onAbort(signal, stop) {
+  const { hearers, tell } = heard.get(signal) ?? first(signal);
+  hearers.add(stop);
+  return () => {
+    hearers.delete(stop);
+    if (hearers.size > 0) return;
+    signal.removeEventListener("abort", tell);
+    heard.delete(signal);
+  };
+}
+
+function first(signal) {
+  const hearers = new Set();
+  const tell = () => [...hearers].forEach((stop) => stop());
+  heard.set(signal, { hearers, tell });
+  signal.addEventListener("abort", tell);
+  return heard.get(signal);
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::cargo::{Profile, built, is_ci, root, run};
+use crate::cargo::{Profile, is_ci, root, run, sandbox};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::CERTUTIL;
 use crate::{Fail, debian, node};
@@ -39,7 +39,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     install_tests()?;
     let mut demo = Command::new("node");
     demo.arg(place()?.join("hosts/browser/demo.mjs")).args(arguments);
-    demo.env("HOPLINE_CHROMIUM", found).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    demo.env("HOPLINE_CHROMIUM", found).env("HOPLINE_SANDBOX", sandbox()?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

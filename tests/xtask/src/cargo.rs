@@ -72,7 +72,7 @@ fn say(command: &Command) -> String {
 }
 
 /// The crates of the proof, which is built with optimization and is no part of the development build.
-const PROOF: [&str; 2] = ["hopline-fuzz", "hopline-simulation"];
+const PROOF: [&str; 3] = ["hopline-fuzz", "hopline-simulation", "hopline-world"];
 
 /// Cargo on all that is built for development: always the same crates with the same features, so that none is built twice.
 pub(crate) fn development(verb: &str) -> Command {
@@ -90,13 +90,36 @@ pub(crate) fn proof(verb: &str) -> Command {
 
 /// Builds the programs that all hosts share, the sandbox and bindgen, and core's examples. The tests of the workspace are built
 /// with the same features, which the examples take care of: they need what only tests and examples depend on.
+/// The programs are used from a place of their own: Cargo replaces its own whenever somebody builds one with other features.
 pub(crate) fn programs() -> Result<Outcome, Fail> {
-    run(development("build").args(["--bin", "hopline-sandbox", "--bin", "hopline-bindgen", "--examples"]))
+    run(development("build").args(["--bin", SANDBOX, "--bin", BINDGEN, "--examples"]))?;
+    for name in [SANDBOX, BINDGEN] {
+        let place = program(name)?;
+        std::fs::create_dir_all(place.parent().unwrap_or(root()))?;
+        // Under another name first: one that runs can't be written, but another can take its place.
+        let new = place.with_extension("new");
+        std::fs::copy(built(name)?, &new)?;
+        std::fs::rename(new, place)?;
+    }
+    Ok(Outcome::ONE)
+}
+
+const SANDBOX: &str = "hopline-sandbox";
+const BINDGEN: &str = "hopline-bindgen";
+
+/// A program that all hosts share.
+fn program(name: &str) -> Result<PathBuf, Fail> {
+    Ok(target()?.join("xtask/programs").join(name).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// The sandbox. It was built with the other programs.
+pub(crate) fn sandbox() -> Result<PathBuf, Fail> {
+    program(SANDBOX)
 }
 
 /// bindgen, which prints for a host or binds what was compiled for it. It was built with the other programs.
 pub(crate) fn bindgen<Argument: AsRef<OsStr>>(arguments: &[Argument]) -> Result<Outcome, Fail> {
-    run(Command::new(built("hopline-bindgen")?).args(arguments))
+    run(Command::new(program(BINDGEN)?).args(arguments))
 }
 
 /// How what ships is built.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::Fail;
-use crate::cargo::{built, root};
+use crate::cargo::{built, root, sandbox};
 use crate::check::Outcome;
 
 /// Those that keep no records: what they bought is forgotten when they end.
@@ -43,7 +43,7 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn start(arguments: &[&str]) -> Result<Self, Fail> {
-        let mut command = Command::new(built("hopline-sandbox")?);
+        let mut command = Command::new(sandbox()?);
         let mut process = command.arg("--with-parent").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(process.stdout.take().ok_or("the sandbox has no output")?).read_line(&mut line)?;

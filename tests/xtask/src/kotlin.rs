@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target, vectors};
+use crate::cargo::{Profile, bindgen, is_ci, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
@@ -35,7 +35,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     install(Profile::Ci)?;
     let mut demo = project(&["test-compile", "exec:exec"])?;
     demo.arg(format!("-Dexec.args=-cp %classpath hopline.host.Demo {}", arguments.join(" ")));
-    demo.env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    demo.env("HOPLINE_SANDBOX", sandbox()?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -110,7 +110,7 @@ fn install(profile: Profile) -> Result<(), Fail> {
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let mut tests = project(&["test"])?;
     tests.args(only.map(|words| format!("-Dtest={words}")));
-    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
     tests.env("HOPLINE_README", root().join("bindings-uniffi/kotlin/README.md"));
     junit::counted(&place()?.join("tests/surefire-reports"), &mut tests)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, cargo, is_ci, root, run, target, vectors};
+use crate::cargo::{Profile, bindgen, cargo, is_ci, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::test::PROGRAMS;
@@ -54,7 +54,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     }
     install(Profile::Ci)?;
     let mut demo = Command::new("node");
-    demo.arg(host().join("demo.mjs")).args(arguments).env("HOPLINE_PACKAGE", clean()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    demo.arg(host().join("demo.mjs")).args(arguments).env("HOPLINE_PACKAGE", clean()?).env("HOPLINE_SANDBOX", sandbox()?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn tests_in(folder: &Path, only: Option<&str>, report: &Path, environ
     tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(report);
     tests.args(only.map(|words| format!("--test-name-pattern={words}")));
     tests.current_dir(folder).envs(environment.iter().copied());
-    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
     // Node 20 takes files and folders, but no patterns.
     let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, built, is_ci, root, run, target, vectors};
+use crate::cargo::{Profile, bindgen, is_ci, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::test::PROGRAMS;
@@ -55,7 +55,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     }
     install(Profile::Ci)?;
     let mut demo = python()?;
-    demo.arg(host().join("demo.py")).args(arguments).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    demo.arg(host().join("demo.py")).args(arguments).env("HOPLINE_SANDBOX", sandbox()?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let mut tests = python()?;
     tests.args(["-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--quiet", "--numprocesses=4", "--junit-xml"]).arg(&report);
     tests.args(only.iter().flat_map(|words| ["-k", words]));
-    tests.arg(host()).current_dir(place()?).env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", built("hopline-sandbox")?);
+    tests.arg(host()).current_dir(place()?).env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
     junit::counted(&report, &mut tests)
 }
 

@@ -19,7 +19,7 @@ pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
 const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
     .reads(&["core", "tests/bindgen", "tests/sandbox"])
-    .makes(&["debug/hopline-sandbox", "debug/hopline-bindgen"])];
+    .makes(&["xtask/programs", "debug/examples"])];
 
 /// A host.
 struct Host {

@@ -12,6 +12,7 @@ import java.net.http.HttpResponse
 import java.net.http.HttpTimeoutException
 import java.nio.ByteBuffer
 import java.nio.channels.UnresolvedAddressException
+import java.security.cert.CertificateException
 import java.time.Duration
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CompletionException
@@ -77,7 +78,7 @@ private fun HttpResponse<Body>.read(): Response {
     return Response(statusCode(), headers, body().bytes, body().truncated)
 }
 
-/** Java's `ConnectException` comes of connecting alone, and names without an address come as one. */
+/** Java's `ConnectException` comes of connecting alone, and names without an address come as one. A certificate is refused before anything is sent. */
 private fun failure(error: Throwable): TransportException {
     val cause = if (error is CompletionException) error.cause ?: error else error
     val all = generateSequence(cause) { it.cause }.take(8).toList()
@@ -85,7 +86,7 @@ private fun failure(error: Throwable): TransportException {
         all.any { it is UnresolvedAddressException || it is UnknownHostException } -> TransportException(Kind.DNS, false, cause)
         cause is ConnectException -> TransportException(Kind.CONNECT, false, cause)
         cause is HttpTimeoutException -> TransportException(Kind.TIMEOUT, true, cause)
-        all.any { it is SSLException } -> TransportException(Kind.TLS, true, cause)
+        all.any { it is SSLException } -> TransportException(Kind.TLS, all.none { it is CertificateException }, cause)
         cause is IOException -> TransportException(Kind.CLOSED, true, cause)
         else -> TransportException(Kind.OTHER, true, cause)
     }

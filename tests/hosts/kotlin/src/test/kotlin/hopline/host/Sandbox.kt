@@ -35,6 +35,9 @@ class Sandbox(vararg options: String) : AutoCloseable {
     val username: String get() = ready.word("username")
     val password: String get() = ready.word("password")
 
+    /** The base URL with that certificate, or the `ca` to trust, of a sandbox that is over TLS too. */
+    fun tls(what: String): String = ready.word("tls_$what")
+
     /** What programs of their own find in their environment. */
     val environment: Map<String, String>
         get() =

@@ -108,7 +108,7 @@ def test_a_code_that_means_a_refused_token_may_be_another(sandbox: Sandbox) -> N
         ({"password": "canary"}, "`username` is required"),
         ({"username": "", "password": "canary"}, "`username` must not be empty"),
         ({"base_url": "nowhere", "username": "a", "password": "canary"}, "the base URL must be absolute"),
-        ({"username": "a", "password": "canary", "token_codes": [7]}, "options"),
+        ({"username": "a", "password": "canary", "token_codes": [7]}, "`token_codes`"),
     ],
 )
 def test_what_can_log_nobody_in_is_refused_and_never_repeated(options: dict[str, Any], said: str) -> None:

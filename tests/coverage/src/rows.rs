@@ -106,13 +106,14 @@ impl Repository {
     /// Those in prose.
     pub(crate) fn stated(&self) -> Vec<Row> {
         let row = |stated: &Stated| {
-            let (shown_by, lacks) = stated.shown_by.iter().map(|text| self.witness(text).ok_or(text)).partition::<Vec<_>, _>(Result::is_ok);
-            Row {
-                part: stated.part.clone(),
-                row: stated.row.clone(),
-                shown_by: shown_by.into_iter().flatten().collect(),
-                lacks: lacks.into_iter().filter_map(Result::err).cloned().collect(),
+            let mut row = row(&stated.part, stated.row.clone(), None);
+            for text in &stated.shown_by {
+                match self.witness(text) {
+                    Some(witness) => row.shown_by.push(witness),
+                    None => row.lacks.push(text.clone()),
+                }
             }
+            row
         };
         self.contracts.iter().flat_map(|contract| &contract.rows).map(row).collect()
     }

@@ -114,7 +114,9 @@ impl World {
             }
         }
         if self.scope.cancels && self.budget.acts > 0 {
-            acts.extend(process.commands.keys().filter(|command| process.client.is_pending(**command)).map(|command| Act::Cancel(*command)));
+            acts.extend(
+                process.commands.keys().filter(|command| process.client.is_pending(**command)).map(|command| Act::Cancel(*command)),
+            );
         }
         if trouble && is_pending {
             acts.push(Act::Sleep);

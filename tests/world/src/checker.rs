@@ -310,11 +310,10 @@ impl Checker {
         doubts: &BTreeSet<usize>,
         repeats: bool,
     ) -> Result<(), &'static str> {
-        let listed = |id: &String| {
-            saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id))
-        };
+        let listed = |id: &String| saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id));
         for (at, (history, job)) in self.jobs.iter().zip(jobs).enumerate() {
-            let accepted = saved.iter().any(|saved| saved.holds == Holds::Accepted && saved.intent.is_some() && saved.intent == job.intent());
+            let accepted =
+                saved.iter().any(|saved| saved.holds == Holds::Accepted && saved.intent.is_some() && saved.intent == job.intent());
             let open = history.purchases.iter().filter(|purchase| !purchase.closed).flat_map(|purchase| &purchase.effects);
             // Whoever allows a failed purchase to be repeated hears of the last one.
             for effect in open.skip(if repeats { self.done(at).saturating_sub(1) } else { 0 }) {

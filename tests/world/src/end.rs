@@ -126,7 +126,11 @@ impl World {
         let names = shown.candidates.iter().flat_map(|candidate| [candidate.item.get("orderNo"), candidate.item.get("remark")]);
         let names: BTreeSet<&str> = names.flatten().filter_map(|name| name.as_str()).collect();
         let wanted = id.unwrap_or_else(|| format!("money-{}", job.number));
-        if done && !names.contains(wanted.as_str()) { Err(format!("{LOST}: the reconcile shows {names:?}, and not {wanted}")) } else { Ok(true) }
+        if done && !names.contains(wanted.as_str()) {
+            Err(format!("{LOST}: the reconcile shows {names:?}, and not {wanted}"))
+        } else {
+            Ok(true)
+        }
     }
 
     /// The fair end, and what must be true after it.

@@ -103,8 +103,16 @@ impl Fate {
     pub const CAPPED: &[Fate] =
         &[Fate::Answered, Fate::LostBefore, Fate::LostAfter, Fate::Delayed, Fate::StoredSale, Fate::StoredFailure, Fate::Dearer];
     /// What can come of a read, or of the end of a session.
-    pub const READ: &[Fate] =
-        &[Fate::Answered, Fate::LostBefore, Fate::LostAfter, Fate::PageBefore, Fate::Throttled, Fate::ThrottledLong, Fate::Cut, Fate::Locked];
+    pub const READ: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::PageBefore,
+        Fate::Throttled,
+        Fate::ThrottledLong,
+        Fate::Cut,
+        Fate::Locked,
+    ];
     /// What can come of a write of the reseller API, which has no keys. That the network brings a write twice is none of it:
     /// no client can help that.
     pub const KEYLESS: &[Fate] = &[

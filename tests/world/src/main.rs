@@ -23,7 +23,10 @@ fn main() -> ExitCode {
             seed.parse().map_err(|_| format!("`{seed}` is no number")).and_then(|seed| one(api, seed, rest.first().copied()))
         }
         ["swarm", rest @ ..] => swarm(rest),
-        _ => Err("hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE] | seed agent|reseller N [RULE] | swarm [--minutes N] [--seed S]".into()),
+        _ => {
+            Err("hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE] | seed agent|reseller N [RULE] | swarm [--minutes N] [--seed S]"
+                .into())
+        }
     };
     match is_well {
         Ok(true) => ExitCode::SUCCESS,

@@ -89,7 +89,13 @@ pub static SCOPES: &[Scope] = &[
         ..AGENT
     },
     Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
-    Scope { name: "a session is ended", before: &[Job::named(Task::Open, 0)], jobs: &[Job::unnamed(Task::Terminate, 0)], reads: true, ..AGENT },
+    Scope {
+        name: "a session is ended",
+        before: &[Job::named(Task::Open, 0)],
+        jobs: &[Job::unnamed(Task::Terminate, 0)],
+        reads: true,
+        ..AGENT
+    },
     Scope { name: "money is paid in", jobs: &[Job::named(Task::Recharge, 0)], clocks: HOURS, plans: &[Plan::Again, Plan::Look], ..AGENT },
     Scope { name: "a budget is set", jobs: &[Job::named(Task::Budget, 0)], clocks: HOURS, ..AGENT },
     Scope {

@@ -78,8 +78,7 @@ impl Remote {
                 (service.clone(), Some(token.clone()))
             }
         };
-        let mut remote =
-            Remote { api, service, token, digest: 0, books: Books::default(), sessions: Vec::new(), working: None, price: 4 };
+        let mut remote = Remote { api, service, token, digest: 0, books: Books::default(), sessions: Vec::new(), working: None, price: 4 };
         remote.books = remote.count(START);
         remote
     }

@@ -84,7 +84,8 @@ pub struct World {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget, self.clients).hash(state);
+        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget, self.clients)
+            .hash(state);
     }
 }
 
@@ -318,8 +319,7 @@ impl World {
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
         let about = job.and_then(|at| Some((self.checker.current(at)?, self.jobs[at])));
-        let logins: Vec<bool> =
-            process.out.iter().map(|out| matches!(out, Out::Send { request, .. } if is_login(request))).collect();
+        let logins: Vec<bool> = process.out.iter().map(|out| matches!(out, Out::Send { request, .. } if is_login(request))).collect();
         let is_idle = !process.out.iter().any(|out| matches!(out, Out::Save { .. }));
         let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
         if is_write && !is_kept(&self.store, operation, &request) {
@@ -548,8 +548,6 @@ fn is_kept(store: &BTreeMap<RecordId, Vec<u8>>, operation: &str, request: &Reque
             let key = format!("\"{key}\"");
             store.values().any(|data| data.windows(key.len()).any(|part| part == key.as_bytes()))
         }
-        None => store.values().filter_map(|data| describe(data)).any(|told| {
-            told.operation.as_deref() == Some(operation)
-        }),
+        None => store.values().filter_map(|data| describe(data)).any(|told| told.operation.as_deref() == Some(operation)),
     }
 }

@@ -29,7 +29,8 @@ pub(crate) const CHECKS: &[Check] =
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let chromium = ready()??;
     install_tests()?;
-    node::tests_in(&place()?.join("hosts/browser/test"), only, &place()?.join("junit.xml"), &[("HOPLINE_CHROMIUM", &chromium)])
+    // A browser keeps a processor busy.
+    node::tests_in(&place()?.join("hosts/browser/test"), 2, only, &[("HOPLINE_CHROMIUM", &chromium)])
 }
 
 /// The story of the Rust demo in a page.

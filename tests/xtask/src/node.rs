@@ -44,7 +44,8 @@ fn types() -> Result<Outcome, Fail> {
 
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let tools = host().join("node_modules");
-    tests_in(&installed_tests()?, only, &place()?.join("junit.xml"), &[("HOPLINE_TOOLS", &tools)])
+    // Most of them wait.
+    tests_in(&installed_tests()?, 4, only, &[("HOPLINE_TOOLS", &tools)])
 }
 
 /// The story of the Rust demo through the package.
@@ -124,12 +125,13 @@ fn installed_tests() -> Result<PathBuf, Fail> {
     Ok(tests)
 }
 
-/// `node --test` over all tests of a folder, as many files at once as wait well side by side. Only those with some words
-/// in their names, where there are any.
-pub(crate) fn tests_in(folder: &Path, only: Option<&str>, report: &Path, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
+/// `node --test` over all tests of a folder, so many files at once. Only those with some words in their names, where there are any.
+pub(crate) fn tests_in(folder: &Path, at_once: u32, only: Option<&str>, environment: &[(&str, &Path)]) -> Result<Outcome, Fail> {
+    let report = folder.with_file_name("junit.xml");
     let mut tests = Command::new("node");
-    tests.args(["--test", "--test-concurrency=4", "--test-reporter=spec", "--test-reporter-destination=stdout"]);
-    tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(report);
+    tests.arg("--test").arg(format!("--test-concurrency={at_once}"));
+    tests.args(["--test-reporter=spec", "--test-reporter-destination=stdout"]);
+    tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(&report);
     tests.args(only.map(|words| format!("--test-name-pattern={words}")));
     tests.current_dir(folder).envs(environment.iter().copied());
     tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
@@ -137,7 +139,7 @@ pub(crate) fn tests_in(folder: &Path, only: Option<&str>, report: &Path, environ
     let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
-    junit::counted(report, tests.args(files))
+    junit::counted(&report, tests.args(files))
 }
 
 /// What is missing to do any of this, which is a failure where all was to be checked.

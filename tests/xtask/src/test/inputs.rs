@@ -11,7 +11,7 @@ use crate::cargo::{Profile, root, target};
 use crate::check::Check;
 
 /// What every check depends on: how it is run, and what the workspace is built of.
-const ALWAYS: &[&str] = &["tests/xtask", "Cargo.toml", "Cargo.lock", ".cargo"];
+const ALWAYS: &[&str] = &["tests/xtask", "Cargo.toml", "Cargo.lock", ".cargo", "LICENSE-MIT", "LICENSE-APACHE"];
 /// The contract and the test data beside the repository, where there are any.
 const BESIDE: &str = "../shared";
 /// The tools whose versions count.

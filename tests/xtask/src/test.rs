@@ -109,10 +109,13 @@ pub(crate) fn only(arguments: &[String]) -> Result<ExitCode, Fail> {
     if ended.values().any(|ended| !ended.outcome.is_whole()) {
         return Ok(end(&ended));
     }
-    match (host.tests)(Some(words))? {
-        Outcome::Counted { passed: 0, failed: 0, ignored: 0 } => Err(format!("no test of {name} was chosen by `{words}`").into()),
-        outcome => Ok(end(&BTreeMap::from([(host.name, Ended { outcome, took: None })]))),
-    }
+    let outcome = match (host.tests)(Some(words))? {
+        Outcome::Counted { passed: 0, failed: 0, .. } => return Err(format!("no test of {name} was chosen by `{words}`").into()),
+        // What some runners call skipped was not chosen.
+        Outcome::Counted { passed, failed, .. } => Outcome::Counted { passed, failed, ignored: 0 },
+        other => other,
+    };
+    Ok(end(&BTreeMap::from([(host.name, Ended { outcome, took: None })])))
 }
 
 fn host(name: &str) -> Result<&'static Host, Fail> {

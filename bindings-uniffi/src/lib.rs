@@ -122,6 +122,11 @@ impl Client {
         self.answer(step, Outcome::Failed { kind, sent }, at(unix_ms, monotonic_ms))
     }
 
+    /// A Send was not sent, since a header of the caller's own can't be sent with it: its command ends at once.
+    pub fn refuse_headers(&self, step: u32, rule: &str, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
+        self.lock().refuse_headers_text(step, rule, at(unix_ms, monotonic_ms)).map_err(ClientError::refused)
+    }
+
     /// Stops further sends of a command. Returns the Send of it that is out, if there is one: abort that, and say that it
     /// failed.
     pub fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> Option<u32> {

@@ -24,6 +24,8 @@ pub enum FailureKind {
     Late,
     /// The store failed: the answer to a Save.
     Store,
+    /// The caller's function for headers failed.
+    Headers,
     /// Anything else.
     Other,
 }

@@ -80,6 +80,11 @@ impl Client {
         self.resolve_text(step, Outcome::Failed { kind, sent }, now)
     }
 
+    /// [`refuse_headers`](Self::refuse_headers) of a step.
+    pub fn refuse_headers_text(&mut self, step: u32, rule: &str, now: Now) -> Result<(), Error> {
+        self.refuse_headers(StepId(step), rule, now).map_err(misuse)
+    }
+
     /// The result of a command that completed, once.
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, Error>> {
         let taken = self.take_answer(CommandId(command))?;

@@ -80,6 +80,9 @@ fn expiry(token: &str) -> Option<Millis> {
     Some((claims.exp * 1000.0) as Millis)
 }
 
+/// What a login is called.
+pub(super) const LOGIN: &str = LoginRequest::ENDPOINT.name;
+
 impl Client {
     /// The token that is used at present: for a safe place of the host's, to start from next time.
     pub fn token(&self) -> Option<&Secret> {
@@ -260,6 +263,12 @@ impl Client {
         self.no_login(&error);
     }
 
+    /// The login can't be sent at all.
+    pub(super) fn login_unfit(&mut self, error: &Error) {
+        (self.login.out, self.login.asked) = (None, 0);
+        self.no_login(error);
+    }
+
     /// Whoever waits for the login is sent with the token that there is.
     fn go_on_with_token(&mut self) {
         let now = self.clock.monotonic();
@@ -298,6 +307,7 @@ impl Client {
         let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (error.kind, Effect::None) };
         let report = Report {
             code: error.code.clone(),
+            field: error.field.clone(),
             status: error.status,
             text: error.text.clone(),
             retry_at: error.retry_at,

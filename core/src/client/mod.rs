@@ -35,6 +35,7 @@ mod settle;
 mod start;
 mod store;
 mod types;
+mod unfit;
 mod untaken;
 mod until;
 mod watch;

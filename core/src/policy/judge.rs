@@ -29,6 +29,8 @@ pub enum FailureKind {
     Late,
     /// The store failed: the answer to a Save.
     Store,
+    /// The caller's function for headers failed.
+    Headers,
     /// Anything else.
     Other,
 }
@@ -45,6 +47,7 @@ impl FailureKind {
             FailureKind::Aborted => "the request was given up",
             FailureKind::Late => "the request came too late to be sent",
             FailureKind::Store => "the store could not save the record",
+            FailureKind::Headers => "the function given as `headers` failed",
             FailureKind::Other => "the request failed",
         }
     }

@@ -233,6 +233,8 @@ final class Driver: @unchecked Sendable {
                 try? core.respond(
                     step: id, status: UInt16(clamping: response.status), headers: headers, body: response.body,
                     truncated: response.truncated, unixMs: unix, monotonicMs: monotonic)
+            case .unfit(let rule):
+                try? core.refuseHeaders(step: id, rule: rule, unixMs: unix, monotonicMs: monotonic)
             case .failed(let kind, let sent, let note):
                 trouble[command] = waiting[command] == nil ? nil : note
                 try? core.fail(step: id, kind: kind, sent: sent, unixMs: unix, monotonicMs: monotonic)

@@ -7,6 +7,8 @@ final class Exchange: @unchecked Sendable {
     enum Outcome: Sendable {
         case response(Response)
         case failed(HoplineCore.FailureKind, HoplineCore.Sent, note: String?)
+        /// A header of the caller's own can't be sent.
+        case unfit(rule: String)
     }
 
     /// What a transport may still take to tell what it knows, after its time is up.
@@ -56,9 +58,12 @@ final class Exchange: @unchecked Sendable {
         let complete: Request
         do {
             complete = try await headers.added(to: request)
+        } catch let error as Headers.Unfit {
+            return end { _ in .unfit(rule: error.rule) }
         } catch {
             let late = lock.withLock { isLate }
-            return end(late ? .timeout : .other, note: late ? nil : "the headers of the client could not be added: \(Headers.said(error))")
+            // Its own text is left out, since it may hold secrets.
+            return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
         // It took too long to come to this: the core decides anew.
         if Clock.monotonic > sendBefore { return end(.late) }

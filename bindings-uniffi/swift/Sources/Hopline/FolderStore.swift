@@ -56,7 +56,7 @@ public struct FolderStore: Store {
     /// The store for one more client.
     public func open() throws -> any Shelf {
         let path = try folder()
-        if path.isEmpty { throw Trouble(ENOENT) }
+        if path.isEmpty { throw Trouble(ENOENT, path) }
         try makeFolder(path)
         let shelf = FolderShelf(path, try Locks.of("\(path)/.hopline-locks"))
         try shelf.sweep()
@@ -86,7 +86,7 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
             }
         }
         let probe = "\(path)/.probe-\(UInt64.random(in: 0 ... .max))"
-        Glue.close(try check(Glue.open(probe, O_WRONLY | O_CREAT | O_EXCL)))
+        Glue.close(try check(Glue.open(probe, O_WRONLY | O_CREAT | O_EXCL), path))
         unlink(probe)
     }
 
@@ -96,7 +96,7 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
         guard try take("record \(record)") else { throw Trouble.taken }
         let draft = "\(path)/\(record)\(Self.draft)"
         try write(data, to: draft)
-        _ = try check(rename(draft, "\(path)/\(record)\(Self.record)"))
+        _ = try check(rename(draft, "\(path)/\(record)\(Self.record)"), path)
         try flush(path)
     }
 
@@ -105,7 +105,7 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
         let isOwn = lock.withLock { own.contains("record \(record)") }
         guard try isOwn || scanning({ try take("record \(record)") }) else { throw Trouble.taken }
         do {
-            if unlink("\(path)/\(record)\(Self.record)") != 0 && errno != ENOENT { throw Trouble(errno) }
+            if unlink("\(path)/\(record)\(Self.record)") != 0 && errno != ENOENT { throw Trouble(errno, path) }
             try flush(path)
         } catch {
             if !isOwn { release(record) }
@@ -170,7 +170,7 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
 
     /// What files of that ending are called.
     private func names(_ ending: String) throws -> [String] {
-        guard let folder = opendir(path) else { throw Trouble(errno) }
+        guard let folder = opendir(path) else { throw Trouble(errno, path) }
         defer { closedir(folder) }
         var found: [String] = []
         while let entry = readdir(folder) {
@@ -185,7 +185,7 @@ private final class FolderShelf: Shelf, @unchecked Sendable {
     private func read(_ record: String) throws -> Data? {
         let file = Glue.open("\(path)/\(record)\(Self.record)", O_RDONLY)
         if file < 0 && errno == ENOENT { return nil }
-        let handle = FileHandle(fileDescriptor: try check(file), closeOnDealloc: true)
+        let handle = FileHandle(fileDescriptor: try check(file, path), closeOnDealloc: true)
         return try handle.readToEnd() ?? Data()
     }
 }
@@ -216,40 +216,40 @@ private enum Glue {
 /// Makes a folder and those above it.
 private func makeFolder(_ path: String) throws {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-    guard errno == ENOENT, let above = path.range(of: "/", options: .backwards), above.lowerBound > path.startIndex else { throw Trouble(errno) }
+    guard errno == ENOENT, let above = path.range(of: "/", options: .backwards), above.lowerBound > path.startIndex else { throw Trouble(errno, path) }
     try makeFolder(String(path[..<above.lowerBound]))
-    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw Trouble(errno) }
+    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw Trouble(errno, path) }
 }
 
 /// Writes a file so that a power cut finds all of it.
 private func write(_ data: Data, to path: String) throws {
-    let file = try check(Glue.open(path, O_WRONLY | O_CREAT | O_TRUNC))
+    let file = try check(Glue.open(path, O_WRONLY | O_CREAT | O_TRUNC), path)
     defer { Glue.close(file) }
     try data.withUnsafeBytes { bytes in
         var done = 0
         while done < bytes.count {
             let written = systemWrite(file, bytes.baseAddress! + done, bytes.count - done)
             if written < 0 && errno == EINTR { continue }
-            if written < 0 { throw Trouble(errno) }
+            if written < 0 { throw Trouble(errno, path) }
             done += written
         }
     }
-    try sync(file)
+    try sync(file, path)
 }
 
 /// The names in a folder are kept by the folder itself.
 private func flush(_ path: String) throws {
-    let folder = try check(Glue.open(path, O_RDONLY))
+    let folder = try check(Glue.open(path, O_RDONLY), path)
     defer { Glue.close(folder) }
-    try sync(folder)
+    try sync(folder, path)
 }
 
-private func sync(_ file: Int32) throws {
+private func sync(_ file: Int32, _ path: String) throws {
     #if canImport(Darwin)
         // There, only this waits for the disk itself; a file system that does not know it has fsync.
         if fcntl(file, F_FULLFSYNC) == 0 { return }
     #endif
-    _ = try check(fsync(file))
+    _ = try check(fsync(file), path)
 }
 
 private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {

@@ -2,9 +2,9 @@
 struct Headers: Sendable {
     let given: (@Sendable () async throws -> [String: Secret])?
 
-    /// Why a header can't be added. It says the name and never the value.
-    private struct Unfit: Error {
-        let why: String
+    /// Why a header can't be added, as the end of a sentence. It says the name and never the value.
+    struct Unfit: Error {
+        let rule: String
     }
 
     /// The request with these headers. They are asked for anew each time, since a token may have been renewed.
@@ -13,21 +13,16 @@ struct Headers: Sendable {
         var request = request
         for (name, value) in try await given() {
             let isToken = !name.isEmpty && name.utf8.allSatisfy { Self.token.contains($0) }
-            guard isToken else { throw Unfit(why: "the name of a header is not a token") }
+            guard isToken else { throw Unfit(rule: "must have names made of letters, digits and hyphens") }
             guard !request.headers.contains(where: { $0.name.lowercased() == name.lowercased() }) else {
-                throw Unfit(why: "the client sets `\(name)` itself")
+                throw Unfit(rule: "must not have `\(name)`, which the client sets")
             }
             guard value.reveal().unicodeScalars.allSatisfy({ $0 == "\t" || (" "..."~").contains($0) }) else {
-                throw Unfit(why: "the value of `\(name)` is not visible ASCII")
+                throw Unfit(rule: "must have a value of visible ASCII for `\(name)`")
             }
             request.headers.append((name: name, value: value.reveal()))
         }
         return request
-    }
-
-    /// What an error says; of an error of the caller's own only the type, since its text may hold secrets.
-    static func said(_ error: any Error) -> String {
-        (error as? Unfit)?.why ?? "\(type(of: error))"
     }
 
     private static let token = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)

@@ -9,7 +9,7 @@ internal import HoplineCore
 /// `cancelled`. That says whether the operation may have taken effect; if it may have, its record is kept and can be resumed.
 ///
 /// Nobody else can derive from it, and none of its members changes, so it may be sent anywhere.
-public class HoplineClient: @unchecked Sendable {
+public class HoplineClient: @unchecked Sendable, CustomReflectable {
     let driver: Driver
     private let records: Records
 
@@ -41,6 +41,9 @@ public class HoplineClient: @unchecked Sendable {
     deinit {
         driver.shutDown()
     }
+
+    /// Nothing of it can be shown while it works.
+    public final var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class, ancestorRepresentation: .suppressed) }
 
     /// What the store holds: what this client has, and what no living client has. Nothing is sent.
     public func saved() async throws(HoplineError) -> [Saved] {

@@ -16,6 +16,7 @@ final class Locks: @unchecked Sendable {
     private static let guarding = NSLock()
     nonisolated(unsafe) private static var known: [String: Locks] = [:]
 
+    private let path: String
     private let file: Int32
     private let device: UInt64
     private let inode: UInt64
@@ -37,9 +38,10 @@ final class Locks: @unchecked Sendable {
 
     private init(_ path: String) throws {
         // Never closed: to close any descriptor of the file would free what others in this process hold.
-        file = try check(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600))
+        self.path = path
+        file = try check(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600), path)
         var status = stat()
-        _ = try check(fstat(file, &status))
+        _ = try check(fstat(file, &status), path)
         (device, inode) = Self.identity(status)
     }
 
@@ -107,11 +109,11 @@ final class Locks: @unchecked Sendable {
         range.l_len = 1
         if fcntl(file, command, &range) == 0 { return true }
         if [EACCES, EAGAIN, EINTR, EDEADLK].contains(errno) { return false }
-        throw Trouble(errno)
+        throw Trouble(errno, path)
     }
 }
 
-/// Why a store can't do what it is asked: mostly what the operating system said, without the paths that it said it of.
+/// Why a store can't do what it is asked: mostly what the operating system said, and of which file or folder.
 struct Trouble: Error, CustomStringConvertible {
     let description: String
 
@@ -122,13 +124,13 @@ struct Trouble: Error, CustomStringConvertible {
         self.description = description
     }
 
-    init(_ code: Int32) {
-        self.init(description: String(cString: strerror(code)))
+    init(_ code: Int32, _ path: String) {
+        self.init(description: "\(String(cString: strerror(code))) (`\(path)`)")
     }
 }
 
-/// The result of a call of the system, or what went wrong.
-func check(_ result: Int32) throws -> Int32 {
-    if result < 0 { throw Trouble(errno) }
+/// The result of a call of the system about that file or folder, or what went wrong.
+func check(_ result: Int32, _ path: String) throws -> Int32 {
+    if result < 0 { throw Trouble(errno, path) }
     return result
 }

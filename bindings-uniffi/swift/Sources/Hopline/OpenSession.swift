@@ -26,7 +26,12 @@ public struct OpenSession: Sendable {
     }
 }
 
-extension OpenSession: CustomStringConvertible {
+extension OpenSession: CustomStringConvertible, CustomReflectable {
     /// Which session, and where it is.
     public var description: String { "\(sessionId) (\(phase.rawValue))" }
+
+    /// All but the client.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["sessionId": sessionId, "phase": phase, "session": session], displayStyle: .struct)
+    }
 }

@@ -25,6 +25,7 @@ struct ExchangeTests {
                 switch outcome {
                 case .response(let response): "\(response.status)"
                 case .failed(let kind, let sent, _): "\(kind) \(sent)"
+                case .unfit(let rule): rule
                 }
             lock.withLock { outcomes.append(said) }
         }

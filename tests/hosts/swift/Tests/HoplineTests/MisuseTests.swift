@@ -58,6 +58,7 @@ struct MisuseTests {
         for path in [file.path, "\(file.path)/below", ""] {
             let error = try await failure { try client("https://api.example/v1", store: FolderStore(path)) }
             #expect(error.kind == .store && error.effect == .none && error.message.contains("the store can't be used"), "\(error.debugDescription)")
+            #expect(error.message.contains("`\(path)"), "\(error.debugDescription)")
         }
     }
 

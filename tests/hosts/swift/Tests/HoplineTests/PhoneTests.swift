@@ -34,4 +34,38 @@ struct PhoneTests {
         #expect(lines[0].contains("authorization: bearer token-1") && lines[1].contains("authorization: bearer token-2"))
         #expect(!wire.seen.joined().lowercased().contains("x-api-key"))
     }
+    @Test("whose headers can't be sent, or can't be had, hears of it, and nothing is sent")
+    func headers() async throws {
+        let wire = try Wire()
+        for (name, value, said) in [("X-Api-Key", "canary", "`X-Api-Key`"), ("x y", "canary", "names made of"), ("x", "a\r\ncanary", "`x`")] {
+            let asked = Counter()
+            let options = ClientOptions(account: "user-1", attempts: 3, headers: {
+                asked.add(1)
+                return [name: Secret(value)]
+            })
+            let agent = try AgentClient(apiKey: "key", baseURL: wire.url, options: options)
+            let error = try await failure { try await agent.buy("job-1") }
+            #expect(error.kind == .invalid && error.effect == .none && error.field == "headers" && asked.total == 1, "\(error.debugDescription)")
+            #expect(error.message.contains(said) && !error.debugDescription.contains("canary"), "\(error.debugDescription)")
+        }
+        struct LoggedOut: Error {}
+        let options = ClientOptions(account: "user-1", attempts: 2, backoff: .milliseconds(1), headers: { throw LoggedOut() })
+        let error = try await failure { try await AgentClient(baseURL: wire.url, options: options).buy("job-1") }
+        #expect(error.kind == .unavailable && error.effect == .none && error.attempts == 2, "\(error.debugDescription)")
+        #expect(error.message.contains("`headers` failed") && error.notes == ["`headers` threw LoggedOut"], "\(error.debugDescription)")
+        #expect(wire.seen.isEmpty)
+    }
+
+    @Test("dumps neither a client nor what a session knows of it, since that may change at any moment")
+    func dumped() async throws {
+        let wire = try Wire(asked: { connection, _ in
+            connection.answer("202 Accepted", ["content-type: application/json"], #"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#)
+        })
+        let agent = try AgentClient(apiKey: "key", baseURL: wire.url)
+        let session = try await agent.openSession(sessionType: .dynamic, productNo: "p")
+        let reseller = try ResellerClient(baseURL: wire.url, token: "token", account: "a")
+        for value in [agent, reseller] as [Any] { #expect(Mirror(reflecting: value).children.isEmpty) }
+        #expect(Mirror(reflecting: session).children.map(\.label) == ["sessionId", "phase", "session"])
+        #expect(!shown(session).contains("driver") && !shown(agent).contains("driver"))
+    }
 }

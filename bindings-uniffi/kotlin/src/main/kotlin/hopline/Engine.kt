@@ -288,7 +288,9 @@ internal class Engine(private val core: Client, means: Means, private val record
             answer {
                 out.remove(step.id)
                 came.note?.let { waiting[step.command]?.notes?.add(it) }
-                if (came.response == null) {
+                if (came.unfit != null) {
+                    core.refuseHeaders(step.id, came.unfit, clock.unix(), clock.monotonic())
+                } else if (came.response == null) {
                     core.fail(step.id, came.kind, came.sent, clock.unix(), clock.monotonic())
                 } else {
                     respond(step, came.response)

@@ -25,6 +25,8 @@ internal class Came(
     val kind: FailureKind = FailureKind.OTHER,
     val sent: Sent = Sent.MAYBE,
     val note: String? = null,
+    /** Why a header of the caller's own can't be sent, as the end of a sentence. */
+    val unfit: String? = null,
 )
 
 /** One send each, for no longer than it may take, whatever the transport makes of its timeout. */
@@ -83,8 +85,10 @@ internal class Exchange(
         val all =
             try {
                 own + more(own.map { it.first.lowercase() }.toSet())
+            } catch (unfit: Unfit) {
+                return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), unfit = unfit.rule)
             } catch (error: Throwable) {
-                return Came(sent = turn.giveUp(), note = "the provider of `headers` met ${described(error)}")
+                return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
             }
         if (clock.monotonic() > asked.sendBefore) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
         if (!turn.begin()) return Came(kind = FailureKind.ABORTED, sent = Sent.NEVER)
@@ -95,11 +99,18 @@ internal class Exchange(
     /** The caller's own headers. They take the place of none of the core's, among which are the key and the idempotency key. */
     private suspend fun more(own: Set<String>): List<Pair<String, String>> {
         val given = headers?.invoke().orEmpty().toList()
-        val taken = given.map { it.first.lowercase() }.firstOrNull { it in own || it in RESERVED } ?: return given
-        throw ReservedHeader(taken)
+        for ((name, value) in given) {
+            val isToken = name.isNotEmpty() && name.all { it in TOKEN }
+            when {
+                !isToken -> throw Unfit("must have names made of letters, digits and hyphens")
+                name.lowercase() in own || name.lowercase() in RESERVED -> throw Unfit("must not have `${name.lowercase()}`, which the client sets")
+                !value.all { it == '\t' || it in ' '..'~' } -> throw Unfit("must have a value of visible ASCII for `$name`")
+            }
+        }
+        return given
     }
 
-    private class ReservedHeader(val name: String) : Exception()
+    private class Unfit(val rule: String) : Exception()
 
     private suspend fun once(request: Request): Came =
         try {
@@ -114,11 +125,7 @@ internal class Exchange(
     private fun cut(response: Response, most: Int): Response =
         Response(response.status, response.headers, response.body.copyOf(most), truncated = true)
 
-    private fun described(error: Throwable): String =
-        when (error) {
-            is ReservedHeader -> "the header `${error.name}`, which is Hopline's own"
-            else -> "${error.javaClass.simpleName}, whose text is left out since it may hold secrets"
-        }
+    private fun described(error: Throwable): String = "${error.javaClass.simpleName}, whose text is left out since it may hold secrets"
 
     companion object {
         /** How many requests of a client may be out at once; further ones wait their turn. */
@@ -126,6 +133,8 @@ internal class Exchange(
 
         /** The transport itself is to end at its timeout, since it knows whether it had sent anything. */
         private val GRACE: Duration = 500.milliseconds
+
+        private val TOKEN = ('a'..'z').toSet() + ('A'..'Z') + ('0'..'9') + "!#$%&'*+-.^_`|~".toSet()
 
         /** What the core or the transport says, also where a request has none of it. */
         private val RESERVED =

@@ -209,8 +209,10 @@ internal class Records(private val options: Secret, private val store: Store, pr
         }
 }
 
-/** What a store said, without more of its paths than it must. */
+/** What a store said, and of which file or folder where that is known. */
 private fun said(error: IOException): String {
+    val name = error.javaClass.simpleName
     val reason = (error as? FileSystemException)?.reason ?: error.message?.takeUnless { error is FileSystemException }
-    return if (reason == null) error.javaClass.simpleName else "$reason (${error.javaClass.simpleName})"
+    val file = (error as? FileSystemException)?.file?.let { " at `$it`" }.orEmpty()
+    return (if (reason == null) name else "$reason ($name)") + file
 }

@@ -46,7 +46,8 @@ class HeadersTest {
         client(nobody) { error("canary") }.use { agent ->
             val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
             assertEquals(Effect.NONE, failure.effect, "$failure")
-            assertTrue("`headers`" in "$failure" && "IllegalStateException" in "$failure" && "canary" !in "$failure", "$failure")
+            assertTrue("`headers`" in failure.message && "nothing was charged" in failure.message, "$failure")
+            assertTrue( "IllegalStateException" in "$failure" && "canary" !in "$failure", "$failure")
         }
         client(nobody) { awaitCancellation() }.use { agent ->
             assertEquals(Effect.NONE, fails(agent) { it.createSession(SessionType.Dynamic, "p") }.effect)
@@ -61,7 +62,22 @@ class HeadersTest {
             client(nobody) { mapOf(name to "x") }.use { agent ->
                 val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
                 assertEquals(Effect.NONE, failure.effect)
-                assertTrue("`${name.lowercase()}`" in "$failure", "$failure")
+                assertTrue(failure is HoplineException.Invalid && failure.field == "headers" && failure.attempts == 0, "$failure")
+                assertTrue("`${name.lowercase()}`" in failure.message, "$failure")
+            }
+        }
+        assertTrue(nobody.sent.isEmpty())
+    }
+
+    @Test
+    fun `what can't be a header is refused at once, without its value`() {
+        val nobody = Scripted { error("nothing was to be sent") }
+        for ((headers, said) in listOf(mapOf("x y" to "canary") to "names made of", mapOf("x-user" to "canary\n") to "`x-user`", mapOf("x-user" to "canäry") to "`x-user`")) {
+            var asked = 0
+            client(nobody) { headers.also { asked += 1 } }.use { agent ->
+                val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
+                assertTrue(failure is HoplineException.Invalid && failure.field == "headers" && said in failure.message, "$failure")
+                assertTrue(asked == 1 && "can" !in failure.message.substringAfter("headers"), "$failure")
             }
         }
         assertTrue(nobody.sent.isEmpty())

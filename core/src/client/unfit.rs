@@ -37,6 +37,10 @@ impl Client {
         if job.cancelled {
             return if job.state == State::Reading { self.end_cancelled_watch(id) } else { self.stop_cancelled(id) };
         }
+        if job.state == State::Sending {
+            job.tally.attempts = job.tally.attempts.saturating_sub(1);
+            job.ledger.sends = job.ledger.sends.saturating_sub(1);
+        }
         let what = format!("`headers` {rule}");
         let error = Error::from(Report {
             field: Some("headers".to_owned()),
@@ -50,11 +54,6 @@ impl Client {
             (State::Reading, _) => {
                 let error = Report { effect: job.effect_of_answer(), ..error.into_report() };
                 self.finish(id, Err(Error::from(error)));
-            }
-            (State::Sending, _) => {
-                job.tally.attempts = job.tally.attempts.saturating_sub(1);
-                job.ledger.sends = job.ledger.sends.saturating_sub(1);
-                self.not_bought(id, error);
             }
             _ => self.not_bought(id, error),
         }
@@ -111,8 +110,8 @@ mod tests {
                 let mut client = agent();
                 let command = client.start_json(operation, BUY, more);
                 let (sends, error) = run(&mut client, command, &[]);
-                let said = (error.kind, error.effect, error.field.as_deref(), sends);
-                assert_eq!(said, (Kind::Invalid, Effect::None, Some("headers"), 1), "{error}");
+                let said = (error.kind, error.effect, error.field.as_deref(), error.attempts, sends);
+                assert_eq!(said, (Kind::Invalid, Effect::None, Some("headers"), 0, 1), "{error}");
                 assert!(error.to_string().contains(RULE) && client.saved().is_empty(), "{error}");
             }
         }

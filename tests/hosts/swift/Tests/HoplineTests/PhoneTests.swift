@@ -63,7 +63,7 @@ struct PhoneTests {
         })
         let agent = try AgentClient(apiKey: "key", baseURL: wire.url)
         let session = try await agent.openSession(sessionType: .dynamic, productNo: "p")
-        let reseller = try ResellerClient(baseURL: wire.url, token: "token", account: "a")
+        let reseller = try ResellerClient(baseURL: wire.url, token: "token", options: ClientOptions(account: "a"))
         for value in [agent, reseller] as [Any] { #expect(Mirror(reflecting: value).children.isEmpty) }
         #expect(Mirror(reflecting: session).children.map(\.label) == ["sessionId", "phase", "session"])
         #expect(!shown(session).contains("driver") && !shown(agent).contains("driver"))

@@ -46,7 +46,7 @@ class HeadersTest {
         client(nobody) { error("canary") }.use { agent ->
             val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
             assertEquals(Effect.NONE, failure.effect, "$failure")
-            assertTrue("`headers`" in failure.message && "nothing was charged" in failure.message, "$failure")
+            assertTrue("`headers`" in failure.message.orEmpty() && "nothing was charged" in failure.message.orEmpty(), "$failure")
             assertTrue( "IllegalStateException" in "$failure" && "canary" !in "$failure", "$failure")
         }
         client(nobody) { awaitCancellation() }.use { agent ->
@@ -63,7 +63,7 @@ class HeadersTest {
                 val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
                 assertEquals(Effect.NONE, failure.effect)
                 assertTrue(failure is HoplineException.Invalid && failure.field == "headers" && failure.attempts == 0, "$failure")
-                assertTrue("`${name.lowercase()}`" in failure.message, "$failure")
+                assertTrue("`${name.lowercase()}`" in failure.message.orEmpty(), "$failure")
             }
         }
         assertTrue(nobody.sent.isEmpty())
@@ -76,8 +76,8 @@ class HeadersTest {
             var asked = 0
             client(nobody) { headers.also { asked += 1 } }.use { agent ->
                 val failure = fails(agent) { it.createSession(SessionType.Dynamic, "p") }
-                assertTrue(failure is HoplineException.Invalid && failure.field == "headers" && said in failure.message, "$failure")
-                assertTrue(asked == 1 && "can" !in failure.message.substringAfter("headers"), "$failure")
+                assertTrue(failure is HoplineException.Invalid && failure.field == "headers" && said in failure.message.orEmpty(), "$failure")
+                assertTrue(asked == 1 && "can" !in failure.message.orEmpty().substringAfter("headers"), "$failure")
             }
         }
         assertTrue(nobody.sent.isEmpty())

@@ -85,7 +85,7 @@ class InputTest {
             client(store = FolderStore(unusable)).use { agent ->
                 val failure = fails<HoplineException.Store>("store can't be used") { agent.createSession(SessionType.Dynamic, "p") }
                 assertEquals("mend_store" to Effect.NONE, failure.advice to failure.effect)
-                assertTrue("`$unusable" in failure.message || "`${unusable.parent}" in failure.message, failure.message)
+                assertTrue("`$unusable" in failure.message.orEmpty() || "`${unusable.parent}" in failure.message.orEmpty(), "$failure")
                 fails<HoplineException.Store>("store can't be used") { agent.getBalance() }
             }
         }

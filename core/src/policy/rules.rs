@@ -1,7 +1,7 @@
 //! The rules on keys, records, orders and logins that keep a purchase from happening twice, by name.
 //!
 //! The code asks [`Rules::holds`] where it relies on one. In an ordinary build the answer is always yes and costs nothing.
-//! The search in `tests/simulation` builds with the feature `ablation`, takes one rule away at a time, and must find the
+//! The proof in `tests/world` builds with the feature `ablation`, takes one rule away at a time, and must find the
 //! double purchase, the loss or the false "nothing happened" that the rule prevents.
 
 macro_rules! rules {

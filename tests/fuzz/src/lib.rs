@@ -3,18 +3,14 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
 
-mod client;
-mod orders;
 mod reseller;
 mod tape;
-mod world;
 
 use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Record, RecordId, Step, StepId};
 use hopline::contract::Secret;
 use hopline::wire::Request;
+use hopline_world::{Bytes, Kind, live};
 
-pub use client::client;
-pub use orders::orders;
 pub use reseller::{order_record, range, reply, token, turn};
 pub use tape::Tape;
 
@@ -158,5 +154,21 @@ pub fn retry_after(bytes: &[u8]) {
             assert!(error.retry_at.is_some_and(|at| at > NOW.unix), "it does not say when to come back");
         }
         step => panic!("came {step:?}"),
+    }
+}
+
+/// A life at the agent API, as the bytes have it.
+pub fn client(bytes: &[u8]) {
+    lives(Kind::Agent, bytes);
+}
+
+/// A life at the reseller API, as the bytes have it.
+pub fn orders(bytes: &[u8]) {
+    lives(Kind::Reseller, bytes);
+}
+
+fn lives(kind: Kind, bytes: &[u8]) {
+    if let Err(found) = live(kind, &mut Bytes(bytes), None) {
+        panic!("{found}");
     }
 }

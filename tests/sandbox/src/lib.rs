@@ -1,7 +1,7 @@
 //! The services that Hopline talks to, on loopback: for building, testing and showing without an account or money.
 //!
 //! [`Service`] is the whole contract as one function, `(request, now) -> response`. It does no I/O, reads no clock and
-//! draws no entropy, so a simulation may clone it and walk every branch. It shares no code with the client core: when
+//! draws no entropy, so the proof may clone it and walk every branch. It shares no code with the client core: when
 //! the two disagree, one of them has misread the contract. Only the OpenAPI document that the server shows is printed
 //! from the client's table, so that a tool can hold the two against each other.
 //!

@@ -7,7 +7,7 @@ use hopline::wire::Request;
 use crate::fate::{Fate, StoreFate};
 use crate::job::{Job, Task};
 use crate::service::is_login;
-use crate::world::{HOUR, NIGHT, Out, World};
+use crate::world::{HOUR, Out, World};
 
 /// One thing that may happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl World {
         let trouble = self.budget.troubles > 0;
         let mut acts: Vec<Act> = self.scope.plans.iter().map(|plan| Act::Restart { after: 0, skew: 0, plan: *plan }).collect();
         if trouble {
-            acts.extend(self.scope.plans.iter().map(|plan| Act::Restart { after: NIGHT, skew: 0, plan: *plan }));
+            acts.extend(self.scope.plans.iter().map(|plan| Act::Restart { after: self.scope.night, skew: 0, plan: *plan }));
             let clocks = self.scope.clocks.iter().flat_map(|skew| self.scope.plans.iter().map(|plan| (*skew, *plan)));
             acts.extend(clocks.map(|(skew, plan)| Act::Restart { after: 0, skew, plan }));
         }

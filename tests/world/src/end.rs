@@ -151,17 +151,14 @@ impl World {
         self.restart(0)?;
         self.checker.nothing_is_lost(&self.jobs, &self.saved(), &self.doubts(), self.scope.cap.is_some())?;
         self.look()?;
-        // What a cap refuses is not done.
-        if self.scope.cap.is_some() {
-            return Ok(());
-        }
         for job in self.jobs.clone() {
             if job.intent().is_some() {
                 self.start(job)?;
                 self.settle_all()?;
             }
         }
-        for (at, job) in self.jobs.iter().enumerate() {
+        // What a cap refuses is not done.
+        for (at, job) in self.jobs.iter().enumerate().filter(|_| self.scope.cap.is_none()) {
             let done = self.checker.done(at);
             // A session that is over is neither rotated nor renewed.
             let may_be_refused = matches!(job.task, Task::Rotate | Task::Renew);

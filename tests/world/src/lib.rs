@@ -18,6 +18,6 @@ pub use checker::{CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MIXE
 pub use explore::{Explored, Found, Limits, explore, replay};
 pub use fate::{Fate, StoreFate};
 pub use job::{Job, Name, Task};
-pub use scope::{SCOPES, Scope};
+pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded};
 pub use world::World;

@@ -1,7 +1,7 @@
 //! `cargo xtask swarm` and what looks into one part of the proof:
 //!
 //!     hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
-//!     hopline-world seed agent|reseller N [RULE]               one life
+//!     hopline-world seed agent|reseller N [RULE]        one life
 //!     hopline-world swarm [--minutes N] [--seed S]             lives on all cores, from a seed on
 
 use std::num::NonZero;
@@ -9,19 +9,15 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hopline::contract::Api;
 use hopline::policy::Rule;
-use hopline_world::{SCOPES, explore, seeded};
+use hopline_world::{Kind, SCOPES, explore, seeded};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
-        ["seed", api @ ("agent" | "reseller"), seed, rest @ ..] => {
-            let api = if *api == "agent" { Api::Agent } else { Api::Reseller };
-            seed.parse().map_err(|_| format!("`{seed}` is no number")).and_then(|seed| one(api, seed, rest.first().copied()))
-        }
+        ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
         ["swarm", rest @ ..] => swarm(rest),
         _ => {
             Err("hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE] | seed agent|reseller N [RULE] | swarm [--minutes N] [--seed S]"
@@ -73,8 +69,14 @@ fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
     if any { Ok(is_well) } else { Err(format!("no scope has `{name}` in its name")) }
 }
 
-fn one(api: Api, seed: u64, without: Option<&str>) -> Result<bool, String> {
-    match seeded(api, seed, rule(without)?) {
+fn kind_of(name: &str) -> Result<Kind, String> {
+    let found = Kind::ALL.into_iter().find(|kind| format!("{kind:?}").to_lowercase() == name);
+    found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are agent and reseller"))
+}
+
+fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {
+    let seed = seed.parse().map_err(|_| format!("`{seed}` is no number"))?;
+    match seeded(kind, seed, rule(without)?) {
         Ok(steps) => println!("{steps} steps, and everything is as it should be"),
         Err(found) => {
             println!("{found}");
@@ -95,11 +97,11 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
     let live = || {
         while begun.elapsed() < Duration::from_secs(60 * minutes) && !is_wrong.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            for (name, api) in [("agent", Api::Agent), ("reseller", Api::Reseller)] {
-                match seeded(api, seed, None) {
+            for kind in Kind::ALL {
+                match seeded(kind, seed, None) {
                     Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
                     Err(found) => {
-                        println!("{name} {seed}: {found}");
+                        println!("{kind:?} {seed}: {found}");
                         is_wrong.store(true, Ordering::Relaxed);
                     }
                 }
@@ -111,7 +113,7 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
             scope.spawn(live);
         }
     });
-    let (lives, steps) = (2 * (next.into_inner() - first), steps.into_inner());
+    let (lives, steps) = (Kind::ALL.len() as u64 * (next.into_inner() - first), steps.into_inner());
     println!("{lives} lives, {steps} steps in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(!is_wrong.into_inner())
 }

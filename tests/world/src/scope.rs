@@ -5,6 +5,7 @@ use hopline::contract::Api;
 
 use crate::act::{HOURS, Plan};
 use crate::job::{Job, Task};
+use crate::world::{NIGHT, OVERNIGHT};
 
 /// A world to begin with, and how much may happen in it.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct Scope {
     pub cancels: bool,
     /// By how much wall clocks may jump.
     pub clocks: &'static [Millis],
+    /// How long a machine sleeps: over a night in which keys grow too old, or only into another day.
+    pub night: Millis,
     /// What may be bought in a day, in thousandths of a dollar.
     pub cap: Option<i64>,
     /// Whether a client of the reseller API starts with a token.
@@ -56,13 +59,14 @@ const AGENT: Scope = Scope {
     any_order: false,
     cancels: false,
     clocks: &[],
+    night: NIGHT,
     cap: None,
     has_token: true,
 };
 const RESELLER: Scope = Scope { api: Api::Reseller, plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
 
 /// A purchase under a cap that allows two of its kind a day.
-const CAPPED: Scope = Scope { cap: Some(8_020), plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
+const CAPPED: Scope = Scope { cap: Some(8_020), night: OVERNIGHT, plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
 
 /// The scopes that are walked in every run.
 pub static SCOPES: &[Scope] = &[
@@ -133,8 +137,28 @@ pub static SCOPES: &[Scope] = &[
     },
 ];
 
-/// The lives of a crowd, in which whatever draws the acts says how much happens.
-pub(crate) static AGENT_CROWD: Scope =
-    Scope { name: "many jobs of the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
-pub(crate) static RESELLER_CROWD: Scope =
-    Scope { name: "many jobs of the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };
+/// What a long life is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Many jobs of the agent API.
+    Agent,
+    /// Many jobs of the reseller API.
+    Reseller,
+}
+
+impl Kind {
+    /// Every one.
+    pub const ALL: [Kind; 2] = [Kind::Agent, Kind::Reseller];
+
+    /// The world of such a life, in which whatever draws the acts says how much happens.
+    pub(crate) fn scope(self) -> &'static Scope {
+        static AGENT_CROWD: Scope =
+            Scope { name: "a life at the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
+        static RESELLER_CROWD: Scope =
+            Scope { name: "a life at the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };
+        match self {
+            Kind::Agent => &AGENT_CROWD,
+            Kind::Reseller => &RESELLER_CROWD,
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::act::{Act, HOURS, Plan};
 use crate::explore::Found;
 use crate::fate::{Fate, StoreFate};
 use crate::job::{Job, Task};
-use crate::scope::{AGENT_CROWD, RESELLER_CROWD, Scope};
+use crate::scope::{Kind, Scope};
 use crate::world::{Out, World};
 
 /// Where choices come from.
@@ -70,8 +70,8 @@ impl Nature {
 }
 
 /// One life, and how many steps it took. What is wrong in it, if anything, with its shortest story.
-pub fn live(api: Api, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
-    let scope = if api == Api::Agent { &AGENT_CROWD } else { &RESELLER_CROWD };
+pub fn live(kind: Kind, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
+    let scope = kind.scope();
     let nature = Nature::draw(source);
     let mut world = World::new(scope, without, false).map_err(|wrong| Box::new(Found { wrong, choices: Vec::new(), story: Vec::new() }))?;
     let mut acts = Vec::new();
@@ -93,8 +93,8 @@ pub fn live(api: Api, source: &mut impl Source, without: Option<Rule>) -> Result
 }
 
 /// A life that a seed makes.
-pub fn seeded(api: Api, seed: u64, without: Option<Rule>) -> Result<u64, Box<Found>> {
-    live(api, &mut Xoshiro256PlusPlus::seed_from_u64(seed), without)
+pub fn seeded(kind: Kind, seed: u64, without: Option<Rule>) -> Result<u64, Box<Found>> {
+    live(kind, &mut Xoshiro256PlusPlus::seed_from_u64(seed), without)
 }
 
 /// Lives through these acts; what was wrong in the end.
@@ -157,7 +157,7 @@ impl World {
     fn draw_start(&self, nature: &Nature, source: &mut impl Source) -> Act {
         let plan = [Plan::Nothing, Plan::Again, Plan::ResumeAll][source.below(3)];
         let (night, clock) = (source.below(8) < nature.troubles, source.below(8) < nature.troubles);
-        let after = if night { crate::world::NIGHT } else { 0 };
+        let after = if night { self.scope.night } else { 0 };
         Act::Restart { after, skew: if clock { HOURS[source.below(HOURS.len())] } else { 0 }, plan }
     }
 

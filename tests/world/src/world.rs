@@ -20,6 +20,8 @@ use crate::service::{API_KEY, Heard, Remote, is_login};
 pub(crate) const HOUR: Millis = 3_600_000;
 /// A night in which a machine sleeps and a key grows too old.
 pub(crate) const NIGHT: Millis = 25 * HOUR;
+/// From the beginning of a run into the next UTC day; a key is not too old by then.
+pub(crate) const OVERNIGHT: Millis = 17 * HOUR;
 
 /// What a client waits for.
 #[derive(Clone, Hash)]
@@ -351,7 +353,7 @@ impl World {
         let fails = matches!(fate, StoreFate::Failed | StoreFate::FailedButDone);
         self.checker.unkept |= fails;
         if fate == StoreFate::DoneAfterSleep {
-            self.pass(NIGHT)?;
+            self.pass(self.scope.night)?;
         }
         let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
         self.resolve(id, if fails { failed } else { Outcome::Saved })
@@ -470,7 +472,7 @@ impl World {
             Act::Sleep => {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
                 self.tell(|| "the machine sleeps for a night".into());
-                self.pass(NIGHT)?;
+                self.pass(self.scope.night)?;
                 self.drain()
             }
             Act::Clock(by) => {

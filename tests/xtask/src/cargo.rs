@@ -72,7 +72,7 @@ fn say(command: &Command) -> String {
 }
 
 /// The crates of the proof, which is built with optimization and is no part of the development build.
-const PROOF: [&str; 3] = ["hopline-fuzz", "hopline-simulation", "hopline-world"];
+const PROOF: [&str; 2] = ["hopline-fuzz", "hopline-world"];
 
 /// Cargo on all that is built for development: always the same crates with the same features, so that none is built twice.
 pub(crate) fn development(verb: &str) -> Command {
@@ -157,6 +157,15 @@ pub(crate) fn run_program(package: &str, arguments: &[String]) -> Result<ExitCod
         return Err(format!("{package} could not be built; what cargo said is above").into());
     }
     become_it(Command::new(built(package)?).args(arguments))
+}
+
+/// Builds the proof's program and becomes it.
+pub(crate) fn run_proof(arguments: &[String]) -> Result<ExitCode, Fail> {
+    let profile = ["build", "--profile", "search", "--package", "hopline-world", "--bin", "hopline-world"];
+    if !cargo(&profile).status()?.success() {
+        return Err("hopline-world could not be built; what cargo said is above".into());
+    }
+    become_it(Command::new(target()?.join("search/hopline-world").with_extension(std::env::consts::EXE_EXTENSION)).args(arguments))
 }
 
 /// Replaces this process, so that signals and the exit code are the program's own.

@@ -44,6 +44,8 @@ cargo xtask coverage                    which vector or test shows each statemen
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
 cargo xtask coverage --mutate [N|TEXT]  changes the code that keeps a statement, and expects what shows it to fail; all samples, N of them, or those with this text
 cargo xtask fuzz [SECONDS]              libFuzzer on each property of tests/fuzz, for 60 seconds or as long as you say
+cargo xtask swarm [--minutes N] [--seed S]  lives of many jobs in the proof's world, on all cores, from a seed on
+cargo xtask world scope|seed …          one scope or one life of the proof, with its story if something is wrong; alone it says how
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask help                        this text";
 
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         "sizes" => sizes(),
         "fuzz" => deep::command(&rest),
         "coverage" => cargo::run_program("hopline-coverage", &rest),
+        "swarm" => cargo::run_proof(&[vec![command.clone()], rest].concat()),
+        "world" => cargo::run_proof(&rest),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
         "test" => test::run(&rest),
         "check" => test::one(&rest),

@@ -239,8 +239,7 @@ impl Checker {
         request: &Request,
         mut others: impl Iterator<Item = bool>,
         is_kept: bool,
-        monotonic: Millis,
-        unix: Option<Millis>,
+        (monotonic, unix): (Millis, Option<Millis>),
     ) -> Result<(), &'static str> {
         if self.hold.is_some_and(|until| monotonic < until) {
             return Err(EARLY);

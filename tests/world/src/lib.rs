@@ -7,6 +7,7 @@ mod checker;
 mod end;
 mod explore;
 mod fate;
+mod happen;
 mod job;
 mod scope;
 mod service;

@@ -26,7 +26,7 @@ pub trait Source {
 
 impl Source for Xoshiro256PlusPlus {
     fn below(&mut self, most: usize) -> usize {
-        (self.next_u32() as u64 * most as u64 >> 32) as usize
+        ((u64::from(self.next_u32()) * most as u64) >> 32) as usize
     }
 }
 

@@ -16,6 +16,10 @@ public final class Sandbox: Sendable {
         public let password: String
         public let control_url: String
         public let target_url: String
+        /// Only of one that is over TLS, too.
+        public let tls_wrong_name: String?
+        public let tls_expired: String?
+        public let tls_unknown_ca: String?
     }
 
     public struct Charge: Decodable, Sendable {

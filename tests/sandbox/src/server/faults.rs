@@ -1,7 +1,9 @@
 //! Faults of a connection: what a client sees of a bad network or a bad gateway.
 
+use std::collections::HashMap;
+
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::channel::Channel;
 use serde::{Deserialize, Serialize};
@@ -15,7 +17,7 @@ const HUGE: usize = 100 * 1024 * 1024;
 
 /// What happens to a request between the client and the service.
 ///
-/// The last four answer in the service's place; `after` says whether the request reached the service all the same.
+/// The last five answer in the service's place; `after` says whether the request reached the service all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionFault {
@@ -36,6 +38,20 @@ pub enum ConnectionFault {
     Html {
         /// The HTTP status of the page.
         status: u16,
+        /// Whether the request reached the service.
+        #[serde(default)]
+        after: bool,
+    },
+    /// Any answer at all.
+    Answer {
+        /// Its HTTP status.
+        status: u16,
+        /// Its headers.
+        #[serde(default)]
+        headers: HashMap<String, String>,
+        /// Its body.
+        #[serde(default)]
+        body: String,
         /// Whether the request reached the service.
         #[serde(default)]
         after: bool,
@@ -64,7 +80,12 @@ impl ConnectionFault {
     /// What is wrong with a fault that could not be applied.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self {
-            Self::Html { status, .. } if !(200..=599).contains(status) => Some("status must be from 200 to 599"),
+            Self::Html { status, .. } | Self::Answer { status, .. } if !(200..=599).contains(status) => {
+                Some("status must be from 200 to 599")
+            }
+            Self::Answer { headers, .. } if HeaderMap::<HeaderValue>::try_from(headers).is_err() => {
+                Some("headers must be names and values of HTTP")
+            }
             _ => None,
         }
     }
@@ -76,8 +97,11 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
     let Some(fault) = fault else {
         return plain(shared.deliver(request).await);
     };
-    if let Fault::Html { after: true, .. } | Fault::Huge { after: true } | Fault::BadUtf8 { after: true } | Fault::Deep { after: true } =
-        fault
+    if let Fault::Html { after: true, .. }
+    | Fault::Answer { after: true, .. }
+    | Fault::Huge { after: true }
+    | Fault::BadUtf8 { after: true }
+    | Fault::Deep { after: true } = fault
     {
         shared.deliver(request).await;
     }
@@ -99,6 +123,7 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
         }
         Fault::Truncate {} => truncated(shared.deliver(request).await),
         Fault::Html { status, .. } => html(status),
+        Fault::Answer { status, headers, body, .. } => answer(status, &headers, body),
         Fault::Huge { .. } => huge(),
         Fault::BadUtf8 { .. } => {
             json(b"{\"success\":true,\"code\":0,\"message\":\"ok\",\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec())
@@ -131,6 +156,13 @@ fn html(status: u16) -> Response<Body> {
     let mut response = Response::new(Body::from(page));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    response
+}
+
+fn answer(status: u16, headers: &HashMap<String, String>, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    *response.headers_mut() = HeaderMap::<HeaderValue>::try_from(headers).unwrap_or_default();
     response
 }
 

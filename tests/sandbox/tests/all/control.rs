@@ -13,6 +13,8 @@ fn a_wrong_control_body_gets_a_clear_400() {
         ("/faults", r#"{"fault":{"kind":"drop_before","ms":1}}"#, "unknown field `ms`"),
         ("/faults", r#"{"fault":{"kind":"error","code":"TEAPOT"}}"#, "needs a status"),
         ("/faults", r#"{"fault":{"kind":"html","status":99}}"#, "from 200 to 599"),
+        ("/faults", r#"{"fault":{"kind":"answer","status":99}}"#, "from 200 to 599"),
+        ("/faults", r#"{"fault":{"kind":"answer","status":302,"headers":{"a b":"c"}}}"#, "names and values of HTTP"),
         ("/faults", r#"{"operation":"fly","fault":{"kind":"drop_before"}}"#, "operation fly"),
         ("/faults", r#"{"times":0,"fault":{"kind":"drop_before"}}"#, "at least 1"),
         ("/clock", r#"{"advance_ms":"1"}"#, "invalid type"),

@@ -62,6 +62,16 @@ fn a_truncated_answer_breaks_off_in_the_middle() {
 }
 
 #[test]
+fn any_answer_can_be_given() {
+    for (after, charges) in [(false, 0), (true, 1)] {
+        let fault = r#"{"kind":"answer","status":302,"headers":{"Location":"/elsewhere"},"body":"gone","after":AFTER}"#;
+        let (live, raw) = bought(&fault.replace("AFTER", &after.to_string()));
+        assert_eq!((raw.status(), raw.body(), live.charges()), (302, b"gone".as_slice(), charges));
+        assert!(raw.head().contains("location: /elsewhere"));
+    }
+}
+
+#[test]
 fn a_gateway_page_is_html_with_the_status_asked_for() {
     for (after, charges) in [(false, 0), (true, 1)] {
         let (live, raw) = bought(&format!(r#"{{"kind":"html","status":502,"after":{after}}}"#));

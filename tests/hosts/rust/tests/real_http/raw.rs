@@ -1,50 +1,19 @@
-//! Servers that are none: nobody at the port, no such host, a redirect, a connection that breaks when it is used again.
+//! What only a real socket shows: nobody at the port, no such host, a redirect, a connection that breaks when it is used again.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::collections::HashMap;
+use std::net::TcpListener;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use hopline::client::{FailureKind, Sent};
 use hopline::contract::Secret;
 use hopline::contract::agent::{GetBalance, GetSession};
 use hopline::{CallOptions, ClientOptions, Effect, Kind};
+use hopline_sandbox::ConnectionFault as Fault;
 
-use crate::probe::{BOTH, Probe, once, purchase};
+use crate::probe::{BOTH, Live, Probe, once, purchase};
 
 fn options(base_url: String) -> ClientOptions {
     ClientOptions { base_url, api_key: Some(Secret::new("key")), retry: once(), allow_http: true, ..ClientOptions::default() }
-}
-
-/// A server that counts requests and answers each with what `answer` gives for its number; `None` closes the connection.
-fn server(answer: fn(usize) -> Option<&'static str>) -> (String, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
-    let requests = Arc::new(AtomicUsize::new(0));
-    let counted = requests.clone();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let counted = counted.clone();
-            thread::spawn(move || serve(stream, &counted, answer));
-        }
-    });
-    (url, requests)
-}
-
-fn serve(stream: TcpStream, counted: &AtomicUsize, answer: fn(usize) -> Option<&'static str>) {
-    let mut lines = BufReader::new(stream.try_clone().expect("a stream")).lines();
-    let mut stream = stream;
-    // Only requests without a body come here, so an empty line is the end of one.
-    while let Some(Ok(line)) = lines.next() {
-        if line.is_empty() {
-            let Some(text) = answer(counted.fetch_add(1, Ordering::SeqCst) + 1) else { return };
-            if stream.write_all(text.as_bytes()).is_err() {
-                return;
-            }
-        }
-    }
 }
 
 #[test]
@@ -74,39 +43,39 @@ fn a_host_that_is_not_known_was_never_sent_to() {
 #[test]
 fn a_redirect_is_no_answer_and_is_not_followed() {
     for http in BOTH {
-        let (url, requests) = server(|_| Some("HTTP/1.1 302 Found\r\nLocation: /v1/billing/elsewhere\r\nContent-Length: 0\r\n\r\n"));
-        let mut probe = Probe::new(http, ClientOptions { retry: Default::default(), ..options(url) });
+        let live = Live::new();
+        let headers = HashMap::from([("location".to_owned(), "/v1/account/info".to_owned())]);
+        live.fault("get_balance", 1, Fault::Answer { status: 302, headers, body: String::new(), after: false });
+        let mut probe = Probe::new(http, live.options());
         let ticket = probe.client.start(GetBalance {}, CallOptions::default());
         let error = probe.drive(ticket).expect_err("a redirect");
-        assert_eq!((error.kind, error.status), (Kind::Protocol, Some(302)), "{http:?}: {error}");
-        assert_eq!(requests.load(Ordering::SeqCst), 1, "{http:?}");
+        assert_eq!((error.kind, error.status, error.attempts), (Kind::Protocol, Some(302), 1), "{http:?}: {error}");
     }
 }
 
 #[test]
 fn a_connection_that_breaks_when_it_is_used_again_is_not_repeated_by_the_http_client() {
     for http in BOTH {
-        let (url, requests) = server(|number| {
-            (number == 1)
-                .then_some("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n{\"success\":true,\"data\":{}}")
-        });
-        let mut probe = Probe::new(http, options(url));
+        let live = Live::new();
+        let mut probe = Probe::new(http, ClientOptions { retry: once(), ..live.options() });
         let first = probe.client.start(GetBalance {}, CallOptions::default());
         probe.drive(first).unwrap_or_else(|error| panic!("{http:?}: {error}"));
+        // A second send would find a service that answers.
+        live.fault("get_balance", 1, Fault::DropBefore {});
         let second = probe.client.start(GetBalance {}, CallOptions::default());
         let error = probe.drive(second).expect_err("the connection broke");
         assert_eq!(probe.host.last_failure(), Some((FailureKind::Closed, Sent::Maybe)), "{http:?}: {error}");
-        assert_eq!((error.attempts, requests.load(Ordering::SeqCst)), (1, 2), "{http:?}");
     }
 }
 
 #[test]
 fn a_success_that_does_not_fit_its_type_keeps_its_status_and_its_raw_data() {
     for http in BOTH {
-        let (url, _) = server(|_| {
-            Some("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n{\"success\":true,\"data\":{}}")
-        });
-        let mut probe = Probe::new(http, options(url));
+        let live = Live::new();
+        let headers = HashMap::from([("content-type".to_owned(), "application/json".to_owned())]);
+        let body = r#"{"success":true,"data":{}}"#.to_owned();
+        live.fault("get_session", 1, Fault::Answer { status: 200, headers, body, after: false });
+        let mut probe = Probe::new(http, live.options());
         let ticket = probe.client.start(GetSession { session_id: "s".into(), include_credentials: None }, CallOptions::default());
         let error = probe.drive(ticket).expect_err("a session has an id");
         assert_eq!((error.kind, error.status, error.attempts), (Kind::Decode, Some(200), 1), "{http:?}: {error}");

@@ -47,6 +47,7 @@ pub(crate) struct Remote {
     pub(crate) token: Option<String>,
     /// What was changed so far, and when, as a number: two services with one number do the same from here on.
     digest: u64,
+    requests: u64,
     books: Books,
     /// The sessions that were accepted, in order.
     pub(crate) sessions: Vec<String>,
@@ -59,6 +60,8 @@ pub(crate) struct Remote {
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.digest, self.books, &self.working, &self.token).hash(state);
+        // Its tokens are made from the number of the request.
+        (self.api == Api::Reseller).then_some(self.requests).hash(state);
     }
 }
 
@@ -78,7 +81,8 @@ impl Remote {
                 (service.clone(), Some(token.clone()))
             }
         };
-        let mut remote = Remote { api, service, token, digest: 0, books: Books::default(), sessions: Vec::new(), working: None, price: 4 };
+        let mut remote =
+            Remote { api, service, token, digest: 0, requests: 0, books: Books::default(), sessions: Vec::new(), working: None, price: 4 };
         remote.books = remote.count(START);
         remote
     }
@@ -99,6 +103,7 @@ impl Remote {
         effects: &mut Vec<(usize, Effect)>,
     ) -> Heard {
         self.settle(now, effects);
+        self.requests += 1;
         if request.method() != "GET" {
             let mut hasher = rustc_hash::FxHasher::default();
             (self.digest, request.uri().path(), request.headers().get("idempotency-key").map(|key| key.as_bytes()), request.body(), now)

@@ -1,8 +1,4 @@
-//! `cargo xtask swarm` and what looks into one part of the proof:
-//!
-//!     hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
-//!     hopline-world seed agent|reseller N [RULE]        one life
-//!     hopline-world swarm [--minutes N] [--seed S]             lives on all cores, from a seed on
+//! `cargo xtask swarm`, and what looks into one part of the proof: `cargo xtask world`.
 
 use std::num::NonZero;
 use std::process::ExitCode;
@@ -12,6 +8,11 @@ use std::time::{Duration, Instant};
 use hopline::policy::Rule;
 use hopline_world::{Kind, SCOPES, explore, seeded};
 
+const HELP: &str = "\
+cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
+cargo xtask world seed agent|reseller N [RULE]               one life
+cargo xtask swarm [--minutes N] [--seed S]                   lives on all cores, from a seed on";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -19,10 +20,11 @@ fn main() -> ExitCode {
         ["scope", name, rest @ ..] => scope(name, rest),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
         ["swarm", rest @ ..] => swarm(rest),
-        _ => {
-            Err("hopline-world scope NAME [FAULTS,TROUBLES,ACTS] [RULE] | seed agent|reseller N [RULE] | swarm [--minutes N] [--seed S]"
-                .into())
+        [] => {
+            println!("{HELP}");
+            Ok(true)
         }
+        [other, ..] => Err(format!("there is no `{other}`\n{HELP}")),
     };
     match is_well {
         Ok(true) => ExitCode::SUCCESS,
@@ -42,11 +44,8 @@ fn rule(name: Option<&str>) -> Result<Option<Rule>, String> {
 }
 
 fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
-    let (limits, without) = match rest {
-        [] => (None, None),
-        [limits] => (Some(*limits), None),
-        [limits, without, ..] => (Some(*limits), Some(*without)),
-    };
+    let (limits, names): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| word.contains(','));
+    let (limits, without) = (limits.first(), names.first().copied());
     let numbers = |limits: &str| -> Option<(u8, u8, u8)> {
         let mut numbers = limits.split(',').map(|number| number.parse().ok());
         Some((numbers.next()??, numbers.next()??, numbers.next()??))
@@ -91,6 +90,9 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
         let at = rest.iter().position(|word| *word == name)?;
         Some(rest.get(at + 1).and_then(|number| number.parse::<u64>().ok()).ok_or_else(|| format!("`{name}` takes a number")))
     };
+    if let Some(other) = rest.iter().find(|word| word.starts_with("--") && !["--minutes", "--seed"].contains(*word)) {
+        return Err(format!("there is no option `{other}`; the options are --minutes and --seed"));
+    }
     let minutes = number("--minutes").transpose()?.unwrap_or(1);
     let first = number("--seed").transpose()?.unwrap_or(0);
     let (next, steps, is_wrong, begun) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false), Instant::now());
@@ -101,7 +103,7 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
                 match seeded(kind, seed, None) {
                     Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
                     Err(found) => {
-                        println!("{kind:?} {seed}: {found}");
+                        println!("{found}\n  again: cargo xtask world seed {} {seed}", format!("{kind:?}").to_lowercase());
                         is_wrong.store(true, Ordering::Relaxed);
                     }
                 }

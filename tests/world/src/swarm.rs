@@ -36,9 +36,11 @@ pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Source for Bytes<'_> {
     fn below(&mut self, most: usize) -> usize {
-        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        // As many bytes as the number may need.
+        let bytes = if most > 256 { 2 } else { 1 };
+        let (drawn, rest) = self.0.split_at(bytes.min(self.0.len()));
         self.0 = rest;
-        usize::from(*first) % most
+        drawn.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)) % most
     }
 
     fn is_over(&self) -> bool {

@@ -11,7 +11,7 @@ fn whatever_happens_in_a_life_everything_is_as_it_should_be() {
         for seed in 0..LIVES {
             match seeded(kind, seed, None) {
                 Ok(some) => steps += some,
-                Err(found) => panic!("{kind:?} {seed}: {found}"),
+                Err(found) => panic!("{found}\n  again: cargo xtask world seed {} {seed}", format!("{kind:?}").to_lowercase()),
             }
         }
         println!("{kind:?}: {steps} steps in {LIVES} lives");

@@ -19,14 +19,14 @@ function clear(error, kind, what) {
 
 test("a client with wrong options is refused, and no option is repeated", () => {
   const cases = [
-    [undefined, /base URL/], [null, /object/], [7, /object/], [{ baseUrl: "ftp://x" }, /http/], [{ baseUrl: 7 }, /options/],
-    [{ baseUrl: "http://api.example/v1" }, /https|http/], [{ baseUrl: "https://x/v1", apiKey: 7 }, /options/],
+    [undefined, /base URL/], [null, /object/], [7, /object/], [{ baseUrl: "ftp://x" }, /http/], [{ baseUrl: 7 }, /`baseUrl`/],
+    [{ baseUrl: "http://api.example/v1" }, /https|http/], [{ baseUrl: "https://x/v1", apiKey: 7 }, /`apiKey`/],
     [{ baseUrl: "https://x/v1", apikey: "canary" }, /unknown field `apikey`/], [{ baseUrl: "https://x/v1", apiKey: () => 1 }, /apiKey/],
     [{ baseUrl: "https://x/v1", apiKey: "a b" }, /`apiKey`/], [{ baseUrl: "https://x/v1", fetch: "canary" }, /fetch/],
     [{ baseUrl: "https://x/v1", store: {} }, /store/], [{ baseUrl: "https://x/v1", store: null }, /store/],
     [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `attempt`/],
     [{ baseUrl: "https://x/v1", daily_cap_usd: 1 }, /`daily_cap_usd`.*`dailyCapUsd`/], [{ baseUrl: "https://x/v1", retry: { window_ms: 1 } }, /`window_ms`.*`windowMs`/],
-    [{ baseUrl: "https://x/v1", maxBody: -1 }, /options/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
+    [{ baseUrl: "https://x/v1", maxBody: -1 }, /`maxBody`/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
   ];
   for (const [options, what] of cases) {
     try {
@@ -69,8 +69,8 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   ];
   for (const [params, what] of cases) clear(await agent.createSession(params).catch((error) => error), "invalid", what);
   const options = [
-    [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /options/], [{ intent: "" }, /intent/],
-    [{ intent: 7 }, /options/], [{ idempotencyKey: "ä" }, /`idempotencyKey`/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /`timeoutMs`/], [{ idempotency_key: "k" }, /`idempotency_key`.*`idempotencyKey`/], [{ signal: 7 }, /signal/],
+    [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /`attempts`/], [{ intent: "" }, /intent/],
+    [{ intent: 7 }, /`intent`/], [{ idempotencyKey: "ä" }, /`idempotencyKey`/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /`timeoutMs`/], [{ idempotency_key: "k" }, /`idempotency_key`.*`idempotencyKey`/], [{ signal: 7 }, /signal/],
   ];
   for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
   clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);

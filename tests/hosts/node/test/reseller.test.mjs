@@ -171,7 +171,7 @@ test("a reseller's options come from the environment, and those of the other API
   await borrowed.close();
   assert.ok((await reseller.getCurrentBalance()).raw.length > 2);
   await reseller.close();
-  for (const [more, what] of [[{ apiKey: "k" }, /`apiKey`/], [{ dailyCapUsd: 1 }, /`dailyCapUsd`/], [{ api: "agent" }, /api/], [{ username: "u" }, /password/], [{ password: "p" }, /username/], [{ tokenCodes: "401" }, /options/]]) {
+  for (const [more, what] of [[{ apiKey: "k" }, /`apiKey`/], [{ dailyCapUsd: 1 }, /`dailyCapUsd`/], [{ api: "agent" }, /api/], [{ username: "u" }, /password/], [{ password: "p" }, /username/], [{ tokenCodes: "401" }, /`tokenCodes`/]]) {
     assert.throws(() => new ResellerClient({ baseUrl: service.backend_url, ...more }), (error) => error.kind === "invalid" && what.test(error.message));
   }
   assert.throws(() => service.agent({ username: "u", password: "p" }), { kind: "invalid", field: "username" });

@@ -175,11 +175,11 @@ struct LimitTests {
         let agent = try client("https://api.example/v1")
         let bad: [(String, HoplineError)] = [
             ("max_unit_price", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: -1) }),
-            ("options", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }),
+            ("max_unit_price", try await failure { try await agent.createSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }),
             ("expected_charge_usd", try await failure { try await agent.renewSession(sessionId: "s", duration: 1, expectedChargeUsd: -1) }),
             ("until", try await failure { try await agent.getBalance(until: Until(at: "balance", atLeast: 1)) }),
             ("until", try await failure { try await agent.getBalance(until: Until(at: "/balance")) }),
-            ("options", try await failure { try await agent.getBalance(until: Until(at: "/balance", atLeast: .nan)) }),
+            ("until", try await failure { try await agent.getBalance(until: Until(at: "/balance", atLeast: .nan)) }),
             ("deadline_ms", try await failure { try await agent.getBalance(until: Until(at: "/x", is: ["y"]), deadline: .seconds(-1)) }),
         ]
         for (field, error) in bad {

@@ -42,7 +42,8 @@ impl World {
                     Out::Send { .. } => self.deliver(0, Fate::Answered)?,
                 }
             } else if !process.commands.keys().any(|command| process.client.is_pending(*command)) {
-                return Ok(());
+                // What is neither under way nor was taken was lost on the way.
+                return if process.commands.is_empty() { Ok(()) } else { Err("a command went without an end".into()) };
             } else if process.wakes.is_some() {
                 self.act(&Act::Pass)?;
             } else {

@@ -98,9 +98,10 @@ impl World {
         {
             return Err("an error shows a secret".into());
         }
+        let number = command.0;
         self.tell(|| match &result {
-            Ok(answered) => format!("taken: {:?} {:?}", answered.facts.session_id, answered.facts.order_no),
-            Err(error) => format!("taken: {:?}, effect {:?}: {error}", error.kind, error.effect),
+            Ok(answered) => format!("command {number} is taken: {:?} {:?}", answered.facts.session_id, answered.facts.order_no),
+            Err(error) => format!("command {number} is taken: {:?}, effect {:?}: {error}", error.kind, error.effect),
         });
         match about {
             Some(about) => self.checker.taken(about, self.jobs[about.job], &result),

@@ -226,10 +226,10 @@ impl World {
             options.max_unit_price = Some(Decimal::from(12));
             options.retry_paid = Some(true);
         }
-        self.tell(|| format!("start {job:?}"));
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.start_json(operation, &params, options);
         process.commands.insert(command, Some(about));
+        self.tell(|| format!("command {} starts {job:?}", command.0));
         self.drain()
     }
 
@@ -253,7 +253,12 @@ impl World {
 
     /// The job of a record, by its intent, or by the mark in its request.
     pub(crate) fn job_of(&self, record: &RecordId) -> Option<usize> {
-        let told = describe(self.store.get(record)?)?;
+        // What is on its way to the store says the same.
+        let on_its_way = self.process.iter().flat_map(|process| &process.out).find_map(|out| match out {
+            Out::Save { record: saved, data, .. } if saved == record => data.as_ref(),
+            _ => None,
+        });
+        let told = describe(self.store.get(record).or(on_its_way)?)?;
         if let Some(intent) = &told.intent {
             return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
         }

@@ -158,6 +158,7 @@ impl World {
                 self.tell(|| format!("the wall clock is set by {} h", by / HOUR));
                 if let Some(process) = &mut self.process {
                     process.skew += by;
+                    process.is_right = false;
                 }
                 self.drain()
             }

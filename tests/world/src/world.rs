@@ -45,6 +45,8 @@ pub(crate) struct Process {
     /// When its monotonic clock was 0, and how far its wall clock is off.
     began: Millis,
     pub(crate) skew: Millis,
+    /// Whether its wall clock was right all the time.
+    pub(crate) is_right: bool,
     /// When it has something to do by itself, by its own clock.
     pub(crate) wakes: Option<Millis>,
 }
@@ -201,7 +203,16 @@ impl World {
         };
         let client = Client::new(options, [self.clients; 16]).map_err(|error| error.to_string())?;
         let (began, out, commands) = (self.now, VecDeque::new(), BTreeMap::new());
-        let process = self.process.insert(Process { client, out, commands, completed: VecDeque::new(), began, skew, wakes: None });
+        let process = self.process.insert(Process {
+            client,
+            out,
+            commands,
+            completed: VecDeque::new(),
+            began,
+            skew,
+            is_right: skew == 0,
+            wakes: None,
+        });
         // Time is known before anything else, as in a host that polls first.
         process.client.poll(Now { unix: self.now + skew, monotonic: 0 });
         let restored = process.client.restore(self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() }));
@@ -328,7 +339,7 @@ impl World {
         if is_write && !is_kept(&self.store, operation, &request) {
             return Err(UNSAVED.into());
         }
-        let unix = (process.skew == 0).then_some(now.unix);
+        let unix = process.is_right.then_some(now.unix);
         self.checker.sends(command, about, &request, logins.into_iter(), is_idle, (now.monotonic, unix))?;
         process.out.push_back(Out::Send { id, command, request, job });
         Ok(())

@@ -81,8 +81,7 @@ pub(crate) fn one(arguments: &[String]) -> Result<ExitCode, Fail> {
     match arguments {
         [name] => {
             let check = found(name).ok_or_else(|| format!("there is no check `{name}`; `cargo xtask check` lists them"))?;
-            let ended = Ended { outcome: (check.run)(Profile::Ci)?, took: None };
-            Ok(end(&BTreeMap::from([(check.name, ended)])))
+            once_there(check.needs.iter().copied(), check.name, || (check.run)(Profile::Ci))
         }
         [name, profile, outcome] => {
             let profile = [Profile::Release, Profile::Ci].into_iter().find(|known| known.name() == profile);
@@ -104,18 +103,27 @@ pub(crate) fn only(arguments: &[String]) -> Result<ExitCode, Fail> {
         return Err("say which host, and which of its tests: `cargo xtask only python a_walk`".into());
     };
     let host = host(name)?;
-    let needed = with_needs(host.checks.iter().flat_map(|check| check.needs).copied());
-    let ended = check_all(&needed, false, Profile::Ci);
-    if ended.values().any(|ended| !ended.outcome.is_whole()) {
-        return Ok(end(&ended));
+    once_there(host.checks.iter().flat_map(|check| check.needs).copied(), host.name, || {
+        Ok(match (host.tests)(Some(words))? {
+            Outcome::Counted { passed: 0, failed: 0, .. } => return Err(format!("no test of {name} was chosen by `{words}`").into()),
+            // What some runners call skipped was not chosen.
+            Outcome::Counted { passed, failed, .. } => Outcome::Counted { passed, failed, ignored: 0 },
+            other => other,
+        })
+    })
+}
+
+/// Does something in this process, so that its output comes as it is printed, once the checks of those names have passed.
+fn once_there(
+    needs: impl Iterator<Item = &'static str>,
+    name: &str,
+    work: impl FnOnce() -> Result<Outcome, Fail>,
+) -> Result<ExitCode, Fail> {
+    let needed = check_all(&with_needs(needs), false, Profile::Ci);
+    if needed.values().any(|ended| !ended.outcome.is_whole()) {
+        return Ok(end(&needed));
     }
-    let outcome = match (host.tests)(Some(words))? {
-        Outcome::Counted { passed: 0, failed: 0, .. } => return Err(format!("no test of {name} was chosen by `{words}`").into()),
-        // What some runners call skipped was not chosen.
-        Outcome::Counted { passed, failed, .. } => Outcome::Counted { passed, failed, ignored: 0 },
-        other => other,
-    };
-    Ok(end(&BTreeMap::from([(host.name, Ended { outcome, took: None })])))
+    Ok(end(&BTreeMap::from([(name, Ended { outcome: work()?, took: None })])))
 }
 
 fn host(name: &str) -> Result<&'static Host, Fail> {

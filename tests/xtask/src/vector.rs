@@ -15,6 +15,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("rust", "every_vector_holds"),
     ("python", "test_a_case_goes"),
     ("node", "every vector holds"),
+    ("browser", "every vector holds in a page"),
     ("kotlin", "VectorTest"),
     ("swift", "VectorTests"),
 ];

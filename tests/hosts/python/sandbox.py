@@ -37,6 +37,15 @@ class Sandbox:
         state: dict[str, Any] = self._ask("state", None)
         return state
 
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request that came, whatever a fault made of it."""
+        came: list[dict[str, Any]] = self._ask("requests", None)["requests"]
+        return came
+
+    def connections(self) -> int:
+        """How many connections they came over."""
+        return len({request["connection"] for request in self.requests()})
+
     def backend(self) -> dict[str, Any]:
         backend: dict[str, Any] = self.state()["backend"]
         return backend

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import select
 from typing import Any
 
 import aiohttp
@@ -10,9 +11,8 @@ import httpx
 import pytest
 import requests
 import urllib3
-import wire
 from conftest import BUY
-from test_transports import misbehaving
+from sandbox import Sandbox
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
 BOUGHT = {"success": True, "data": {"session_id": "s-1", "status": "active"}}
@@ -61,20 +61,19 @@ class RepeatingToo(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-def test_an_httpx_transport_that_repeats_by_itself_is_stopped_at_its_second_send() -> None:
-    async def life(url: str) -> None:
+def test_an_httpx_transport_that_repeats_by_itself_is_stopped_at_its_second_send(sandbox: Sandbox) -> None:
+    async def life() -> None:
         async with httpx.AsyncClient(transport=RepeatingToo()) as http:
-            async with hopline.AsyncAgentClient(base_url=url, api_key="k", http=http, attempts=1) as agent:
+            async with hopline.AsyncAgentClient(**sandbox.account, http=http, attempts=1) as agent:
                 await agent.create_session(**BUY)
 
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
-        with httpx.Client(transport=Repeating()) as http, hopline.AgentClient(base_url=server.url, api_key="k", http=http, attempts=1) as agent:
-            with pytest.raises(hopline.InDoubt) as caught:
-                agent.create_session(**BUY)
-        assert len(server.requests) == 1 and "tried to repeat" in str(caught.value.__notes__)
-        with pytest.raises(hopline.InDoubt):
-            asyncio.run(life(server.url))
-        assert len(server.requests) == 2
+    with httpx.Client(transport=Repeating()) as http, hopline.AgentClient(**sandbox.account, http=http, attempts=1) as agent:
+        with pytest.raises(hopline.InDoubt) as caught:
+            agent.create_session(**BUY)
+    assert len(sandbox.requests()) == 1 and "tried to repeat" in str(caught.value.__notes__)
+    with pytest.raises(hopline.InDoubt):
+        asyncio.run(life())
+    assert len(sandbox.requests()) == 2
 
 
 def test_an_aiohttp_that_is_too_old_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,66 +126,60 @@ class Tuned(requests.adapters.HTTPAdapter):
         super().init_poolmanager(*given, **settings, source_address=("127.0.0.1", 0))
 
 
-def test_an_adapter_or_a_pool_with_a_way_of_sending_of_its_own_is_refused_and_sends_nothing() -> None:
+def test_an_adapter_or_a_pool_with_a_way_of_sending_of_its_own_is_refused_and_sends_nothing(sandbox: Sandbox) -> None:
     pool, adapter = urllib3.PoolManager(), requests.adapters.HTTPAdapter()
     pool.pool_classes_by_scheme = adapter.poolmanager.pool_classes_by_scheme = {"http": TwicePool}
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
-        options: dict[str, Any] = {"base_url": server.url, "api_key": "k", "attempts": 1}
-        for http in (pool, TwiceManager()):
-            with pytest.raises(hopline.Misuse, match="`urlopen` of its own, .* a callable that sends each request once"):
-                hopline.AgentClient(**options, http=http)
-        for wrong in (Twice(), adapter):
-            with requests.Session() as session:
-                agent = hopline.AgentClient(**options, http=session)
-                session.mount("http://", wrong)
-                with agent, pytest.raises(hopline.Unavailable) as caught:
-                    agent.create_session(**BUY)
-                assert caught.value.effect == "none" and "`send` or a pool of its own" in str(caught.value.__notes__)
-                with pytest.raises(hopline.Misuse, match="`send` or a pool of its own"):
-                    hopline.AgentClient(**options, http=session)
-        assert server.requests == []
+    options: dict[str, Any] = {**sandbox.account, "attempts": 1}
+    for http in (pool, TwiceManager()):
+        with pytest.raises(hopline.Misuse, match="`urlopen` of its own, .* a callable that sends each request once"):
+            hopline.AgentClient(**options, http=http)
+    for wrong in (Twice(), adapter):
         with requests.Session() as session:
-            session.mount("http://", Tuned())
-            session.mount("file://", Twice())
-            with hopline.AgentClient(**options, http=session) as agent:
-                assert agent.create_session(**BUY).session_id == "s-1"
-        assert len(server.requests) == 1
+            agent = hopline.AgentClient(**options, http=session)
+            session.mount("http://", wrong)
+            with agent, pytest.raises(hopline.Unavailable) as caught:
+                agent.create_session(**BUY)
+            assert caught.value.effect == "none" and "`send` or a pool of its own" in str(caught.value.__notes__)
+            with pytest.raises(hopline.Misuse, match="`send` or a pool of its own"):
+                hopline.AgentClient(**options, http=session)
+    assert sandbox.requests() == []
+    with requests.Session() as session:
+        session.mount("http://", Tuned())
+        session.mount("file://", Twice())
+        with hopline.AgentClient(**options, http=session) as agent:
+            assert agent.create_session(**BUY).session_id
+    assert len(sandbox.requests()) == 1
 
 
-def test_a_session_that_caches_is_not_asked_for_its_cache() -> None:
+def test_a_session_that_caches_is_not_asked_for_its_cache(sandbox: Sandbox) -> None:
     class Caching(requests.Session):
         def send(self, request: Any, **settings: Any) -> Any:
             raise AssertionError("an old answer")
 
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server, Caching() as session:
-        with hopline.AgentClient(base_url=server.url, api_key="k", http=session) as agent:
-            assert agent.get_session(session_id="s-1").session_id == "s-1"
+    with Caching() as session, hopline.AgentClient(**sandbox.account, http=session) as agent:
+        assert agent.get_balance().raw["balance"] == 100_000
 
 
-def test_reads_share_a_connection_and_each_write_has_one_of_its_own() -> None:
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
-        with hopline.AgentClient(base_url=server.url, api_key="k") as agent:
-            for _ in range(5):
-                agent.get_session(session_id="s-1")
-            assert server.connections == 1
-            for _ in range(3):
-                agent.create_session(**BUY)
-                agent.get_session(session_id="s-1")
-            assert server.connections == 4
-        assert not agent._send._idle  # type: ignore[attr-defined]
-        assert all(b"\r\nuser-agent: hopline-python/" in request.lower() for request in server.requests)
+def test_reads_share_a_connection_and_each_write_has_one_of_its_own(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        for _ in range(5):
+            agent.get_balance()
+        assert sandbox.connections() == 1
+        for _ in range(3):
+            agent.create_session(**BUY)
+            agent.get_balance()
+        assert sandbox.connections() == 4
+    assert not agent._send._idle  # type: ignore[attr-defined]
+    assert all(dict(request["headers"])["user-agent"].startswith("hopline-python/") for request in sandbox.requests())
 
 
-def test_a_kept_connection_that_the_service_has_closed_is_not_used() -> None:
-    def once(connection: Any, n: int) -> None:
-        connection.sendall(wire.answer(wire.SESSION))
-        wire.close(connection, n)
-
-    with misbehaving(once) as server, hopline.AgentClient(base_url=server.url, api_key="k", attempts=1) as agent:
-        for n in range(3):
-            assert agent.get_session(session_id="s-1").session_id == "s-1"
-            while server.is_open(n):
-                pass
+def test_a_kept_connection_that_the_service_has_closed_is_not_used(sandbox: Sandbox) -> None:
+    sandbox.fault("get_balance", times=3, kind="hang_up")
+    with hopline.AgentClient(**sandbox.account, attempts=1) as agent:
+        for _ in range(3):
+            assert agent.get_balance().raw["balance"] == 100_000
+            [(_, _, kept)] = agent._send._idle  # type: ignore[attr-defined]
+            assert select.select([kept.sock], [], [], 10)[0], "the service has not closed it"
 
 
 def test_a_client_makes_one_tls_context() -> None:

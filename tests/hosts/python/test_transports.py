@@ -3,33 +3,33 @@
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import hopline
 import pytest
 import requests
-import wire
 from conftest import BUY
+from sandbox import Sandbox
 from transports import ASYNC, SYNC, async_http, sync_http
-from wire import Wire
 
 BOTH = [*(f"sync-{name}" for name in SYNC), *(f"async-{name}" for name in ASYNC)]
 Call = tuple[str, dict[str, Any]]
 BUYING: Call = ("create_session", BUY)
-READING: Call = ("get_session", {"session_id": "s-1"})
+READING: Call = ("get_balance", {})
+OWN = ["sync-stdlib", "sync-callable", "async-threads", "async-callable"]
+"""What sends through the client that Python brings."""
 ENDING: Call = ("terminate_session", {"session_id": "s-1"})
+Fault = dict[str, Any]
 
 
-def outcomes(which: str, url: str, *calls: Call, **options: Any) -> list[Any]:
+def outcomes(which: str, account: dict[str, str], *calls: Call, **options: Any) -> list[Any]:
     """What came of each call, sent at most once each."""
     mode, _, name = which.partition("-")
-    account = {"base_url": url, "api_key": "canary-key", "attempts": 1, "timeout": 5.0, "allow_http": True, **options}
+    options = {**account, "attempts": 1, "timeout": 5.0, **options}
     if mode == "async":
-        return asyncio.run(_outcomes(name, account, calls))
+        return asyncio.run(_outcomes(name, options, calls))
     found: list[Any] = []
-    with sync_http(name) as http, hopline.AgentClient(**account, http=http) as agent:
+    with sync_http(name) as http, hopline.AgentClient(**options, http=http) as agent:
         for operation, params in calls:
             try:
                 found.append(getattr(agent, operation)(**params))
@@ -38,24 +38,15 @@ def outcomes(which: str, url: str, *calls: Call, **options: Any) -> list[Any]:
     return found
 
 
-async def _outcomes(name: str, account: dict[str, Any], calls: tuple[Call, ...]) -> list[Any]:
+async def _outcomes(name: str, options: dict[str, Any], calls: tuple[Call, ...]) -> list[Any]:
     found: list[Any] = []
-    async with async_http(name) as http, hopline.AsyncAgentClient(**account, http=http) as agent:
+    async with async_http(name) as http, hopline.AsyncAgentClient(**options, http=http) as agent:
         for operation, params in calls:
             try:
                 found.append(await getattr(agent, operation)(**params))
             except hopline.HoplineError as error:
                 found.append(error)
     return found
-
-
-@contextmanager
-def misbehaving(behaviour: wire.Behaviour, **options: Any) -> Iterator[Wire]:
-    server = Wire(behaviour, **options)
-    try:
-        yield server
-    finally:
-        server.close()
 
 
 @pytest.mark.parametrize("which", BOTH)
@@ -65,7 +56,7 @@ def test_a_refused_connect_and_an_unknown_name_had_no_effect(which: str) -> None
     for url, kind in [(f"http://127.0.0.1:{port}/v1", "connect"), ("http://unknown.invalid/v1", "dns")]:
         assert failure(which, url) == (kind, "never")
         # A lost packet to a server of names costs seconds.
-        [error] = outcomes(which, url, BUYING, timeout=30.0)
+        [error] = outcomes(which, {"base_url": url, "api_key": "key"}, BUYING, timeout=30.0, allow_http=True)
         assert isinstance(error, hopline.Unavailable) and error.effect == "none" and not error.record, repr(error)
 
 
@@ -89,69 +80,74 @@ def failure(which: str, url: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("which", BOTH)
-@pytest.mark.parametrize("behaviour", [wire.reset, wire.close])
-def test_a_connection_that_breaks_leaves_a_purchase_in_doubt_and_it_is_sent_once(which: str, behaviour: wire.Behaviour) -> None:
-    with misbehaving(behaviour) as server:
-        [error] = outcomes(which, server.url, BUYING)
-        assert isinstance(error, hopline.InDoubt) and error.effect == "unknown" and error.record
-        assert len(server.requests) == 1
+@pytest.mark.parametrize("kind", ["reset", "drop_before"])
+def test_a_connection_that_breaks_leaves_a_purchase_in_doubt_and_it_is_sent_once(which: str, kind: str, sandbox: Sandbox) -> None:
+    # Any further send would find a service that sells.
+    sandbox.fault("create_session", kind=kind)
+    [error] = outcomes(which, sandbox.account, BUYING)
+    assert isinstance(error, hopline.InDoubt) and error.effect == "unknown" and error.record
+    assert len(sandbox.requests()) == 1
 
 
 @pytest.mark.parametrize("which", BOTH)
-def test_a_connection_that_is_reset_before_the_request_is_read_leaves_it_in_doubt(which: str) -> None:
-    with misbehaving(wire.reset_unread, read_first=False) as server:
-        [error] = outcomes(which, server.url, BUYING)
-        assert isinstance(error, hopline.InDoubt) and error.effect == "unknown"
+def test_a_connection_that_is_reset_before_the_request_is_read_leaves_it_in_doubt(which: str, sandbox: Sandbox) -> None:
+    [error] = outcomes(which, {**sandbox.account, "base_url": sandbox.ready["reset_url"]}, BUYING)
+    assert isinstance(error, hopline.InDoubt) and error.effect == "unknown"
 
 
 @pytest.mark.parametrize("which", BOTH)
 @pytest.mark.parametrize("call", [ENDING, READING, BUYING], ids=lambda call: call[0])
-def test_what_is_dropped_on_a_kept_connection_is_not_sent_again(which: str, call: Call) -> None:
-    with misbehaving(wire.once_then_close) as server:
-        first, second = outcomes(which, server.url, READING, call)
-        assert first.session_id == "s-1" and isinstance(second, hopline.HoplineError)
-        assert len(server.requests) == 2
+def test_what_is_dropped_on_a_kept_connection_is_not_sent_again(which: str, call: Call, sandbox: Sandbox) -> None:
+    sandbox.fault("get_session", kind="answer", status=404)
+    sandbox.fault(call[0], kind="drop_before")
+    _, error = outcomes(which, sandbox.account, ("get_session", {"session_id": "s-1"}), call)
+    assert isinstance(error, hopline.HoplineError) and error.status is None
+    first, second = sandbox.requests()
+    # The client that Python brings gives each write a connection of its own.
+    assert first["connection"] == second["connection"] or which in OWN and call != READING
 
 
 @pytest.mark.parametrize("which", BOTH)
-@pytest.mark.parametrize("behaviour", [wire.silence, wire.drip_head, wire.drip_body])
-def test_a_timeout_is_kept_however_the_answer_drips(which: str, behaviour: wire.Behaviour) -> None:
-    with misbehaving(behaviour) as server:
-        begun = time.monotonic()
-        [error] = outcomes(which, server.url, BUYING, timeout=0.7)
-        assert isinstance(error, hopline.InDoubt) and error.effect == "unknown"
-        assert 0.6 < time.monotonic() - begun < 10 and len(server.requests) == 1
+@pytest.mark.parametrize("fault", [{"kind": "delay", "ms": 60_000}, {"kind": "drip", "ms": 100, "head": True}, {"kind": "drip", "ms": 100}])
+def test_a_timeout_is_kept_however_the_answer_drips(which: str, fault: Fault, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", **fault)
+    begun = time.monotonic()
+    [error] = outcomes(which, sandbox.account, BUYING, timeout=0.7)
+    assert isinstance(error, hopline.InDoubt) and error.effect == "unknown"
+    assert 0.6 < time.monotonic() - begun < 10 and len(sandbox.requests()) == 1
 
 
 @pytest.mark.parametrize("which", BOTH)
-@pytest.mark.parametrize("behaviour", [wire.endless, wire.short])
-def test_a_body_that_goes_on_or_breaks_off_is_no_success(which: str, behaviour: wire.Behaviour) -> None:
-    with misbehaving(behaviour) as server:
-        bought, read = outcomes(which, server.url, BUYING, READING, max_body=100_000)
-        assert isinstance(bought, hopline.InDoubt) and isinstance(read, hopline.HoplineError)
-        assert bought.status == 200 and read.kind == "protocol"
+@pytest.mark.parametrize(("fault", "status"), [({"kind": "huge"}, 200), ({"kind": "huge", "silent": True}, 200), ({"kind": "truncate"}, 202)])
+def test_a_body_that_goes_on_or_breaks_off_is_no_success(which: str, fault: Fault, status: int, sandbox: Sandbox) -> None:
+    sandbox.fault(None, times=2, **fault)
+    bought, read = outcomes(which, sandbox.account, BUYING, READING, max_body=100_000)
+    assert isinstance(bought, hopline.InDoubt) and isinstance(read, hopline.HoplineError)
+    assert bought.status == status and (read.kind, read.status) == ("protocol", 200)
 
 
 @pytest.mark.parametrize("which", BOTH)
-@pytest.mark.parametrize("behaviour", [wire.redirect, wire.unavailable])
-def test_redirects_and_unavailable_services_are_the_cores_to_judge(which: str, behaviour: wire.Behaviour) -> None:
-    with misbehaving(behaviour) as server:
-        errors = outcomes(which, server.url, BUYING, READING, ENDING)
-        assert all(isinstance(error, hopline.HoplineError) and error.status in (307, 503) for error in errors)
-        assert len(server.requests) == 3
+@pytest.mark.parametrize(("status", "headers"), [(307, {"location": "/v1/account/info"}), (503, {"retry-after": "0"})])
+def test_redirects_and_unavailable_services_are_the_cores_to_judge(which: str, status: int, headers: dict[str, str], sandbox: Sandbox) -> None:
+    sandbox.fault(None, times=3, kind="answer", status=status, headers=headers, body="busy")
+    errors = outcomes(which, sandbox.account, BUYING, READING, ENDING)
+    assert all(isinstance(error, hopline.HoplineError) and error.status == status for error in errors)
+    assert len(sandbox.requests()) == 3
 
 
 @pytest.mark.parametrize("which", BOTH)
-def test_the_request_is_sent_as_the_core_made_it(which: str) -> None:
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server:
-        outcomes(which, server.url, BUYING, READING, ENDING)
-        bought, read, ended = (request.lower() for request in server.requests)
-    assert bought.startswith(b"post /v1/sessions http/1.1") and b'"product_no":"dynamic-world"' in bought
-    assert b"idempotency-key: " in bought and b"content-type: application/json" in bought
-    assert read.startswith(b"get /v1/sessions/s-1 ") and ended.startswith(b"delete /v1/sessions/s-1 ")
+def test_the_request_is_sent_as_the_core_made_it(which: str, sandbox: Sandbox) -> None:
+    outcomes(which, sandbox.account, BUYING, ("get_session", {"session_id": "s-1"}), ENDING)
+    bought, read, ended = sandbox.requests()
+    assert (bought["method"], bought["path"], bought["version"]) == ("POST", "/v1/sessions", "HTTP/1.1")
+    assert '"product_no":"dynamic-world"' in bought["body"]
+    names = [name for name, _ in bought["headers"]]
+    assert "idempotency-key" in names and ["content-type", "application/json"] in bought["headers"]
+    assert (read["method"], read["path"]) == ("GET", "/v1/sessions/s-1") and (ended["method"], ended["path"]) == ("DELETE", "/v1/sessions/s-1")
     for request in (bought, read, ended):
-        assert request.count(b"x-api-key: canary-key") == 1 and request.count(b"accept-encoding: identity") == 1
-        assert b"transfer-encoding" not in request and b"authorization" not in request
+        headers, names = request["headers"], [name for name, _ in request["headers"]]
+        assert headers.count(["x-api-key", sandbox.account["api_key"]]) == 1 and headers.count(["accept-encoding", "identity"]) == 1
+        assert "transfer-encoding" not in names and "authorization" not in names
 
 
 def test_only_the_headers_that_the_core_names_are_passed() -> None:
@@ -168,8 +164,8 @@ def test_a_session_whose_adapters_repeat_is_refused() -> None:
             hopline.AgentClient(base_url="https://api.example/v1", http=session)
 
 
-def test_a_session_that_authenticates_by_itself_sends_the_key_alone() -> None:
-    with misbehaving(lambda connection, n: connection.sendall(wire.answer(wire.SESSION))) as server, requests.Session() as session:
+def test_a_session_that_authenticates_by_itself_sends_the_key_alone(sandbox: Sandbox) -> None:
+    with requests.Session() as session:
         session.auth = ("user", "password")
-        hopline.AgentClient(base_url=server.url, api_key="k", http=session).get_session(session_id="s-1")
-        assert b"authorization" not in server.requests[0].lower()
+        hopline.AgentClient(**sandbox.account, http=session).get_balance()
+    assert "authorization" not in dict(sandbox.requests()[0]["headers"])

@@ -33,6 +33,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/faults", post(add_fault).delete(clear_faults))
         .route("/clock", post(clock))
         .route("/target", post(target))
+        .route("/requests", get(requests))
         .route("/state", get(state))
         .merge(operator::router())
         .merge(reseller::router())
@@ -158,6 +159,10 @@ async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
         site.block_first_exit = wanted;
     }
     Ok(done())
+}
+
+async fn requests(State(shared): State<Arc<Shared>>) -> Response {
+    Json(BTreeMap::from([("requests", &shared.lock().arrivals)])).into_response()
 }
 
 async fn state(State(shared): State<Arc<Shared>>) -> Response {

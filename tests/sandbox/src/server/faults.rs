@@ -1,15 +1,16 @@
 //! Faults of a connection: what a client sees of a bad network or a bad gateway.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use bytes::Bytes;
 use http_body_util::channel::Channel;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
-use super::accept::Severed;
+use super::accept::{End, Takeover};
 use super::shared::Shared;
 
 /// The size that the `huge` fault claims.
@@ -17,7 +18,7 @@ const HUGE: usize = 100 * 1024 * 1024;
 
 /// What happens to a request between the client and the service.
 ///
-/// The last five answer in the service's place; `after` says whether the request reached the service all the same.
+/// The last six come in the service's place; `after` says whether the request reached the service all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionFault {
@@ -34,6 +35,24 @@ pub enum ConnectionFault {
     Duplicate {},
     /// The answer breaks off in the middle, and the connection with it.
     Truncate {},
+    /// The answer stops in the middle, and the connection stays open.
+    Stall {},
+    /// The body of the answer comes byte by byte.
+    Drip {
+        /// The milliseconds before each byte.
+        ms: u32,
+        /// Whether the head comes so, too.
+        #[serde(default)]
+        head: bool,
+    },
+    /// The connection closes after the answer, which has not said so.
+    HangUp {},
+    /// The connection is reset.
+    Reset {
+        /// Whether the request reached the service.
+        #[serde(default)]
+        after: bool,
+    },
     /// A gateway answers with a page of its own.
     Html {
         /// The HTTP status of the page.
@@ -58,6 +77,9 @@ pub enum ConnectionFault {
     },
     /// An answer that claims 100 MB, and sends them to who keeps reading.
     Huge {
+        /// Whether it does not say how long it is.
+        #[serde(default)]
+        silent: bool,
         /// Whether the request reached the service.
         #[serde(default)]
         after: bool,
@@ -97,19 +119,20 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
     let Some(fault) = fault else {
         return plain(shared.deliver(request).await);
     };
-    if let Fault::Html { after: true, .. }
+    if let Fault::Reset { after: true }
+    | Fault::Html { after: true, .. }
     | Fault::Answer { after: true, .. }
-    | Fault::Huge { after: true }
+    | Fault::Huge { after: true, .. }
     | Fault::BadUtf8 { after: true }
     | Fault::Deep { after: true } = fault
     {
         shared.deliver(request).await;
     }
     match fault {
-        Fault::DropBefore {} => severed(),
+        Fault::DropBefore {} => take_over(Takeover::default()),
         Fault::DropAfter {} => {
             shared.deliver(request).await;
-            severed()
+            take_over(Takeover::default())
         }
         Fault::Delay { ms } => {
             let at = shared.now_ms().saturating_add(ms.into());
@@ -121,10 +144,21 @@ pub(super) async fn deliver(shared: &Shared, request: &Request<Vec<u8>>, fault: 
             let (first, _) = tokio::join!(shared.deliver(request), shared.deliver(request));
             plain(first)
         }
-        Fault::Truncate {} => truncated(shared.deliver(request).await),
+        Fault::Truncate {} => half(shared.deliver(request).await, End::Closed),
+        Fault::Stall {} => half(shared.deliver(request).await, End::Open),
+        Fault::Drip { ms, head: is_slow } => {
+            let (head, body) = written(shared.deliver(request).await);
+            let at_once = if is_slow { 0 } else { head.len() };
+            take_over(Takeover { bytes: [head, body].concat(), at_once, pause: Duration::from_millis(ms.into()), end: End::Open })
+        }
+        Fault::HangUp {} => {
+            let (head, body) = written(shared.deliver(request).await);
+            take_over(Takeover { at_once: usize::MAX, bytes: [head, body].concat(), ..Takeover::default() })
+        }
+        Fault::Reset { .. } => take_over(Takeover { end: End::Reset, ..Takeover::default() }),
         Fault::Html { status, .. } => html(status),
         Fault::Answer { status, headers, body, .. } => answer(status, &headers, body),
-        Fault::Huge { .. } => huge(),
+        Fault::Huge { silent, .. } => huge(silent),
         Fault::BadUtf8 { .. } => {
             json(b"{\"success\":true,\"code\":0,\"message\":\"ok\",\"data\":{\"name\":\"\xff\xfe\"},\"meta\":{}}".to_vec())
         }
@@ -139,10 +173,26 @@ fn plain(response: Response<Vec<u8>>) -> Response<Body> {
     response.map(Body::from)
 }
 
-fn severed() -> Response<Body> {
+fn take_over(takeover: Takeover) -> Response<Body> {
     let mut response = Response::default();
-    response.extensions_mut().insert(Severed);
+    response.extensions_mut().insert(takeover);
     response
+}
+
+/// The head of an answer and half of its body.
+fn half(response: Response<Vec<u8>>, end: End) -> Response<Body> {
+    let (head, body) = written(response);
+    take_over(Takeover { at_once: usize::MAX, bytes: [&head, &body[..body.len() / 2]].concat(), end, ..Takeover::default() })
+}
+
+/// An answer as it is written: its head and its body.
+fn written(response: Response<Vec<u8>>) -> (Vec<u8>, Vec<u8>) {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.insert(header::CONTENT_LENGTH, body.len().into());
+    let mut head = format!("HTTP/1.1 {}\r\n", parts.status).into_bytes();
+    parts.headers.iter().for_each(|(name, value)| head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat()));
+    head.extend(b"\r\n");
+    (head, body)
 }
 
 fn json(body: Vec<u8>) -> Response<Body> {
@@ -166,8 +216,8 @@ fn answer(status: u16, headers: &HashMap<String, String>, body: String) -> Respo
     response
 }
 
-fn huge() -> Response<Body> {
-    let (mut sender, body) = Channel::<Bytes, Severed>::new(1);
+fn huge(silent: bool) -> Response<Body> {
+    let (mut sender, body) = Channel::<Bytes, Infallible>::new(1);
     tokio::spawn(async move {
         const CHUNK: usize = 64 * 1024;
         let spaces = Bytes::from(vec![b' '; CHUNK]);
@@ -178,23 +228,11 @@ fn huge() -> Response<Body> {
         }
     });
     let mut response = json(Vec::new());
-    response.headers_mut().insert(header::CONTENT_LENGTH, HUGE.into());
+    if silent {
+        // By the older HTTP an answer ends with its connection.
+        *response.version_mut() = Version::HTTP_10;
+    } else {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HUGE.into());
+    }
     response.map(|_| Body::new(body))
-}
-
-/// Claims the whole body and sends half of it.
-fn truncated(response: Response<Vec<u8>>) -> Response<Body> {
-    let (mut parts, whole) = response.into_parts();
-    parts.headers.insert(header::CONTENT_LENGTH, whole.len().into());
-    let half = Bytes::from(whole[..whole.len() / 2].to_vec());
-    let (mut sender, body) = Channel::<Bytes, Severed>::new(1);
-    tokio::spawn(async move {
-        // There is room for one frame, so the second is taken by the channel when hyper has the first.
-        if sender.send_data(half).await.is_ok() && sender.send_data(Bytes::new()).await.is_ok() {
-            // hyper drops what it has not flushed when a body fails, so the first half needs a moment.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            sender.abort(Severed);
-        }
-    });
-    Response::from_parts(parts, Body::new(body))
 }

@@ -1,15 +1,17 @@
 //! Both APIs on HTTP and their OpenAPI documents, with CORS for dashboards that are developed against it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use hopline::contract::Api;
 use hopline_bindgen::openapi;
+use serde::Serialize;
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
 
 use super::Ready;
@@ -44,12 +46,39 @@ fn documented(api: Api, base_url: &str) -> MethodRouter<Arc<Shared>> {
     get(move || async move { Json(document) })
 }
 
-async fn api(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+/// A request as it came.
+#[derive(Debug, Serialize)]
+pub(super) struct Arrival {
+    /// The port of the client, which tells one connection from another.
+    connection: u16,
+    method: String,
+    path: String,
+    version: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Arrival {
+    fn new(peer: SocketAddr, request: &Request<Vec<u8>>) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            connection: peer.port(),
+            method: request.method().to_string(),
+            path: request.uri().to_string(),
+            version: format!("{:?}", request.version()),
+            headers: request.headers().iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect(),
+            body: text(request.body()),
+        }
+    }
+}
+
+async fn api(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_REQUEST).await else {
         return (StatusCode::PAYLOAD_TOO_LARGE, "the request body could not be read").into_response();
     };
     let request = Request::from_parts(parts, body.to_vec());
+    shared.note(Arrival::new(peer, &request));
     let fault = Service::operation(&request).and_then(|operation| shared.take_fault(operation));
     faults::deliver(&shared, &request, fault).await
 }

@@ -72,6 +72,8 @@ pub struct Ready {
     pub control_url: String,
     /// A small site that the proxies reach.
     pub target_url: String,
+    /// The base URL of an agent API where every connection is reset before the request is read.
+    pub reset_url: String,
     /// Where the gateway is, if there is one: the base URLs follow, each after the name of a road.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_url: Option<String>,
@@ -131,6 +133,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let socks5 = TcpListener::bind(free_port).await?;
     let http_proxy = TcpListener::bind(free_port).await?;
     let site = TcpListener::bind(free_port).await?;
+    let broken = TcpListener::bind(free_port).await?;
     let (tls, served) = match tls {
         Some(folder) => Tls::make(free_port, &folder).await.map(|(tls, served)| (Some(tls), served))?,
         None => (None, Vec::new()),
@@ -154,6 +157,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         http_proxy: http_proxy.local_addr()?.to_string(),
         control_url: format!("{api_url}/control"),
         target_url: format!("http://{}/", site.local_addr()?),
+        reset_url: format!("http://{}{BASE_PATH}", broken.local_addr()?),
         gateway_url: gateway.as_ref().map(|gateway| format!("http://{}", gateway.address)),
         tls,
     };
@@ -167,6 +171,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
     let router = target::router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));
+    tasks.spawn(accept::each(broken, |stream, _| accept::reset(stream)));
     let state = shared.clone();
     tasks.spawn(accept::each(socks5, move |stream, _| proxy_socks5::serve(state.clone(), stream)));
     let state = shared.clone();

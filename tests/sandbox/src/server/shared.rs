@@ -1,5 +1,6 @@
 //! What the parts of the server share: the service, its clock, and word of every change.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -7,6 +8,7 @@ use http::{Request, Response};
 use tokio::sync::watch;
 
 use super::faults::ConnectionFault;
+use super::http::Arrival;
 use super::target::Target;
 use crate::service::{Exit, FaultRule, InProgress, Service, faults};
 
@@ -22,6 +24,8 @@ pub(super) struct State {
     pub(super) service: Service,
     pub(super) faults: Vec<FaultRule<ConnectionFault>>,
     pub(super) target: Target,
+    /// The last requests of both APIs, the oldest first.
+    pub(super) arrivals: VecDeque<Arrival>,
     /// How far the sandbox's clock is ahead of the machine's.
     ahead_ms: i64,
     /// Whether the sandbox is coming to its end, and no session opens anything any more.
@@ -37,7 +41,7 @@ impl State {
 
 impl Shared {
     pub(super) fn new(service: Service) -> Self {
-        let state = State { service, faults: Vec::new(), target: Target::default(), ahead_ms: 0, closed: false };
+        let state = State { service, faults: Vec::new(), target: Target::default(), arrivals: VecDeque::new(), ahead_ms: 0, closed: false };
         Self { state: Mutex::new(state), changed: watch::Sender::new(()) }
     }
 
@@ -65,6 +69,16 @@ impl Shared {
         };
         self.wait_until(in_progress.ends_at).await;
         self.change(|service, now_ms| service.finish(in_progress, now_ms)).unwrap_or(response)
+    }
+
+    /// Notes a request for whoever asks what came; of very many only the last ones.
+    pub(super) fn note(&self, arrival: Arrival) {
+        const KEPT: usize = 1000;
+        let mut state = self.lock();
+        state.arrivals.push_back(arrival);
+        if state.arrivals.len() > KEPT {
+            state.arrivals.pop_front();
+        }
     }
 
     pub(super) fn take_fault(&self, operation: &str) -> Option<ConnectionFault> {

@@ -1,9 +1,10 @@
 //! Each fault shows what it claims, on a raw socket.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 
 use crate::desk::DYNAMIC;
-use crate::live::{Live, connect};
+use crate::live::{Live, connect, read_all};
 
 fn rule(fault: &str) -> String {
     format!(r#"{{"operation":"create_session","fault":{fault}}}"#)
@@ -61,6 +62,81 @@ fn a_truncated_answer_breaks_off_in_the_middle() {
     assert_eq!(live.charges(), 1);
 }
 
+/// A connection on which a purchase was sent.
+fn asked(address: &str, key: &str) -> TcpStream {
+    let mut stream = connect(address);
+    let length = DYNAMIC.len();
+    let request = format!("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nContent-Length: {length}\r\n\r\n{DYNAMIC}");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn a_connection_is_reset_before_or_after_the_effect_or_before_the_request_is_read() {
+    let was_reset = |mut stream: TcpStream| stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::ConnectionReset);
+    let live = Live::new();
+    for (after, charges) in [(false, 0), (true, 1)] {
+        live.fault(&rule(&format!(r#"{{"kind":"reset","after":{after}}}"#)));
+        assert!(was_reset(asked(&live.api(), &live.ready().api_key)));
+        assert_eq!(live.charges(), charges);
+    }
+    let broken = live.ready().reset_url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
+    assert!(was_reset(asked(&broken, &live.ready().api_key)));
+    assert_eq!(live.charges(), 1);
+}
+
+#[test]
+fn an_answer_that_stalls_or_drips_leaves_the_connection_open() {
+    let whole = Live::new().call("POST", "/sessions", None, DYNAMIC).bytes.len();
+    for (fault, least) in [
+        (r#"{"kind":"stall"}"#, 200),
+        (r#"{"kind":"drip","ms":0}"#, whole / 2),
+        (r#"{"kind":"drip","ms":0,"head":true}"#, whole / 2),
+        (r#"{"kind":"drip","ms":3600000}"#, 100),
+        (r#"{"kind":"drip","ms":3600000,"head":true}"#, 0),
+    ] {
+        let live = Live::new();
+        live.fault(&rule(fault));
+        let mut stream = asked(&live.api(), &live.ready().api_key);
+        let mut part = vec![0; least];
+        stream.read_exact(&mut part).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        while live.charges() == 0 {}
+        // What is still to come does not come, and nobody says that it won't.
+        if !fault.contains(r#""ms":0"#) {
+            let more = stream.read_to_end(&mut part).unwrap_err();
+            assert_eq!(more.kind(), ErrorKind::WouldBlock, "{fault}");
+            assert!(part.len() < whole, "{fault}");
+            assert_eq!(fault.contains("head"), part.is_empty(), "{fault}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_after_which_the_connection_closes_does_not_say_so() {
+    let live = Live::new();
+    live.fault(&rule(r#"{"kind":"hang_up"}"#));
+    let raw = read_all(asked(&live.api(), &live.ready().api_key));
+    assert_eq!((raw.status(), raw.body().len()), (202, raw.content_length()));
+    assert!(!raw.head().contains("connection:"));
+    assert!(raw.json()["success"] == true);
+}
+
+#[test]
+fn what_came_is_told_with_its_connection() {
+    let live = Live::new();
+    live.fault(&rule(r#"{"kind":"drop_before"}"#));
+    live.call("POST", "/sessions", Some("k"), DYNAMIC);
+    live.call("GET", "/products?type=dynamic", None, "");
+    let told = live.control("GET", "/requests", "").json();
+    let [bought, read] = told["requests"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!((&bought["method"], &bought["path"], &bought["body"]), (&"POST".into(), &"/v1/sessions".into(), &DYNAMIC.into()));
+    assert!(bought["headers"].as_array().unwrap().contains(&serde_json::json!(["idempotency-key", "k"])));
+    assert_eq!((&read["method"], &read["path"]), (&"GET".into(), &"/v1/products?type=dynamic".into()));
+    assert_eq!(bought["version"], "HTTP/1.1");
+    assert_ne!(bought["connection"], read["connection"]);
+}
+
 #[test]
 fn any_answer_can_be_given() {
     for (after, charges) in [(false, 0), (true, 1)] {
@@ -92,6 +168,12 @@ fn a_huge_answer_claims_100_mb_and_keeps_coming() {
     let mut bytes = vec![0; 1024 * 1024];
     stream.read_exact(&mut bytes).unwrap();
     assert!(String::from_utf8_lossy(&bytes).to_ascii_lowercase().contains("content-length: 104857600\r\n"));
+    live.fault(r#"{"fault":{"kind":"huge","silent":true}}"#);
+    let mut stream = connect(&live.api());
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_exact(&mut bytes).unwrap();
+    let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+    assert!(!head.contains("content-length") && !head.contains("transfer-encoding"));
 }
 
 #[test]

@@ -48,7 +48,8 @@ fn the_ready_line_names_everything_and_a_seed_gives_the_same_credentials() {
         })
         .collect();
     let names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    let expected = ["agent_url", "api_key", "backend_url", "control_url", "http_proxy", "password", "socks5", "target_url", "username"];
+    let expected =
+        ["agent_url", "api_key", "backend_url", "control_url", "http_proxy", "password", "reset_url", "socks5", "target_url", "username"];
     assert_eq!(names, expected);
     assert!(lines[0]["agent_url"].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:") && url.ends_with("/v1")));
     for name in ["api_key", "username", "password"] {

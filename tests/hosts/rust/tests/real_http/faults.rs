@@ -25,7 +25,7 @@ fn faults(status: u16) -> Vec<(Fault, Left)> {
         (Fault::Html { status: 502, after: false }, Ok(502)),
         (Fault::Html { status: 502, after: true }, Ok(502)),
         (Fault::Html { status: 200, after: true }, Ok(200)),
-        (Fault::Huge { after: true }, Ok(200)),
+        (Fault::Huge { silent: false, after: true }, Ok(200)),
         (Fault::BadUtf8 { after: true }, Ok(200)),
     ]
 }
@@ -160,7 +160,7 @@ fn no_more_of_a_body_is_read_than_the_client_takes() {
     for http in BOTH {
         let live = Live::new();
         let mut probe = Probe::new(http, ClientOptions { retry: once(), max_body: 1000, ..live.options() });
-        live.fault("get_balance", 1, Fault::Huge { after: false });
+        live.fault("get_balance", 1, Fault::Huge { silent: false, after: false });
         let ticket = probe.client.start(GetBalance {}, CallOptions::default());
         assert_eq!(probe.drive(ticket).expect_err("a fault").kind, Kind::Protocol);
         let [hopline::client::Responded::Response { body, truncated, .. }] = probe.host.answers.as_slice() else {

@@ -3,7 +3,7 @@
 //!
 //!     HOPLINE_BASE_URL=… HOPLINE_API_KEY=… cargo run --example reqwest
 //!
-//! Here reqwest speaks plain http, which is enough for loopback; its feature `rustls` brings https.
+//! reqwest's default features bring https; this program chooses the smaller cryptography of `ring` instead.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -39,7 +39,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let mut entropy = [0; 16];
     getrandom::fill(&mut entropy).map_err(|error| format!("the system gives no entropy: {error}"))?;
     let mut client = Client::new(options, entropy)?;
-    let mut host = Reqwest { http: http()?, started: Instant::now() };
+    let mut host = Reqwest { http: builder().build()?, started: Instant::now() };
 
     let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
     let listed = client.start(wanted, CallOptions::default());
@@ -107,8 +107,10 @@ impl AsyncHost for Reqwest {
 }
 
 /// A client that leaves all decisions to Hopline: no redirects, no repeats, no proxy from the environment.
-pub(crate) fn http() -> reqwest::Result<reqwest::Client> {
-    reqwest::Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy().build()
+pub(crate) fn builder() -> reqwest::ClientBuilder {
+    // Only for reqwest's feature `rustls-no-provider`. It fails where cryptography was chosen before, which is as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy()
 }
 
 /// Sends a request and waits for what comes of it.
@@ -152,6 +154,8 @@ fn failure(error: &reqwest::Error) -> (FailureKind, Sent) {
     match () {
         () if error.is_dns() => (FailureKind::Dns, Sent::Never),
         () if error.is_connect() && caused_by(error, ErrorKind::ConnectionRefused) => (FailureKind::Connect, Sent::Never),
+        // rustls refuses a certificate with such an error.
+        () if error.is_connect() && caused_by(error, ErrorKind::InvalidData) => (FailureKind::Tls, Sent::Never),
         () if error.is_timeout() => (FailureKind::Timeout, Sent::Maybe),
         () if error.is_request() => (FailureKind::Closed, Sent::Maybe),
         () => (FailureKind::Other, Sent::Maybe),
@@ -159,6 +163,14 @@ fn failure(error: &reqwest::Error) -> (FailureKind, Sent) {
 }
 
 fn caused_by(error: &reqwest::Error, kind: ErrorKind) -> bool {
-    let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    let causes = std::iter::successors(error.source(), |cause| cause_of(*cause));
     causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|cause| cause.kind() == kind)
+}
+
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<std::io::Error>() {
+        // Its `source` would leave out the error that it holds.
+        Some(error) => error.get_ref().map(|held| held as &(dyn Error + 'static)),
+        None => error.source(),
+    }
 }

@@ -122,7 +122,7 @@ fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
 fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
     let live = Live::new();
     let (mut client, tickets) = begin(&live);
-    let (http, started, flight) = (reqwest_example::http().expect("a client"), Instant::now(), Arc::new(Flight::default()));
+    let (http, started, flight) = (reqwest_example::builder().build().expect("a client"), Instant::now(), Arc::new(Flight::default()));
     let pump = async {
         // Tasks only send; the client stays here, and answers come back to it.
         let (answers, mut heard) = mpsc::unbounded_channel();

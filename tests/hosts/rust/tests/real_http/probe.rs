@@ -101,7 +101,7 @@ impl Probe {
         let client = Client::new(options, ureq_example::entropy().expect("entropy")).expect("a client");
         let host = Notes {
             ureq: ureq_example::agent(),
-            reqwest: reqwest_example::http().expect("a client"),
+            reqwest: reqwest_example::builder().build().expect("a client"),
             started: Instant::now(),
             answers: Vec::new(),
         };
@@ -124,7 +124,7 @@ impl Probe {
 /// A host for both ways of driving; it keeps no records.
 pub(crate) struct Notes {
     pub(crate) ureq: ureq::Agent,
-    reqwest: reqwest::Client,
+    pub(crate) reqwest: reqwest::Client,
     started: Instant,
     pub(crate) answers: Vec<Responded>,
 }

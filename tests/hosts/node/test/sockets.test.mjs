@@ -8,30 +8,7 @@ import { pathToFileURL } from "node:url";
 
 import { AgentClient } from "hopline";
 
-import { WANTED } from "./lib/sandbox.mjs";
-
-/** A server that does with each connection what it is told, and keeps what it was sent. */
-async function server(t, react) {
-  const seen = [];
-  const listening = createServer((socket) => {
-    let text = "";
-    socket.on("error", () => {});
-    react.connected?.(socket);
-    socket.on("data", (data) => {
-      text += data;
-      const [head, body] = text.split("\r\n\r\n");
-      if (body === undefined || body.length < Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)) return;
-      seen.push(text);
-      text = "";
-      react.asked?.(socket, seen.length);
-    });
-  });
-  listening.listen(0, "127.0.0.1");
-  await once(listening, "listening");
-  t.after(() => listening.close());
-  const { port } = listening.address();
-  return { seen, url: `http://127.0.0.1:${port}/v1` };
-}
+import { WANTED, sandbox } from "./lib/sandbox.mjs";
 
 function agent(t, baseUrl, more) {
   const made = new AgentClient({ apiKey: "canary-key", baseUrl, ...more });
@@ -40,8 +17,6 @@ function agent(t, baseUrl, more) {
 }
 
 const buy = (client, options) => client.createSession(WANTED, { attempts: 1, ...options }).then(() => assert.fail("was to fail"), (error) => error);
-const answer = (status, headers, body = "") => `HTTP/1.1 ${status}\r\n${headers.map((line) => `${line}\r\n`).join("")}content-length: ${body.length}\r\n\r\n${body}`;
-const JSON_TYPE = "content-type: application/json";
 
 test("a refused connect and an unknown name never sent anything", async (t) => {
   const closed = createServer().listen(0, "127.0.0.1");
@@ -75,82 +50,83 @@ test("of a caller's own fetch it is never assumed that nothing was sent", async 
   assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
 });
 
-test("a reset before or after the request may have sent it", async (t) => {
-  for (const when of ["connected", "asked"]) {
-    const { url } = await server(t, { [when]: (socket) => socket.resetAndDestroy() });
-    const error = await buy(agent(t, url));
-    assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"], when);
+test("a reset before or after the request was read may have sent it", async (t) => {
+  const service = await sandbox(t);
+  await service.fault({ kind: "reset" }, "create_session");
+  for (const more of [{ baseUrl: service.reset_url }, {}]) {
+    const error = await buy(service.agent(more));
+    assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"], more.baseUrl);
   }
+  assert.equal((await service.requests()).length, 1);
 });
 
 test("a timeout is kept, and even a fetch that does not heed its signal is not waited for", async (t) => {
-  const { url } = await server(t, {});
+  const service = await sandbox(t);
+  await service.fault({ kind: "delay", ms: 60_000 }, "create_session");
   for (const fetch of [undefined, () => new Promise(() => {})]) {
     const began = performance.now();
-    const error = await buy(agent(t, url, { fetch }), { timeoutMs: 200 });
+    const error = await buy(service.agent({ fetch }), { timeoutMs: 200 });
     assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
     assert.ok(performance.now() - began < 15_000);
   }
 });
 
 test("a redirect is not followed", async (t) => {
-  const target = await server(t, {});
-  for (const status of [301, 302, 303, 307, 308]) {
-    const { url, seen } = await server(t, { asked: (socket) => socket.end(answer(`${status} Moved`, [`location: ${target.url}/sessions`])) });
-    const error = await buy(agent(t, url));
-    assert.deepEqual([error.kind, error.status, seen.length], ["in_doubt", status, 1]);
+  const service = await sandbox(t);
+  for (const [place, status] of [301, 302, 303, 307, 308].entries()) {
+    await service.fault({ kind: "answer", status, headers: { location: "/v1/account/info" } }, "create_session");
+    const error = await buy(service.agent());
+    const seen = await service.requests();
+    assert.deepEqual([error.kind, error.status, seen.length], ["in_doubt", status, place + 1]);
+    assert.equal(seen[place].path, "/v1/sessions");
   }
-  assert.equal(target.seen.length, 0);
 });
 
 test("nothing is sent twice but by the core", async (t) => {
-  for (const asked of [(socket) => socket.destroy(), (socket) => socket.end(answer("503 Busy", ["retry-after: 0"])), (socket) => socket.end(answer("408 Slow", []))]) {
-    const { url, seen } = await server(t, { asked });
-    await buy(agent(t, url));
-    await agent(t, url).getBalance({}, { attempts: 1 }).catch(() => {});
-    await agent(t, url).terminateSession({ session_id: "s" }, { attempts: 1 }).catch(() => {});
-    assert.deepEqual(seen.map((text) => text.split(" ", 1)[0]), ["POST", "GET", "DELETE"]);
+  for (const fault of [{ kind: "drop_before" }, { kind: "answer", status: 503, headers: { "retry-after": "0" } }, { kind: "answer", status: 408 }]) {
+    const service = await sandbox(t);
+    await service.fault(fault, undefined, 100);
+    await buy(service.agent());
+    await service.agent().getBalance({}, { attempts: 1 }).catch(() => {});
+    await service.agent().terminateSession({ session_id: "s" }, { attempts: 1 }).catch(() => {});
+    assert.deepEqual((await service.requests()).map(({ method }) => method), ["POST", "GET", "DELETE"]);
   }
 });
 
 test("Node's own fetch asks once more after a 421, which says that it was not done, with the same bytes", async (t) => {
-  const { url, seen } = await server(t, { asked: (socket) => socket.end(answer("421 Misdirected", [])) });
-  await buy(agent(t, url));
-  assert.equal(seen.length, 2);
-  assert.equal(seen[0], seen[1]);
+  const service = await sandbox(t);
+  await service.fault({ kind: "answer", status: 421 }, undefined, 100);
+  await buy(service.agent());
+  const [first, second, ...more] = (await service.requests()).map(({ connection, ...bytes }) => bytes);
+  assert.deepEqual([first, more], [second, []]);
+  assert.equal(first.method, "POST");
 });
 
 test("a connection that dies between two requests does not send the second one twice", async (t) => {
-  const { url, seen } = await server(t, {
-    asked: (socket, count) => (count === 1 ? socket.write(answer("200 OK", [JSON_TYPE], '{"success":true,"data":{}}')) : socket.destroy()),
-  });
-  const client = agent(t, url);
+  const service = await sandbox(t);
+  await service.fault({ kind: "drop_before" }, "create_session");
+  const client = service.agent();
   await client.getBalance();
   const error = await buy(client);
-  assert.deepEqual([error.kind, seen.length], ["in_doubt", 2]);
+  const [first, second, ...more] = await service.requests();
+  assert.deepEqual([error.kind, more], ["in_doubt", []]);
+  assert.equal(first.connection, second.connection);
 });
 
-test("a body is read up to its limit, and one that breaks off keeps its status", async (t) => {
-  const huge = await server(t, {
-    asked: (socket) => {
-      socket.write(`HTTP/1.1 200 OK\r\n${JSON_TYPE}\r\ncontent-length: 100000000\r\n\r\n{"success":true,"data":"`);
-      const more = () => {
-        while (!socket.destroyed && socket.write("x".repeat(65536)));
-        socket.once("drain", more);
-      };
-      more();
-    },
-  });
-  const before = process.memoryUsage().rss;
-  const first = await buy(agent(t, huge.url, { maxBody: 100_000 }));
-  assert.deepEqual([first.kind, first.status], ["in_doubt", 200]);
-  assert.ok(process.memoryUsage().rss - before < 50_000_000);
-  const short = await server(t, { asked: (socket) => socket.end(`HTTP/1.1 202 OK\r\n${JSON_TYPE}\r\ncontent-length: 500\r\n\r\n{"success":true,"data":{"sess`) });
-  const second = await buy(agent(t, short.url));
-  assert.deepEqual([second.kind, second.status], ["in_doubt", 202]);
-  const stuck = await server(t, { asked: (socket) => socket.write(`HTTP/1.1 202 OK\r\n${JSON_TYPE}\r\ncontent-length: 500\r\n\r\n{"succ`) });
-  const third = await buy(agent(t, stuck.url), { timeoutMs: 3000 });
-  assert.deepEqual([third.kind, third.status], ["in_doubt", 202]);
+test("a body is read up to its limit, and one that breaks off or stops keeps its status", async (t) => {
+  const service = await sandbox(t);
+  for (const silent of [false, true]) {
+    await service.fault({ kind: "huge", silent }, "create_session");
+    const before = process.memoryUsage().rss;
+    const error = await buy(service.agent({ maxBody: 100_000 }));
+    assert.deepEqual([error.kind, error.status], ["in_doubt", 200]);
+    assert.ok(process.memoryUsage().rss - before < 50_000_000);
+  }
+  for (const [kind, options] of [["truncate", {}], ["stall", { timeoutMs: 3000 }]]) {
+    await service.fault({ kind }, "create_session");
+    const error = await buy(service.agent(), options);
+    assert.deepEqual([error.kind, error.status], ["in_doubt", 202], kind);
+  }
 });
 
 test("a fetch that throws or returns nonsense is one clear error, and nothing is lost", async (t) => {

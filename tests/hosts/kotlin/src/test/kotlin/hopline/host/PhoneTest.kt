@@ -163,11 +163,12 @@ class PhoneTest {
                     kept += cookies
                 }
             }
-        var head = ""
-        RawServer { request, socket -> write(socket, "200 OK", """{"success":true,"data":$balance}""", "Set-Cookie: a=b").also { head = request } }.use { server ->
-            AgentClient(Secret("key"), server.url, OkHttpTransport(OkHttpClient.Builder().cookieJar(jar).build())).use { it.getBalance() }
+        Sandbox().use { sandbox ->
+            sandbox.fault("get_balance", """{"kind":"answer","status":200,"headers":{"Set-Cookie":"a=b"},"body":"{\"success\":true,\"data\":{}}"}""")
+            sandbox.client(OkHttpTransport(OkHttpClient.Builder().cookieJar(jar).build())).use { it.getBalance() }
+            val sent = sandbox.requests().single().toString()
+            assertTrue("canary" !in sent && kept.isEmpty(), "$sent $kept")
         }
-        assertTrue(head.isNotEmpty() && "canary" !in head && kept.isEmpty(), "$head $kept")
     }
 
     @Test

@@ -31,6 +31,9 @@ class Sandbox(vararg options: String) : AutoCloseable {
     val apiKey: String get() = ready.word("api_key")
     val targetUrl: String get() = ready.word("target_url")
 
+    /** Where every connection is reset before the request is read. */
+    val resetUrl: String get() = ready.word("reset_url")
+
     val backendUrl: String get() = ready.word("backend_url")
     val username: String get() = ready.word("username")
     val password: String get() = ready.word("password")
@@ -66,8 +69,16 @@ class Sandbox(vararg options: String) : AutoCloseable {
     fun control(path: String, body: String): JsonObject =
         ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/$path")).POST(BodyPublishers.ofString(body)))
 
-    fun fault(operation: String, fault: String, times: Int = 1): JsonObject =
-        control("faults", """{"operation":"$operation","times":$times,"fault":$fault}""")
+    /** A fault of an operation, or of any. */
+    fun fault(operation: String?, fault: String, times: Int = 1): JsonObject =
+        control("faults", """{"operation":${operation?.let { "\"$it\"" }},"times":$times,"fault":$fault}""")
+
+    /** Forgets the faults that nothing has met. */
+    fun clearFaults(): JsonObject = ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/faults")).DELETE())
+
+    /** Every request that came, whatever a fault made of it. */
+    fun requests(): List<JsonObject> =
+        (ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/requests")).GET()).getValue("requests") as JsonArray).map { it.members() }
 
     fun state(): JsonObject = ask(HttpRequest.newBuilder(URI("${ready.word("control_url")}/state")).GET())
 

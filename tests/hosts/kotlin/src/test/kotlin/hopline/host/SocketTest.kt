@@ -10,7 +10,6 @@ import hopline.Secret
 import hopline.SessionType
 import hopline.Transport
 import java.net.ServerSocket
-import java.net.Socket
 import java.net.http.HttpClient
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
@@ -24,45 +23,64 @@ import org.junit.jupiter.api.parallel.Isolated
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
-/** Servers that misbehave, and HTTP clients that would make up for it by themselves. Each write is to arrive once. */
+/** Connections that misbehave, and HTTP clients that would make up for it by themselves. Each write is to arrive once. */
 @Isolated("it sets a property of the process")
 class SocketTest {
-    private fun client(url: String, transport: Transport, options: Options = Options(attempts = 1, timeout = 5.seconds)): AgentClient =
-        AgentClient(Secret("canary-key"), url, transport, options = options)
+    private fun client(url: String, transport: Transport, options: Options = ONCE): AgentClient = AgentClient(Secret("key"), url, transport, options = options)
 
     private fun buy(agent: AgentClient): HoplineException =
         assertThrows(HoplineException::class.java) { runBlocking { agent.createSession(SessionType.Dynamic, "p") } }
 
-    private val balance = """{"success":true,"data":{"balance":5}}"""
+    private fun Sandbox.count(method: String): Int = requests().count { it.word("method") == method }
+
+    private fun Sandbox.connections(): Int = requests().distinctBy { it.word("connection") }.size
 
     @ParameterizedTest
     @MethodSource("transports")
     fun `a write on a reused connection that breaks is not sent again`(transport: Transport): Unit = runBlocking {
-        RawServer { request, socket -> request.startsWith("GET") && write(socket, "200 OK", balance) }.use { server ->
-            client(server.url, transport).use { agent ->
+        Sandbox().use { sandbox ->
+            sandbox.fault("create_session", """{"kind":"drop_before"}""", 100)
+            sandbox.fault("terminate_session", """{"kind":"drop_before"}""", 100)
+            sandbox.client(transport, options = ONCE).use { agent ->
                 repeat(3) {
                     agent.getBalance()
                     val failure = buy(agent)
                     assertTrue(failure is HoplineException.InDoubt && failure.effect == Effect.UNKNOWN, "$failure")
                 }
-                assertEquals(3, server.count("POST"))
+                assertEquals(3, sandbox.count("POST"))
                 agent.getBalance()
                 assertThrows(HoplineException::class.java) { runBlocking { agent.terminateSession("s-1") } }
-                assertEquals(1, server.count("DELETE"))
-                assertTrue(server.connections.size < server.requests.size, "no connection was used twice")
+                assertEquals(1, sandbox.count("DELETE"))
+                assertTrue(sandbox.connections() < sandbox.requests().size, "no connection was used twice")
             }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("transports")
+    fun `a connection that is reset before or after the request was read leaves a purchase in doubt`(transport: Transport) {
+        Sandbox().use { sandbox ->
+            sandbox.fault("create_session", """{"kind":"reset"}""")
+            for (url in listOf(sandbox.resetUrl, sandbox.agentUrl)) {
+                client(url, transport).use { agent ->
+                    val failure = buy(agent)
+                    assertTrue(failure is HoplineException.InDoubt && failure.effect == Effect.UNKNOWN, "$url: $failure")
+                }
+            }
+            assertEquals(1, sandbox.requests().size)
         }
     }
 
     @ParameterizedTest
     @MethodSource("transports")
     fun `a server that closes an idle connection gets a write once at most`(transport: Transport): Unit = runBlocking {
-        RawServer { request, socket -> write(socket, "200 OK", balance) && !request.startsWith("GET") }.use { server ->
-            client(server.url, transport).use { agent ->
+        Sandbox().use { sandbox ->
+            sandbox.fault("get_balance", """{"kind":"hang_up"}""", 100)
+            sandbox.client(transport, options = ONCE).use { agent ->
                 repeat(5) {
                     agent.getBalance()
                     runCatching { agent.terminateSession("s-$it") }
-                    assertTrue(server.requests.count { line -> line.contains("s-$it ") } <= 1)
+                    assertTrue(sandbox.requests().count { request -> request.word("path").endsWith("/s-$it") } <= 1)
                 }
             }
         }
@@ -70,18 +88,23 @@ class SocketTest {
 
     @ParameterizedTest
     @MethodSource("transports")
-    fun `what an http client answers by itself is left to the core`(transport: Transport): Unit = runBlocking {
+    fun `what an http client answers by itself is left to the core`(transport: Transport) {
         val answers =
-            listOf("503 Busy" to "Retry-After: 0", "408 Slow" to "Retry-After: 0", "401 No" to "WWW-Authenticate: Basic realm=\"x\"", "302 Found" to "Location: /v1/other",
-                "307 Go" to "Location: /v1/other", "308 Go" to "Location: /v1/other", "421 Elsewhere" to "X-A: b", "407 Proxy" to "Proxy-Authenticate: Basic realm=\"x\"")
-        for ((status, header) in answers) {
-            RawServer { _, socket -> write(socket, status, "<html>", header) }.use { server ->
-                client(server.url, transport).use { agent ->
+            listOf(503 to "Retry-After: 0", 408 to "Retry-After: 0", 401 to "WWW-Authenticate: Basic realm='x'", 302 to "Location: /v1/account/info",
+                307 to "Location: /v1/account/info", 308 to "Location: /v1/account/info", 421 to "X-A: b", 407 to "Proxy-Authenticate: Basic realm='x'")
+        Sandbox().use { sandbox ->
+            for ((place, answer) in answers.withIndex()) {
+                val (status, header) = answer
+                val (name, value) = header.split(": ")
+                sandbox.clearFaults()
+                // More often than it may be asked for.
+                sandbox.fault(null, """{"kind":"answer","status":$status,"headers":{"$name":"${value.replace("'", "\\\"")}"},"body":"<html>"}""", 10)
+                sandbox.client(transport, options = ONCE).use { agent ->
                     val failure = buy(agent)
                     // OkHttp has an error of its own for a proxy's answer where there is no proxy.
-                    val told = if (status.startsWith("407") && transport is OkHttpTransport) null else status.take(3).toInt()
+                    val told = if (status == 407 && transport is OkHttpTransport) null else status
                     assertEquals(told, failure.status, "$failure")
-                    assertEquals(1, server.requests.size, "$status: ${server.requests}")
+                    assertEquals(place + 1, sandbox.requests().size, "$status: ${sandbox.requests()}")
                 }
             }
         }
@@ -89,23 +112,24 @@ class SocketTest {
 
     @ParameterizedTest
     @MethodSource("transports")
-    fun `the core hears of retry-after though the http client does not`(transport: Transport): Unit = runBlocking {
-        val refusal = """{"success":false,"data":null,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow down"}}"""
-        RawServer { _, socket -> write(socket, "429 Slow down", refusal, "Retry-After: 3600") }.use { server ->
-            client(server.url, transport).use { assertNotNull(buy(it).retryAt) }
+    fun `the core hears of retry-after though the http client does not`(transport: Transport) {
+        Sandbox().use { sandbox ->
+            sandbox.fault("create_session", """{"kind":"error","code":"RATE_LIMIT_EXCEEDED","retry_after":{"header":3600}}""")
+            sandbox.client(transport, options = ONCE).use { assertNotNull(buy(it).retryAt) }
         }
-        RawServer { _, socket -> write(socket, "503 Busy", "<html>", "Retry-After: 3600") }.use { server ->
-            client(server.url, transport, Options(attempts = 3)).use { agent ->
+        Sandbox().use { sandbox ->
+            sandbox.fault("get_balance", """{"kind":"answer","status":503,"headers":{"Retry-After":"3600"},"body":"<html>"}""", 10)
+            sandbox.client(transport, options = Options(attempts = 3)).use { agent ->
                 val failure = assertThrows(HoplineException::class.java) { runBlocking { agent.getBalance() } }
                 assertNotNull(failure.retryAt)
-                assertEquals(1, server.requests.size)
+                assertEquals(1, sandbox.requests().size)
             }
         }
     }
 
     @ParameterizedTest
     @MethodSource("transports")
-    fun `nothing was sent where nobody listens, and that is known`(transport: Transport): Unit = runBlocking {
+    fun `nothing was sent where nobody listens, and that is known`(transport: Transport) {
         val free = ServerSocket(0).use { it.localPort }
         for (url in listOf("http://127.0.0.1:$free/v1", "https://nobody.invalid/v1")) {
             // A lost packet to a server of names costs seconds.
@@ -118,14 +142,10 @@ class SocketTest {
 
     @ParameterizedTest
     @MethodSource("transports")
-    fun `a body without an end is read as far as it may be`(transport: Transport): Unit = runBlocking {
-        fun endless(socket: Socket): Boolean {
-            val out = socket.getOutputStream()
-            out.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"success\":true,\"data\":\"".toByteArray())
-            while (true) out.write(ByteArray(4096) { 'a'.code.toByte() })
-        }
-        RawServer { _, socket -> endless(socket) }.use { server ->
-            client(server.url, transport, Options(attempts = 1, maxBody = 100_000, timeout = 5.seconds)).use { agent ->
+    fun `a body without an end is read as far as it may be`(transport: Transport) {
+        Sandbox().use { sandbox ->
+            sandbox.fault("get_balance", """{"kind":"huge","silent":true}""")
+            sandbox.client(transport, options = Options(attempts = 1, maxBody = 100_000, timeout = 5.seconds)).use { agent ->
                 val failure = assertThrows(HoplineException::class.java) { runBlocking { agent.getBalance() } }
                 assertTrue(failure is HoplineException.Protocol, "$failure")
             }
@@ -134,9 +154,10 @@ class SocketTest {
 
     @ParameterizedTest
     @MethodSource("transports")
-    fun `a server that never answers is given up in time`(transport: Transport): Unit = runBlocking {
-        RawServer { _, socket -> socket.getInputStream().read() > 0 }.use { server ->
-            client(server.url, transport, Options(attempts = 1, timeout = 2.seconds)).use { agent ->
+    fun `a server that never answers is given up in time`(transport: Transport) {
+        Sandbox().use { sandbox ->
+            sandbox.fault("create_session", """{"kind":"delay","ms":60000}""")
+            sandbox.client(transport, options = Options(attempts = 1, timeout = 2.seconds)).use { agent ->
                 val begin = System.nanoTime()
                 val failure = buy(agent)
                 assertTrue(failure.effect == Effect.UNKNOWN, "$failure")
@@ -146,11 +167,12 @@ class SocketTest {
     }
 
     @Test
-    fun `an application interceptor that repeats is left out`(): Unit = runBlocking {
+    fun `an application interceptor that repeats is left out`() {
         val repeating = OkHttpClient.Builder().addInterceptor { chain -> chain.proceed(chain.request()).close().let { chain.proceed(chain.request()) } }.build()
-        RawServer { _, socket -> write(socket, "500 Oh", "<html>") }.use { server ->
-            client(server.url, OkHttpTransport(repeating)).use { buy(it) }
-            assertEquals(1, server.requests.size)
+        Sandbox().use { sandbox ->
+            sandbox.fault(null, """{"kind":"html","status":500}""", 10)
+            sandbox.client(OkHttpTransport(repeating), options = ONCE).use { buy(it) }
+            assertEquals(1, sandbox.requests().size)
         }
     }
 
@@ -169,6 +191,8 @@ class SocketTest {
     }
 
     companion object {
+        private val ONCE = Options(attempts = 1, timeout = 5.seconds)
+
         @JvmStatic
         fun transports(): List<Transport> = listOf(OkHttpTransport(), JavaHttpTransport())
     }

@@ -237,9 +237,9 @@ fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     }
 }
 
-/// What to do about a write of the reseller API that may have been done and is never sent again; none of any other.
+/// What to do about a write that may have been done and is never sent again; none of any other.
 pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
-    let once = endpoint.api == Api::Reseller && endpoint.safety == Safety::AtMostOnce;
+    let once = endpoint.safety == Safety::AtMostOnce;
     once.then(|| if super::lookups(endpoint.name).is_empty() { Advice::CheckAccount } else { Advice::Reconcile })
 }
 
@@ -357,9 +357,9 @@ mod tests {
 
     #[test]
     fn a_code_of_the_reseller_api_can_be_a_status_of_its_own() {
-        let judged = [("500", 200), ("503.0", 200), ("599", 404), ("600", 200), ("499", 200), ("E500", 200), ("500", 502)];
+        let judged = [("500", 200), ("503.0", 200), ("599", 404), ("600", 200), ("499", 200), ("E500", 200), ("500", 502), ("503", 500)];
         let statuses = judged.map(|(code, status)| failure_status(code, status));
-        assert_eq!(statuses, [500, 503, 599, 200, 200, 200, 502]);
+        assert_eq!(statuses, [500, 503, 599, 200, 200, 200, 502, 500]);
     }
 
     #[test]
@@ -376,5 +376,13 @@ mod tests {
         assert_eq!(one(BUY, &mut fresh(), door), (Again::No, Kind::Refused, Effect::None));
         let mut ledger = Ledger { unanswered: true, ..fresh() };
         assert_eq!(one(BUY, &mut ledger, door), (Again::No, Kind::InDoubt, Effect::Unknown));
+    }
+
+    #[test]
+    fn the_status_of_a_failure_of_the_reseller_api_says_what_to_do() {
+        let asked = Asked { api: Api::Reseller, ..asked(Safety::Safe, false) };
+        let advice = |status| judge(asked, &mut fresh(), Outcome::Failure { code: "1001", status }, None).advice;
+        let said = [Advice::Reauthenticate, Advice::Stop, Advice::ChangeRequest, Advice::Wait, Advice::RetryLater];
+        assert_eq!([401, 403, 404, 429, 500].map(advice), said);
     }
 }

@@ -129,4 +129,15 @@ mod tests {
         }
         assert_eq!(ip_range_text("odd"), r#"{"text":"odd"}"#);
     }
+
+    #[test]
+    fn a_product_as_a_type_says_the_same() {
+        let shown = |product: &str| {
+            let product: StaticProduct = serde_json::from_str(product).expect(product);
+            (product.is_shared(), product.needs_project_id())
+        };
+        assert_eq!([r#"{"productType":"2"}"#, r#"{"productType":"1"}"#].map(shown), [(true, true), (false, false)]);
+        let shared = |ranges: &str| serde_json::from_str::<ProductRanges>(ranges).expect(ranges).is_shared();
+        assert_eq!([r#"{"productType":"shared"}"#, "{}"].map(shared), [true, false]);
+    }
 }

@@ -208,7 +208,7 @@ pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Bu
 mod tests {
     use super::super::check::quote;
     use super::*;
-    use crate::contract::endpoint;
+    use crate::contract::{Record, endpoint};
 
     fn built(name: &str, params: &str) -> Result<Built, Refusal> {
         build(endpoint(name).expect(name), params)
@@ -357,5 +357,29 @@ mod tests {
     fn an_idempotency_key_is_1_to_64_visible_characters() {
         assert!(is_key("a") && is_key(&"k".repeat(64)));
         assert!(!is_key("") && !is_key(&"k".repeat(65)) && !is_key("a b") && !is_key("a\n") && !is_key("é"));
+    }
+
+    #[test]
+    fn what_was_built_is_printed_without_its_query() {
+        let built = built("list_products", r#"{"country":"US"}"#).map(|built| format!("{built:?}"));
+        assert_eq!(built.as_deref(), Ok("/products"));
+    }
+
+    #[test]
+    fn a_page_has_a_size_just_where_pages_have_numbers() {
+        const SIZE: Field = Field {
+            name: "page_size",
+            aliases: &[],
+            doc: "",
+            shape: Shape::Integer,
+            required: false,
+            nullable: false,
+            place: Place::Query,
+            rules: &[],
+        };
+        const BOTH: &Record = &Record { name: "Both", doc: "", fields: &[Field { name: "page", ..SIZE }, SIZE] };
+        let size = |request| page_size(&Endpoint { request, ..*endpoint("list_consumption").expect("list_consumption") });
+        assert_eq!(size(BOTH), Some("page_size"));
+        assert_eq!(size(&Record { name: "Alone", doc: "", fields: &[SIZE] }), None);
     }
 }

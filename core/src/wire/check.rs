@@ -229,3 +229,27 @@ pub(super) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
     let found = reader.deserialize_map(Reader)?;
     reader.end().map(|()| found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::endpoint;
+
+    #[test]
+    fn a_secret_is_found_wherever_a_shape_holds_one() {
+        let login = Shape::Record(endpoint("login").expect("login").request);
+        let read = Shape::Record(endpoint("get_session").expect("get_session").request);
+        assert!(holds_secret(login) && !holds_secret(read) && !holds_secret(Shape::Text));
+        assert!(holds_secret(Shape::List(&Shape::Secret)) && holds_secret(Shape::OneOrMany(&Shape::Secret)));
+        assert!(!holds_secret(Shape::List(&Shape::Text)));
+    }
+
+    #[test]
+    fn what_is_wrong_within_an_object_is_named_by_its_path() {
+        let record = endpoint("create_session").expect("create_session").request;
+        let refusal = |json: &str| object(record, &members(json).expect(json), "order.").map_err(|refusal| refusal.field);
+        assert_eq!(refusal(r#"{"session_type":null}"#), Err("order.session_type".to_owned()));
+        assert_eq!(refusal(r#"{"session_type":"rented"}"#), Err("order.session_type".to_owned()));
+        assert_eq!(refusal(r#"{"colour":1}"#), Err("order.colour".to_owned()));
+    }
+}

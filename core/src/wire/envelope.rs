@@ -356,7 +356,7 @@ mod tests {
         assert_eq!([wait("1e1", "2"), wait("1", "1e1"), wait("1", "1.5")], [Some(10_000), Some(10_000), Some(1500)]);
         assert_eq!(wait("1", "1e18"), wait("1e400", "1"));
         assert_eq!(wait("never", "null"), None);
-        assert_eq!(wait("never", "-3"), None);
+        assert_eq!([wait("never", "-3"), wait("0", "0")], [None, None]);
     }
 
     #[test]
@@ -379,5 +379,27 @@ mod tests {
         for none in ["{}", r#"{"code":null}"#, r#"{"code":true}"#, r#"{"code":""}"#, r#"{"success":true,"data":{}}"#, "[]", "<html>"] {
             assert!(matches!(read(200, none), Verdict::NoEnvelope { .. }), "{none}");
         }
+    }
+
+    #[test]
+    fn details_of_up_to_64_kib_are_kept() {
+        let kept = |length: usize| {
+            let body = format!(r#"{{"success":false,"error":{{"code":"X","details":"{}"}}}}"#, "d".repeat(length - 2));
+            let Verdict::Failure(failure) = read(400, &[], body.as_bytes()).verdict else { panic!("is a failure") };
+            failure.details.is_some()
+        };
+        assert_eq!([2, 65_536, 65_537].map(kept), [true, true, false]);
+    }
+
+    #[test]
+    fn a_text_is_cut_before_a_character_that_does_not_fit() {
+        assert_eq!([cut("aé€", 2), cut("aé€", 3), cut("aé€", 5), cut("aé€", 9)], ["a", "aé", "aé", "aé€"]);
+    }
+
+    #[test]
+    fn a_failure_is_printed_by_its_code_alone() {
+        let (code, message) = ("X_Y".to_owned(), "secret".to_owned());
+        let printed = format!("{:?}", Failure { code, message, details: None });
+        assert!(printed.contains("X_Y") && !printed.contains("secret"), "{printed}");
     }
 }

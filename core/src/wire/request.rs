@@ -54,3 +54,34 @@ impl TryFrom<&Request> for http::Request<Vec<u8>> {
         with.body(request.body.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            method: Method::Post,
+            url: "https://api.example/v1/sessions?a=secret".to_owned(),
+            headers: vec![("x-api-key".to_owned(), "secret".to_owned())],
+            body: b"secret".to_vec(),
+            timeout_ms: 1,
+            send_before: 2,
+            max_body: 3,
+        }
+    }
+
+    #[test]
+    fn a_request_is_printed_without_its_secrets() {
+        let printed = format!("{:?}", request());
+        let shown = ["POST", "https://api.example/v1/sessions", "x-api-key", "[6 bytes]"];
+        assert!(shown.iter().all(|part| printed.contains(part)) && !printed.contains("secret"), "{printed}");
+    }
+
+    #[test]
+    fn the_http_crate_takes_all_of_a_request() {
+        let taken = http::Request::try_from(&request()).expect("it is a request");
+        assert_eq!((taken.method().as_str(), taken.uri().to_string()), ("POST", request().url));
+        assert_eq!((taken.headers()["x-api-key"].as_bytes(), taken.body()), (&b"secret"[..], &request().body));
+    }
+}

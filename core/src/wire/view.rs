@@ -114,8 +114,8 @@ fn is_empty(json: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Shaped;
     use crate::contract::reseller::{StaticOrderAcceptance, StaticProductList, SubUserList};
+    use crate::contract::{Shaped, Word, Words};
 
     fn read<T: Shaped>(json: &str) -> (String, Vec<String>) {
         let view = view(T::SHAPE, json);
@@ -157,6 +157,25 @@ mod tests {
         );
         let (json, _) = read::<StaticOrderAcceptance>(r#"{"orderNo":"","order_no":"o"}"#);
         assert_eq!(json, r#"{"orderNo":"o"}"#);
+        assert_eq!(read::<StaticOrderAcceptance>(r#"{"orderNo":null,"order_no":""}"#).0, r#"{"orderNo":""}"#);
+    }
+
+    #[test]
+    fn a_shape_may_be_written_otherwise_just_where_it_holds_a_label_or_a_word_with_a_number() {
+        const WORD: Word = Word { name: "Month", word: "month", number: Some(3), doc: "" };
+        const NUMBERED: Shape = Shape::Word(&Words { name: "Unit", doc: "", words: &[WORD] });
+        const PLAIN: Shape = Shape::Word(&Words { name: "Unit", doc: "", words: &[Word { number: None, ..WORD }] });
+        let read = |shape, json: &'static str| view(shape, json).json.into_owned();
+        assert_eq!([read(Shape::Label, "7"), read(Shape::List(&Shape::Label), "[7]")], [r#""7""#, r#"["7"]"#]);
+        assert_eq!(["3", "9", r#""day""#].map(|json| read(NUMBERED, json)), [r#""month""#, r#""9""#, r#""day""#]);
+        assert_eq!(seen(PLAIN, "7", "", &mut Vec::new()), "7");
+    }
+
+    #[test]
+    fn what_was_written_otherwise_is_given_as_the_table_names_it() {
+        let written = |json| view(StaticOrderAcceptance::SHAPE, json).written_otherwise().map(|json| json.text().to_owned());
+        assert_eq!(written(r#"{"order_no":"o"}"#).as_deref(), Some(r#"{"orderNo":"o"}"#));
+        assert_eq!(written(r#"{"orderNo":"o"}"#), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod deep;
 mod examples;
 mod junit;
 mod kotlin;
+mod mutants;
 mod node;
 mod paths;
 mod python;
@@ -44,6 +45,7 @@ cargo xtask coverage                    which vector or test shows each statemen
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
 cargo xtask coverage --mutate [N|TEXT]  changes the code that keeps a statement, and expects what shows it to fail; all samples, N of them, or those with this text
 cargo xtask fuzz [SECONDS]              libFuzzer on each property of tests/fuzz, for 60 seconds or as long as you say
+cargo xtask mutants [PATH] [OPTION…]    changes core in each way that cargo-mutants knows, and expects a test, a vector or a small world to notice
 cargo xtask swarm [--minutes N] [--seed S]  lives of many jobs in the proof's world, on all cores, from a seed on
 cargo xtask world scope|seed …          one scope or one life of the proof, with its story if something is wrong; alone it says how
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         "package" => package(&rest),
         "sizes" => sizes(),
         "fuzz" => deep::command(&rest),
+        "mutants" => mutants::command(&rest),
         "coverage" => cargo::run_program("hopline-coverage", &rest),
         "swarm" => cargo::run_proof(&[vec![command.clone()], rest].concat()),
         "world" => cargo::run_proof(&rest),

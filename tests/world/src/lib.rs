@@ -20,5 +20,5 @@ pub use explore::{Explored, Found, Limits, explore, replay};
 pub use fate::{Fate, StoreFate};
 pub use job::{Job, Name, Task};
 pub use scope::{Kind, SCOPES, Scope};
-pub use swarm::{Bytes, Source, live, seeded};
+pub use swarm::{Bytes, Source, live, seeded, transcript};
 pub use world::World;

@@ -1,6 +1,8 @@
 //! Long lives of many jobs at once, as chance or a fuzzer has it. Each life draws how much goes wrong in it, and in which ways, so
 //! that no trouble hides behind another.
 
+use std::hash::Hasher;
+
 use hopline::client::CommandId;
 use hopline::contract::Api;
 use hopline::policy::Rule;
@@ -12,7 +14,7 @@ use crate::explore::Found;
 use crate::fate::{Fate, StoreFate};
 use crate::job::{Job, Task};
 use crate::scope::{Kind, Scope};
-use crate::world::{Out, World};
+use crate::world::{Out, Transcript, World};
 
 /// Where choices come from.
 pub trait Source {
@@ -97,6 +99,22 @@ pub fn live(kind: Kind, source: &mut impl Source, without: Option<Rule>) -> Resu
 /// A life that a seed makes.
 pub fn seeded(kind: Kind, seed: u64, without: Option<Rule>) -> Result<u64, Box<Found>> {
     live(kind, &mut Xoshiro256PlusPlus::seed_from_u64(seed), without)
+}
+
+/// What all steps of the life that a seed makes come to: two libraries that give the same numbers do the same.
+pub fn transcript(kind: Kind, seed: u64) -> u64 {
+    let source = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+    let nature = Nature::draw(source);
+    let Ok(mut world) = World::new(kind.scope(), None, false) else { return 0 };
+    world.transcript = Some(Transcript::default());
+    for _ in 0..nature.acts {
+        let act = world.draw(&nature, source);
+        if world.act(&act).is_err() {
+            return 0;
+        }
+    }
+    let ended = world.act(&Act::End);
+    world.transcript.filter(|_| ended.is_ok()).map_or(0, |transcript| transcript.finish())
 }
 
 /// Lives through these acts; what was wrong in the end.

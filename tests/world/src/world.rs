@@ -78,6 +78,8 @@ pub struct World {
     /// What a reconcile showed last.
     pub(crate) shown: Option<String>,
     pub(crate) steps: u64,
+    /// What all steps so far come to, if somebody wants to compare them.
+    pub(crate) transcript: Option<Transcript>,
     /// The story, if somebody wants to read it.
     pub(crate) story: Option<Vec<String>>,
 }
@@ -86,6 +88,26 @@ impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget, self.clients)
             .hash(state);
+    }
+}
+
+/// Every step of a client in one number (FNV-1a): two of them differ where a step does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transcript(u64);
+
+impl Default for Transcript {
+    fn default() -> Self {
+        Transcript(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Transcript {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     }
 }
 
@@ -109,6 +131,7 @@ impl World {
             clients: 0,
             shown: None,
             steps: 0,
+            transcript: None,
             story: None,
         };
         if !scope.has_token {
@@ -286,7 +309,11 @@ impl World {
         for _ in 0..1000 {
             let Some(process) = &mut self.process else { return Ok(()) };
             self.steps += 1;
-            match process.client.poll(now) {
+            let step = process.client.poll(now);
+            if let Some(transcript) = &mut self.transcript {
+                (now.monotonic, &step).hash(transcript);
+            }
+            match step {
                 Step::Save { id, record, data } => {
                     if process.out.iter().any(|out| matches!(out, Out::Save { record: other, .. } if *other == record)) {
                         return Err(format!("two saves of {record} overlap"));

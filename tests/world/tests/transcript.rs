@@ -1,0 +1,19 @@
+//! What the client does in 2000 lives, as one number. A change of its inside changes no byte of it; a change of what it does changes
+//! it once, with a word in the change's description. `TRANSCRIPTS=FILE` writes the number of each life.
+
+use hopline_world::{Kind, transcript};
+
+const LIVES: u64 = 1000;
+const ALL: u64 = 4903435155184024293;
+
+#[test]
+fn the_client_does_what_it_did() {
+    let each: Vec<(Kind, u64, u64)> =
+        Kind::ALL.into_iter().flat_map(|kind| (0..LIVES).map(move |seed| (kind, seed, transcript(kind, seed)))).collect();
+    if let Ok(file) = std::env::var("TRANSCRIPTS") {
+        let lines: Vec<String> = each.iter().map(|(kind, seed, number)| format!("{kind:?} {seed} {number:016x}\n")).collect();
+        std::fs::write(file, lines.concat()).expect("can be written");
+    }
+    let all = each.iter().fold(0_u64, |all, (_, _, number)| all.rotate_left(5) ^ number);
+    assert_eq!(all, ALL, "the steps are others than before");
+}

@@ -1,7 +1,7 @@
 //! What goes out to JavaScript as an object: errors, events, saved entries, verdicts. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
-use hopline::client::{Event, Happening, Holds, Phase, Saved, TakenText, Verdict};
+use hopline::client::{Event, EventKind, Holds, Phase, Saved, TakenText, Verdict};
 use hopline::contract::Json;
 use hopline::policy::{Advice, Effect, Error, Kind, Report};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -134,30 +134,30 @@ impl From<&Event> for Value {
         let Event { command, operation, intent, what } = event;
         let some = |name, value: &str| (name, Value::Text(value.to_owned()));
         let (word, more) = match what {
-            Happening::Repeating { attempts, delay_ms, because } => {
+            EventKind::Repeating { attempts, delay_ms, because } => {
                 ("repeating", vec![("attempts", number(*attempts)), ("delay_ms", number(*delay_ms)), ("because", because.into())])
             }
-            Happening::AskingTime => ("asking_time", Vec::new()),
-            Happening::Accepted { session_id, estimated_charge_usd } => {
+            EventKind::AskingTime => ("asking_time", Vec::new()),
+            EventKind::Accepted { session_id, estimated_charge_usd } => {
                 let charge = estimated_charge_usd.as_deref().map(|charge| some("estimated_charge_usd", charge));
                 ("accepted", [some("session_id", session_id)].into_iter().chain(charge).collect())
             }
-            Happening::Status { session_id, status, phase } => {
+            EventKind::Status { session_id, status, phase } => {
                 ("status", vec![some("session_id", session_id), some("status", status), ("phase", Value::Phase(*phase))])
             }
-            Happening::Ordered { order_no } => ("ordered", vec![some("order_no", order_no)]),
-            Happening::OrderStatus { order_no, status, phase } => {
+            EventKind::Ordered { order_no } => ("ordered", vec![some("order_no", order_no)]),
+            EventKind::OrderStatus { order_no, status, phase } => {
                 ("order_status", vec![some("order_no", order_no), some("status", status), ("phase", Value::Phase(*phase))])
             }
-            Happening::Differing { members } => {
+            EventKind::Differing { members } => {
                 ("differing", vec![("members", Value::List(members.iter().cloned().map(Value::Text).collect()))])
             }
-            Happening::Priced { unit_price } => ("priced", vec![some("unit_price", unit_price)]),
-            Happening::Watched { value } => ("watched", value.iter().map(|value| some("value", value)).collect()),
-            Happening::InDoubt { record } => {
+            EventKind::Priced { unit_price } => ("priced", vec![some("unit_price", unit_price)]),
+            EventKind::Watched { value } => ("watched", value.iter().map(|value| some("value", value)).collect()),
+            EventKind::InDoubt { record } => {
                 ("in_doubt", vec![("record", record.as_ref().map_or(Value::Null, |record| Value::Text(record.0.clone())))])
             }
-            Happening::StoreFailed { record } => ("store_failed", vec![some("record", &record.0)]),
+            EventKind::StoreFailed { record } => ("store_failed", vec![some("record", &record.0)]),
         };
         let about = object([
             ("command", command.map(|command| number(command.0))),

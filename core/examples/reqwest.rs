@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{AsyncHost, Event, FailureKind, Happening, Phase, RESPONSE_HEADERS, RecordId, Responded, Sent};
+use hopline::client::{AsyncHost, Event, FailureKind, EventKind, Phase, RESPONSE_HEADERS, RecordId, Responded, Sent};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, ListProducts, ProductFilter, SessionType, TerminateSession};
 use hopline::wire::Request;
@@ -100,7 +100,7 @@ impl AsyncHost for Reqwest {
     }
 
     fn notify(&mut self, event: &Event) {
-        if let Happening::Status { status, .. } = &event.what {
+        if let EventKind::Status { status, .. } = &event.what {
             println!("the session is {status}");
         }
     }

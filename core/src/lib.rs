@@ -56,7 +56,10 @@
 
 pub mod client;
 pub mod contract;
+mod engine;
+mod entropy;
 pub mod policy;
+mod time;
 pub mod wire;
 
 pub use client::{CallOptions, Client, ClientOptions, Millis, Now, Outcome, Step, drive, drive_async};

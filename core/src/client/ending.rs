@@ -1,94 +1,74 @@
 //! How a job ends: without effect, in doubt, or for good.
 
-use super::job::{Follow, Job, On};
-use super::session::{ended, phase_of};
+use super::job::{Entry, Parked};
+use super::session::ended;
 use super::store::JobId;
-use super::types::{Answered, Happening, Phase, RecordId};
+use super::types::{Answered, EventKind, Phase, RecordId};
 use super::{Accepted, Client, Left};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::policy::{Advice, Again, Effect, Error, Judgement, Kind, Report, Rule, look_advice};
+use crate::engine::{Input, Job, phase_of};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::wire::Facts;
 
 /// The longest answer that an accepted intent is remembered with, in bytes; of a longer one only the facts are kept.
 pub(super) const KEPT_RAW: usize = 4096;
 
 impl Client {
-    /// Ends a call as its last judgement says.
-    pub(super) fn conclude(&mut self, id: JobId, judgement: Judgement, mut error: Error) {
-        if let Some(job) = self.jobs.get(&id).filter(|job| job.order.is_none() && job.lookup.is_none()) {
-            // The first failure is the cause of a later one, not of itself.
-            error.cause = job.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
-        }
-        match (judgement.effect, judgement.keep) {
-            (Effect::None, _) => self.refuse(id, error),
-            (_, true) => self.doubt(id, error),
-            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
-            // again would buy again: it stays until somebody settles it.
-            (_, false) => match self.jobs.get_mut(&id).filter(|job| job.intent.is_some()) {
-                Some(job) => {
-                    job.spent = true;
-                    self.doubt(id, error);
-                }
-                None => self.finish(id, Err(error)),
-            },
-        }
-    }
-
     /// Ends a job that had no effect: its record goes first, then that is said.
-    pub(super) fn refuse(&mut self, id: JobId, error: Error) {
-        match self.jobs.get(&id) {
-            Some(Job { order: Some(_), .. }) if self.rules.holds(Rule::OrderOutlivesReads) => return self.order_not_read(id, error),
-            Some(Job { lookup: Some(_), .. }) => return self.not_looked_up(id, error),
-            Some(Job { until: Some(_), cancelled: false, .. }) if error.may_pass() => return self.not_read_yet(id, error),
-            _ => {}
-        }
-        let holds = self.rules.holds(Rule::DeleteBeforeNone);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let Some(record) = job.record.clone() else { return self.finish(id, Err(error)) };
-        if !holds {
-            job.record = None;
-            job.go(On::Refuse);
+    pub(super) fn erase(&mut self, id: JobId, error: Error) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let Some(record) = entry.custody.record.clone() else { return self.finish(id, Err(error)) };
+        if !self.rules.holds(Rule::DeleteBeforeNone) {
+            entry.custody.record = None;
             self.finish(id, Err(error));
             return self.delete(&record);
         }
-        self.end_without_record(id, &record, error);
+        self.clear_timer(id);
+        self.park(id, Parked::Erasing(Some(error)));
+        self.save(&record, None, Some(id));
     }
 
-    /// Ends a job with that as soon as its record is gone; if it can't be deleted, the job is in doubt.
-    pub(super) fn end_without_record(&mut self, id: JobId, record: &RecordId, error: Error) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if let Some(at) = job.timer.take() {
-            self.timers.remove(&(at, id));
+    /// Its record is gone, or could not be deleted: then it is in doubt.
+    pub(super) fn erased(&mut self, id: JobId, gone: bool) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let Parked::Erasing(error) = std::mem::replace(&mut entry.parked, Parked::Waking) else { return };
+        let Some(error) = error else {
+            // It was given up, and somebody wants it after all.
+            let now = self.clock.monotonic();
+            return self.set_timer(id, now);
+        };
+        if gone {
+            if let Some(record) = entry.custody.record.take() {
+                self.store.disown(&record);
+            }
+            return self.finish(id, Err(error));
         }
-        let judgement = Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep: false };
-        job.last = Some((judgement, error));
-        job.go(On::Refuse);
-        self.save(record, None, Some(id));
+        let what = "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
+        let mut doubt = entry.subject.error(Kind::Store, Effect::Unknown, what, Advice::MendStore);
+        doubt.cause = Some(error);
+        self.doubt(id, doubt);
     }
 
     /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed. A job that was never saved, as
     /// its key is the caller's, gets a record now.
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.doubt_since.get_or_insert(unix);
-        let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        self.notify(id, Happening::InDoubt { record: Some(record) });
+        let Some(Entry { custody, .. }) = self.jobs.get_mut(&id) else { return };
+        custody.doubt_since.get_or_insert(unix);
+        let record = custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
+        self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.save_job(id, None);
-        self.set_aside(id, error);
+        self.rest(id, error);
     }
 
     /// Nothing happens from here on until somebody resumes, settles or forgets it: whoever waits is told, with its record.
-    pub(super) fn set_aside(&mut self, id: JobId, error: Error) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if let Some(at) = job.timer.take() {
-            self.timers.remove(&(at, id));
-        }
-        job.go(On::Hold);
-        let record = job.record.as_ref().map(|record| record.0.clone());
-        let error = Error::from(Report { record, ..error.into_report() });
-        for command in std::mem::take(&mut job.waiting) {
+    pub(super) fn rest(&mut self, id: JobId, mut error: Error) {
+        self.clear_timer(id);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.parked = Parked::Resting;
+        error.record = entry.custody.record.as_ref().map(|record| record.0.clone());
+        for command in std::mem::take(&mut entry.waiting) {
             self.complete(command, Err(error.clone()));
         }
     }
@@ -97,40 +77,43 @@ impl Client {
     /// accepted intent is remembered by.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         let at = self.clock.unix();
-        let Some(mut job) = self.jobs.remove(&id) else { return };
+        self.clear_timer(id);
+        let Some(mut entry) = self.jobs.remove(&id) else { return };
+        if let (Job::Lookup(lookup), Ok(answered)) = (&mut entry.job, &mut result) {
+            answered.raw = self.reconciled(&mut lookup.found);
+        }
+        let follows = entry.job.follows();
+        let reserved = entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default();
+        let Entry { subject, wants, waiting, custody, .. } = &mut entry;
         if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
-            phase.get_or_insert(phase_of(Some(status), &job.watch.ends));
+            phase.get_or_insert(phase_of(Some(status), &wants.ends));
         }
         if matches!(&result, Err(error) if error.effect == Effect::None) {
-            self.uncount([job.price.reserved.take(), job.price.earlier.take()]);
+            self.uncount(reserved);
         }
-        job.go(On::End);
-        if let Some(at) = job.timer.take() {
-            self.timers.remove(&(at, id));
-        }
-        if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+        if let Some(tracked) = subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
-        if let (true, Some(intent), Ok(answered)) = (job.recalls && job.session.is_some(), &job.intent, &result)
+        if let (true, Some(intent), Ok(answered)) = (custody.recalls && subject.session_id.is_some(), &subject.intent, &result)
             && answered.phase == Some(Phase::Ended)
         {
-            let facts = Facts { session_id: job.session.clone(), ..answered.facts.clone() };
-            let record = job.session.as_ref().and_then(|session| self.sessions.get(session)?.record.clone());
+            let facts = Facts { session_id: subject.session_id.clone(), ..answered.facts.clone() };
+            let record = subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.record.clone());
             result = Err(ended(&facts, Some(intent.clone()), record));
         }
-        let operation = job.operation();
-        let told_of = job.session.as_deref().filter(|_| !job.waiting.is_empty());
-        let mut over = told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, job.intent.as_deref()));
-        match (job.intent.as_ref().filter(|_| !job.recalls), &result) {
+        let operation = subject.operation;
+        let told_of = subject.session_id.as_deref().filter(|_| !waiting.is_empty());
+        let mut over = told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, subject.intent.as_deref()));
+        match (subject.intent.as_ref().filter(|_| !custody.recalls), &result) {
             (Some(name), Ok(answered)) => {
-                let opened = job.built.is_some() && job.watch.follow == Follow::UntilReady;
-                let small = answered.raw.text().len() <= KEPT_RAW && !job.watch.credentials;
+                let opened = follows;
+                let small = answered.raw.text().len() <= KEPT_RAW && !wants.credentials;
                 let accepted = Accepted {
-                    fingerprint: job.fingerprint,
+                    fingerprint: std::mem::take(&mut custody.fingerprint),
                     operation,
                     facts: answered.facts.clone(),
                     raw: (small && !opened).then(|| answered.raw.clone()),
-                    record: job.record.take(),
+                    record: custody.record.take(),
                     opened,
                     at,
                     finished_at: self.clock.finished_at(),
@@ -142,18 +125,18 @@ impl Client {
             // It was done, though something after it failed: the intent must not be free for a second time.
             (Some(name), Err(error)) if error.effect == Effect::Done => {
                 let session =
-                    job.session.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
-                let opened = (session.is_some() || job.order.is_some()) && job.watch.follow == Follow::UntilReady;
-                let order_no = job.order.as_ref().map(|order| order.order_no.clone());
+                    subject.session_id.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
+                let opened = (session.is_some() || subject.order_no.is_some()) && follows;
+                let order_no = subject.order_no.clone();
                 let facts = match session.filter(|_| opened) {
                     Some(session) => self.known(session).0,
-                    None => Facts { session_id: job.session.clone(), order_no, ..Facts::default() },
+                    None => Facts { session_id: subject.session_id.clone(), order_no, ..Facts::default() },
                 };
-                let record = job.record.take();
-                let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !job.watch.credentials);
+                let record = custody.record.take();
+                let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !wants.credentials);
                 let finished_at = self.clock.finished_at();
                 let accepted =
-                    Accepted { fingerprint: job.fingerprint, operation, facts, raw, record, opened, at, finished_at, since: None };
+                    Accepted { fingerprint: std::mem::take(&mut custody.fingerprint), operation, facts, raw, record, opened, at, finished_at, since: None };
                 self.save_accepted(name, &accepted);
                 self.accept(name.clone(), accepted);
             }
@@ -165,7 +148,7 @@ impl Client {
         if matches!(&result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND")) {
             over = told_of.and_then(|session| self.take_missing_session(session));
         }
-        let mut left = Left { own: job.record, others: job.also_delete.into_iter().collect() };
+        let mut left = Left { own: custody.record.take(), others: custody.also_delete.take().into_iter().collect() };
         // A purchase has the record of its session.
         match &left.own {
             None if operation == CreateSession::ENDPOINT.name => left.own = over,
@@ -174,32 +157,8 @@ impl Client {
         if !self.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut left).records().for_each(|record| self.delete(record));
         }
-        for command in job.waiting {
+        for command in std::mem::take(waiting) {
             self.complete_with(command, result.clone(), std::mem::take(&mut left));
-        }
-    }
-
-    /// A cancelled job that may have had its effect.
-    pub(super) fn doubt_cancelled(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        let advice = look_advice(job.endpoint).unwrap_or(Advice::Resume);
-        let error = job.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", advice);
-        self.doubt(id, error);
-    }
-
-    /// A cancelled job that has nothing out: without effect if it was never sent, else in doubt. A placed order lives on.
-    pub(super) fn stop_cancelled(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        if job.order.is_some() {
-            let error = job.let_go();
-            return if job.outlives_wait() { self.set_aside(id, error) } else { self.finish(id, Err(error)) };
-        }
-        let open = job.ledger.is_open() && !job.is_safe();
-        if open {
-            self.doubt_cancelled(id);
-        } else {
-            let error = job.error(Kind::Cancelled, Effect::None, "was given up before it had any effect", Advice::Nothing);
-            self.refuse(id, error);
         }
     }
 }

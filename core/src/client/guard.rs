@@ -2,19 +2,14 @@
 //! be charged, on each day that it is sent on; the day's total is saved before the key is sent. What is in doubt stays counted.
 
 use super::Client;
-use super::job::{Job, On};
-use super::price::Price;
-use super::record::Reserved;
+use super::job::Parked;
 use super::store::JobId;
 use super::types::{Millis, RecordId};
-use crate::contract::agent::{RenewSession, SessionType};
-use crate::contract::{Decimal, Operation};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, Rules};
-use crate::wire::Facts;
+use crate::contract::Decimal;
+use crate::engine::{Input, Reserved, sum};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 
 const DAY: Millis = 24 * 3600 * 1000;
-/// How a purchase gets a price where the list has none in USD.
-pub(super) const PRICE_FIELD: &str = "expected_charge_usd";
 
 /// The day's total.
 #[derive(Debug, Clone, Hash)]
@@ -32,6 +27,11 @@ impl Guard {
     pub(super) fn new(cap: Decimal) -> Self {
         let spent = Reserved { day: 0, usd: Decimal::from(0) };
         Guard { cap, spent, record: None, adopted: Vec::new(), merged: Vec::new() }
+    }
+
+    /// The day that counts now.
+    pub(super) fn day(&self, unix: Millis) -> i64 {
+        unix.div_euclid(DAY).max(self.spent.day)
     }
 
     /// Begins the day anew when it is another one; time that runs backwards does not bring an old one back.
@@ -56,13 +56,6 @@ impl Guard {
         self.adopted.push(record);
     }
 
-    /// Whether the key that is sent next is counted today at its price.
-    fn counts(&self, price: &Price, rules: Rules) -> bool {
-        let today = |reserved: Reserved| reserved.day == self.spent.day || !rules.holds(Rule::NewDayCounts);
-        let enough = |reserved: Reserved| price.charge().is_some_and(|usd| usd <= reserved.usd) || !rules.holds(Rule::NewKeyCounts);
-        price.reserved.is_some_and(|reserved| today(reserved) && enough(reserved))
-    }
-
     /// The day's total without what was set aside.
     fn without(&self, reserved: Option<Reserved>) -> Decimal {
         let counted = reserved.filter(|reserved| reserved.day == self.spent.day).map_or(Decimal::from(0), |reserved| reserved.usd);
@@ -71,124 +64,46 @@ impl Guard {
     }
 }
 
-/// No sum of prices comes near the largest number; one that did would be over any cap.
-fn sum(one: Decimal, other: Decimal) -> Decimal {
-    Decimal(one.0.checked_add(other.0).unwrap_or(rust_decimal::Decimal::MAX))
-}
-
-impl Price {
-    /// Another key takes the place of one that was answered, and has a price of its own. If the earlier one may have bought all the
-    /// same, it stays counted; otherwise this returns what is free again.
-    pub(super) fn begin_key(&mut self, may_have_sold: bool, rules: Rules) -> Option<Reserved> {
-        (self.read, self.quote) = (false, None);
-        if !rules.holds(Rule::NewKeyCounts) {
-            return None;
-        }
-        let reserved = self.reserved.take()?;
-        if !may_have_sold {
-            return Some(reserved);
-        }
-        let earlier = self.earlier.filter(|earlier| earlier.day == reserved.day);
-        let usd = earlier.map_or(reserved.usd, |earlier| sum(earlier.usd, reserved.usd));
-        self.earlier = Some(Reserved { usd, ..reserved });
-        None
-    }
-}
-
-impl Job {
-    /// Whether it buys something that the guard counts.
-    fn counts(&self) -> bool {
-        self.purchase().is_some() || self.endpoint.name == RenewSession::ENDPOINT.name
-    }
-
-    /// Whether the price of one unit tells what it costs: the unit of `duration` is not documented.
-    pub(super) fn is_priced_by_unit(&self) -> bool {
-        self.purchase().is_some_and(|purchase| purchase.session_type == SessionType::Dynamic || purchase.duration.is_none())
-    }
-}
-
 impl Client {
-    /// What a purchase is to cost must be known under a cap.
-    pub(super) fn check_cost(&self, job: &Job) -> Result<(), Error> {
-        if self.guard.is_none() || !job.counts() || job.price.said.is_some() || job.is_priced_by_unit() {
-            return Ok(());
-        }
-        let rule = "is required under a daily cap, since the service does not document the unit of `duration` and the charge can't be \
-                    known from the price";
-        Err(Error::invalid(job.endpoint.name, PRICE_FIELD, rule))
-    }
-
-    /// Whether a purchase has to be counted before it is sent.
-    pub(super) fn must_count(&mut self, id: JobId) -> bool {
-        let (unix, rules) = (self.clock.unix(), self.rules);
-        let (Some(guard), Some(job)) = (&mut self.guard, self.jobs.get(&id)) else { return false };
+    /// Counts what a purchase may cost under the day's cap, before it is saved and sent.
+    pub(super) fn reserve(&mut self, id: JobId, usd: Decimal, before: Option<Reserved>) {
+        let unix = self.clock.unix();
+        let (Some(guard), Some(entry)) = (&mut self.guard, self.jobs.get_mut(&id)) else { return };
         guard.roll(unix);
-        job.counts() && !guard.counts(&job.price, rules)
-    }
-
-    /// Counts what a purchase may cost, before it is saved and sent. Returns whether the job waits for that, or ended.
-    pub(super) fn guard_due(&mut self, id: JobId) -> bool {
-        if !self.must_count(id) {
-            return false;
-        }
-        let (Some(guard), Some(job)) = (&mut self.guard, self.jobs.get_mut(&id)) else { return false };
-        let Some(usd) = job.price.charge() else {
-            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
-            let error = job.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
-            self.not_bought(id, Error::from(Report { field: Some(PRICE_FIELD.to_owned()), ..error.into_report() }));
-            return true;
-        };
-        let (cap, others) = (guard.cap, guard.without(job.price.reserved));
+        let (cap, others) = (guard.cap, guard.without(before));
         let total = sum(others, usd);
         if total > cap {
             let what = format!(
                 "was not sent, because it costs {usd} USD and {others} of the {cap} USD that this client may spend today are spent"
             );
-            let error = job.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
-            self.not_bought(id, error);
-            return true;
+            let error = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
+            return self.tell(id, Input::Granted(Err(error)));
         }
         guard.spent.usd = total;
-        job.price.before = job.price.reserved.replace(Reserved { day: guard.spent.day, usd });
+        let new = Reserved { day: guard.spent.day, usd };
         if !self.rules.holds(Rule::TotalIsSaved) {
-            return false;
+            return self.tell(id, Input::Granted(Ok(Some(new))));
         }
-        job.price.reserving = true;
-        job.go(On::Save);
+        entry.parked = Parked::Reserving { new, before };
         self.save_guard(Some(id));
-        true
     }
 
     /// The day's total was saved, for a job that waited for it.
     pub(super) fn reserved(&mut self, id: JobId, kept: bool) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.price.reserving = false;
-        let before = job.price.before.take();
-        if !kept {
-            // Whatever the store has, this key is not counted at its new price: it is counted anew before it is sent. What an
-            // earlier send of it was counted at stays.
-            let reserved = std::mem::replace(&mut job.price.reserved, before);
-            self.recount(&[reserved], before);
-        }
-        let Some(job) = self.jobs.get(&id) else { return };
-        if job.cancelled {
-            return self.stop_cancelled(id);
-        }
+        let Some(Parked::Reserving { new, before }) = self.jobs.get(&id).map(|entry| entry.parked.clone()) else { return };
         if kept {
-            return self.save_job(id, Some(id));
+            return self.tell(id, Input::Granted(Ok(Some(new))));
         }
-        let what = "was not sent, because the store could not save what is spent today";
-        let open = job.ledger.is_open();
-        let effect = if open { Effect::Unknown } else { Effect::None };
-        let error = job.error(Kind::Store, effect, what, Advice::MendStore);
-        if open { self.doubt(id, error) } else { self.refuse(id, Error::from(Report { cause: None, ..error.into_report() })) }
+        // Whatever the store has, this key is not counted at its new price: it is counted anew before it is sent. What an earlier send
+        // of it was counted at stays.
+        self.recount(&[Some(new)], before);
+        let failed = Error::new(Kind::Store, Effect::None, "store", "could not save what is spent today", Advice::MendStore);
+        self.tell(id, Input::Granted(Err(failed)));
     }
 
     /// A purchase was accepted: what it costs takes the place of what was set aside.
-    pub(super) fn charged(&mut self, id: JobId, facts: &Facts) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let (Some(guard), Some(reserved)) = (&mut self.guard, job.price.reserved.take()) else { return };
-        let charge = facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
+    pub(super) fn charged(&mut self, reserved: Option<Reserved>, charge: Option<Decimal>) {
+        let (Some(guard), Some(reserved)) = (&mut self.guard, reserved) else { return };
         let charge = charge.filter(|charge| *charge >= Decimal::from(0));
         if let Some(charge) = charge.filter(|_| reserved.day == guard.spent.day) {
             guard.spent.usd = sum(guard.without(Some(reserved)), charge);

@@ -1,8 +1,8 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
-use super::job::{Age, Follow, Job, State, Tally, headers, limited};
+use super::job::Parked;
 use super::options::CallOptions;
-use super::session::{ended, is_over_for_good, phase_of};
+use super::session::{ended, is_over_for_good};
 use super::settle::becomes;
 use super::start::check_rotation;
 use super::store::JobId;
@@ -10,7 +10,8 @@ use super::types::{Answered, CommandId, Millis, Phase, RecordId};
 use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
+use crate::engine::{Then, phase_of};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::{Facts, view};
 
 /// An accepted intent is remembered for this long.
@@ -43,44 +44,6 @@ pub(super) struct Accepted {
     pub(super) since: Option<Millis>,
 }
 
-impl Job {
-    /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
-    /// that start, all of them count, since those of the first start are not kept in records.
-    pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
-        self.watch.credentials |= options.credentials;
-        self.watch.auto_rotate |= options.auto_rotate;
-        let more = options.ends.iter().filter(|end| !self.watch.ends.contains(end));
-        let more: Vec<String> = more.cloned().collect();
-        self.watch.ends.extend(more);
-        if self.state == State::Held || self.cancelled {
-            self.watch.since = None;
-            self.headers = headers(options);
-            self.policy = limited(self.endpoint, policy);
-            self.watch.deadline_ms = options.deadline_ms.unwrap_or(super::session::DEADLINE);
-            self.price.said = options.expected_charge_usd.or(self.price.said);
-            self.price.cap = options.max_unit_price;
-            if !self.restored {
-                self.price.read = false;
-            }
-        }
-    }
-
-    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer. Returns
-    /// whether another key takes its place.
-    pub(super) fn begin_again(&mut self, new_key: impl FnOnce() -> String) -> bool {
-        self.tally = Tally::default();
-        self.last = None;
-        self.cause = None;
-        self.renewed = false;
-        let used = self.ledger.key.is_some() && self.ledger.sends > 0 && !self.ledger.given;
-        if used {
-            self.ledger.replace(new_key());
-            self.age = Age::Fresh;
-        }
-        used
-    }
-}
-
 impl Client {
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.
     pub(super) fn join_intent(
@@ -95,7 +58,7 @@ impl Client {
             return Some(self.reject(error, Some(name.to_owned())));
         }
         let known = match self.intents.get(name)? {
-            Intent::Active(id) => self.jobs.get(id)?.fingerprint.clone(),
+            Intent::Active(id) => self.jobs.get(id)?.custody.fingerprint.clone(),
             Intent::Accepted(accepted) => accepted.fingerprint.clone(),
         };
         if known != fingerprint {
@@ -112,18 +75,19 @@ impl Client {
         if let Some(error) = self.refused_intent(intent, "resume") {
             return Some(self.reject(error, Some(intent.to_owned())));
         }
-        let (endpoint, follow, session) = match self.intents.get(intent)? {
+        let (operation, then, session) = match self.intents.get(intent)? {
             Intent::Active(id) => {
-                let job = self.jobs.get(id)?;
-                (job.endpoint, job.watch.follow, job.session.as_ref())
+                let entry = self.jobs.get(id)?;
+                let then = if entry.job.follows() { Then::Follow } else { Then::End };
+                (entry.subject.operation, then, entry.subject.session_id.as_ref())
             }
             Intent::Accepted(accepted) => {
-                let follow = if accepted.opened { Follow::UntilReady } else { Follow::Nothing };
-                (endpoint(accepted.operation).unwrap_or(CreateSession::ENDPOINT), follow, accepted.facts.session_id.as_ref())
+                let then = if accepted.opened { Then::Follow } else { Then::End };
+                (accepted.operation, then, accepted.facts.session_id.as_ref())
             }
         };
         let session_type = session.and_then(|id| self.sessions.get(id)?.session_type.as_deref());
-        if let Err(error) = options.check_resume().and_then(|()| check_rotation(endpoint, follow, session_type, &options)) {
+        if let Err(error) = options.check_resume().and_then(|()| check_rotation(operation, then, session_type, &options)) {
             return Some(self.reject(error, Some(intent.to_owned())));
         }
         self.go_on(intent, &CallOptions { intent: Some(intent.to_owned()), ..options })
@@ -134,9 +98,9 @@ impl Client {
         match self.intents.get(name)? {
             Intent::Active(id) => {
                 let id = *id;
-                let job = self.jobs.get(&id)?;
-                let operation = job.operation();
-                if job.state == State::Deleting && job.waiting.is_empty() {
+                let entry = self.jobs.get(&id)?;
+                let operation = entry.subject.operation;
+                if matches!(entry.parked, Parked::Erasing(_)) && entry.waiting.is_empty() {
                     let what = "was settled as not happened, and its record is not gone yet";
                     let error = Error::new(Kind::Busy, Effect::None, operation, what, Advice::RetryLater);
                     return Some(self.reject(error, Some(name.to_owned())));
@@ -238,36 +202,39 @@ impl Client {
 
     /// What a start that joins a job wants of it.
     pub(super) fn join_with(&mut self, id: JobId, options: &CallOptions) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.join(options, options.policy(&self.retry));
-        let Some(session) = job.session.clone().filter(|_| job.watch.follow == Follow::UntilReady) else { return };
-        let wanted = (job.watch.credentials, job.watch.auto_rotate, job.watch.ends.clone());
-        let known = self.sessions.get_mut(&session).filter(|tracked| tracked.changing.contains(&id));
-        let Some(tracked) = known.filter(|known| (known.credentials, known.auto_rotate, &known.ends) != (wanted.0, wanted.1, &wanted.2))
-        else {
-            return;
-        };
-        (tracked.credentials, tracked.auto_rotate, tracked.ends) = wanted;
-        self.save_session(&session);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.join(options, options.policy(&self.service.retry));
+        let Some(session) = entry.subject.session_id.clone().filter(|_| entry.job.follows()) else { return };
+        let (credentials, auto_rotate, ends) = (entry.wants.credentials, entry.wants.auto_rotate, entry.wants.ends.clone());
+        let Some(tracked) = self.sessions.get_mut(&session).filter(|tracked| tracked.changing.contains(&id)) else { return };
+        if (tracked.credentials, tracked.auto_rotate, &tracked.ends) != (credentials, auto_rotate, &ends) {
+            (tracked.credentials, tracked.auto_rotate, tracked.ends) = (credentials, auto_rotate, ends);
+            self.save_session(&session);
+        }
     }
 
-    /// Lets a command wait for a job. A job that is held is resumed, and one that was given up is carried on.
+    /// Lets a command wait for a job. A job that rests is resumed, and one that was given up is carried on.
     pub(super) fn attach(&mut self, id: JobId, command: CommandId) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let let_go = if std::mem::take(&mut job.cancelled) { std::mem::take(&mut job.waiting) } else { Vec::new() };
-        let error = job.let_go();
-        let again = !let_go.is_empty() && job.state == State::Deleting && job.begin_again(|| self.entropy.key());
-        let freed = if again { job.price.begin_key(job.ledger.may_have_sold, self.rules) } else { None };
-        job.waiting.push(command);
-        let held = job.state == State::Held;
-        if let Some(entry) = self.commands.get_mut(&command) {
-            entry.job = Some(id);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let let_go = if entry.wanted { Vec::new() } else { std::mem::take(&mut entry.waiting) };
+        let error = entry.let_go();
+        let rests = entry.is_resting();
+        entry.wanted = true;
+        entry.waiting.push(command);
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = Some(id);
+        }
+        let again = !let_go.is_empty() && matches!(entry.parked, Parked::Erasing(_));
+        if again {
+            entry.parked = Parked::Erasing(None);
         }
         for command in let_go {
             self.complete(command, Err(error.clone()));
         }
-        self.uncount([freed]);
-        if held {
+        if again {
+            self.with(id, |job, cx| job.write_mut().map(|write| write.begin_again(cx)));
+        }
+        if rests {
             self.revive(id);
         }
     }

@@ -1,23 +1,59 @@
 //! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
 
-use super::job::Age;
-use super::record::{Data, Done, SavedSession};
+use super::job::Entry;
+use super::record::{Data, Done, SavedCall, SavedSession};
 use super::session::Tracked;
 use super::store::{JobId, Owner};
 use super::types::RecordId;
+use super::types::Millis;
 use super::{Accepted, Client};
+use crate::contract::{ANY, Safety};
+use crate::engine::Age;
+
+impl Entry {
+    /// The part of its record that is the call itself.
+    pub(super) fn saved_call(&self, elapsed: Millis) -> Option<SavedCall> {
+        let write = self.job.write()?;
+        let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
+        // What is never sent again needs no body, and a free one may hold anything.
+        let bodiless = built.secret || endpoint.safety == Safety::AtMostOnce;
+        Some(SavedCall {
+            operation: endpoint.name.to_owned(),
+            any: (endpoint.name == ANY).then_some((endpoint.method, endpoint.safety)),
+            target: if built.secret { endpoint.path.to_owned() } else { built.target.clone() },
+            body: if bodiless { None } else { built.body.clone() },
+            secret: built.secret,
+            session_id: self.subject.session_id.clone(),
+            key: ledger.key.clone(),
+            given: ledger.given,
+            may_have_sold: ledger.may_have_sold,
+            unanswered: ledger.unanswered,
+            spent: write.key.settled,
+            opens: self.job.follows(),
+            credentials: self.wants.credentials,
+            auto_rotate: self.wants.auto_rotate,
+            ends: self.wants.ends.clone(),
+            age_ms: write.key.saved_age(elapsed),
+            doubt_since: self.custody.doubt_since,
+            reserved: write.terms.reserved,
+            earlier: write.terms.earlier,
+            clues: built.clues.clone(),
+            order_no: None,
+        })
+    }
+}
 
 impl Client {
     /// Saves a job's record as it is now.
     pub(super) fn save_job(&mut self, id: JobId, waiter: Option<JobId>) {
         let elapsed = self.clock.elapsed();
         let mut data = self.data();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let record = job.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        data.intent.clone_from(&job.intent);
-        data.fingerprint = job.intent.is_some().then(|| job.fingerprint.clone());
-        data.call = job.saved(elapsed);
-        if let Age::Saved { unix, .. } = job.age {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
+        data.intent.clone_from(&entry.subject.intent);
+        data.fingerprint = entry.subject.intent.is_some().then(|| entry.custody.fingerprint.clone());
+        data.call = entry.custody.placed.clone().or_else(|| entry.saved_call(elapsed));
+        if let Some(Age::Saved { unix, .. }) = entry.job.write().map(|write| write.key.age) {
             // The age is that of the record as it was read; the time must stay with it, or the key would grow younger.
             data.unix = unix;
         }
@@ -56,7 +92,7 @@ impl Client {
     pub(super) fn data(&self) -> Data {
         Data {
             hopline: Data::version(),
-            base_url: self.base.to_string(),
+            base_url: self.service.base.to_string(),
             account: self.account.clone(),
             unix: self.clock.unix(),
             intent: None,

@@ -2,48 +2,38 @@
 //!
 //! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
 //! drains again. Extra polls change nothing.
-//!
-#![doc = include_str!("states.md")]
 
 mod ask;
-mod clock;
 mod drive;
 mod ending;
-mod entropy;
+mod errand;
 mod guard;
 mod intent;
 mod job;
 mod json;
 mod keep;
-mod listed;
 mod login;
 mod lookup;
 mod numbers;
 mod observe;
 mod options;
 mod order;
-mod outcome;
 mod pages;
-mod price;
 mod record;
 mod refused;
 mod restore;
+mod run;
 mod saved;
-mod send;
 mod session;
 mod settle;
 mod start;
 mod store;
 mod types;
-mod unfit;
 mod untaken;
-mod until;
-mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
-pub use job::{On, State, TRANSITIONS};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
 pub use lookup::Reconcile;
 pub use observe::{Seen, Verdict};
@@ -56,22 +46,23 @@ pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
 pub use settle::Settlement;
 pub use types::*;
-pub use until::Until;
+pub use crate::engine::Until;
 
-use self::clock::Clock;
-use self::entropy::Entropy;
+use crate::time::Clock;
+use crate::entropy::Entropy;
 use self::guard::Guard;
 use self::intent::{Accepted, Intent};
-use self::job::{Job, State as JobState};
-use self::login::Login;
+use self::errand::Errand;
+use self::job::{Entry, Parked};
 use self::numbers::Numbers;
 use self::record::Account;
 use self::refused::Refused;
 use self::session::Tracked;
 use self::store::{JobId, Owner, Store};
 use self::untaken::Untaken;
-use crate::contract::{Api, Decimal, Secret};
-use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, RetryPolicy, Rules};
+use crate::contract::{Decimal, Secret};
+use crate::engine::{Gate, Input, Received, Service, Tokens};
+use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, Rules};
 use crate::wire::BaseUrl;
 
 /// The response headers that the client reads. A host passes these and no others.
@@ -82,16 +73,10 @@ const MAX_BODY: u32 = 8 << 20;
 /// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub struct Client {
-    api: Api,
-    base: BaseUrl,
-    key: Option<Secret>,
-    login: Login,
-    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
-    token_codes: Vec<String>,
+    service: Service,
+    tokens: Tokens,
     account_name: Secret,
     account: Account,
-    retry: RetryPolicy,
-    max_body: u32,
     rules: Rules,
     entropy: Entropy,
     clock: Clock,
@@ -100,9 +85,8 @@ pub struct Client {
     guard: Option<Guard>,
     /// Whether the account can buy, as far as is known.
     backend_ready: Option<bool>,
-    /// Until when nothing is sent, monotonic: the service said that there is too much.
-    hold_until: Millis,
-    jobs: BTreeMap<JobId, Job>,
+    gate: Gate,
+    jobs: BTreeMap<JobId, Entry>,
     commands: BTreeMap<CommandId, Command>,
     sessions: BTreeMap<String, Tracked>,
     intents: BTreeMap<String, Intent>,
@@ -119,10 +103,8 @@ pub struct Client {
     untaken: BTreeMap<RecordId, Untaken>,
     store: Store,
     pending: BTreeMap<StepId, Pending>,
-    asking: Option<StepId>,
-    /// How often the service's time was asked for without an answer, and when it may be asked for again, monotonic.
-    asked: u32,
-    ask_not_before: Millis,
+    login: Errand,
+    asking: Errand,
     timers: BTreeSet<(Millis, JobId)>,
     /// How often a timer was set, for the tests that count work.
     #[cfg(test)]
@@ -137,7 +119,7 @@ pub struct Client {
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
-            .field("base_url", &self.base.as_str())
+            .field("base_url", &self.service.base.as_str())
             .field("commands", &self.commands.len())
             .field("sessions", &self.sessions.len())
             .finish_non_exhaustive()
@@ -169,7 +151,7 @@ impl Left {
 }
 
 /// Which answer is awaited.
-#[derive(Debug, Clone, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Pending {
     Save(RecordId),
     Send(JobId),
@@ -204,15 +186,17 @@ impl Client {
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
         Ok(Client {
-            account: Account { digest: entropy::digest(&salt, &[name.reveal()]), salt, named },
+            account: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt, named },
             account_name: name,
-            api: options.api,
-            base,
-            key: options.api_key,
-            login: Login::new(options.username.zip(options.password), options.token),
-            token_codes: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
-            retry: options.retry,
-            max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
+            service: Service {
+                api: options.api,
+                base,
+                key: options.api_key,
+                token_codes: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
+                retry: options.retry,
+                max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
+            },
+            tokens: Tokens::new(options.username.zip(options.password), options.token),
             #[cfg(feature = "ablation")]
             rules: Rules { without: options.without },
             #[cfg(not(feature = "ablation"))]
@@ -222,7 +206,7 @@ impl Client {
             quota: Quota::new(),
             guard: options.daily_cap_usd.map(Guard::new),
             backend_ready: options.backend_ready,
-            hold_until: Millis::MIN,
+            gate: Gate::default(),
             jobs: BTreeMap::new(),
             commands: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -235,9 +219,8 @@ impl Client {
             untaken: BTreeMap::new(),
             store: Store::default(),
             pending: BTreeMap::new(),
-            asking: None,
-            asked: 0,
-            ask_not_before: Millis::MIN,
+            login: Errand::new(options.retry),
+            asking: Errand::new(options.retry),
             timers: BTreeSet::new(),
             #[cfg(test)]
             timers_set: 0,
@@ -270,14 +253,38 @@ impl Client {
             _ => {}
         }
         self.clock.tick(now);
-        match self.pending.remove(&id) {
-            Some(Pending::Save(record)) => self.saved_step(&record, matches!(outcome, Outcome::Saved)),
-            Some(Pending::Send(job)) => self.heard(job, outcome),
-            Some(Pending::Ask) => self.told_time(outcome),
-            Some(Pending::Login) => self.told_login(outcome),
-            None => {}
+        let pending = self.pending.remove(&id);
+        match (pending, received(outcome)) {
+            (Some(Pending::Save(record)), received) => self.saved_step(&record, received.is_none()),
+            (Some(pending), Some(received)) => self.received(pending, id, received),
+            (_, None) | (None, _) => {}
         }
         Ok(())
+    }
+
+    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
+    /// as the end of a sentence. Its command ends at once.
+    pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
+        match self.pending.get(&id) {
+            Some(Pending::Send(_) | Pending::Login) => {
+                self.clock.tick(now);
+                if let Some(pending) = self.pending.remove(&id) {
+                    self.received(pending, id, Received::Unfit(rule));
+                }
+                Ok(())
+            }
+            _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
+        }
+    }
+
+    /// Whoever waits for it is told what came over HTTP.
+    fn received(&mut self, pending: Pending, step: StepId, received: Received<'_>) {
+        match pending {
+            Pending::Send(job) => self.tell(job, Input::Response(received)),
+            Pending::Ask => self.on_server_time(step, received),
+            Pending::Login => self.on_login(step, received),
+            Pending::Save(_) => {}
+        }
     }
 
     /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
@@ -286,27 +293,33 @@ impl Client {
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.clock.tick(now);
         let id = self.commands.get(&command).filter(|command| command.result.is_none()).and_then(|command| command.job)?;
-        let job = self.jobs.get_mut(&id)?;
-        if job.waiting.len() > 1 {
+        let entry = self.jobs.get_mut(&id)?;
+        if entry.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.
-            job.waiting.retain(|waiting| *waiting != command);
-            let error = job.let_go();
+            entry.waiting.retain(|waiting| *waiting != command);
+            let error = entry.let_go();
             self.complete(command, Err(error));
             return None;
         }
-        job.cancelled = true;
-        let out = job.out;
-        if out.is_some_and(|step| self.take_back(step)) {
-            self.heard(id, Outcome::Failed { kind: FailureKind::Aborted, sent: Sent::Never });
-            return None;
+        entry.wanted = false;
+        match entry.parked.clone() {
+            Parked::Sending(step) if self.take_back(step) => {
+                self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
+                None
+            }
+            Parked::Sending(step) => Some(step),
+            Parked::Waking => {
+                self.tell(id, Input::Due(now.monotonic));
+                None
+            }
+            Parked::LoggingIn | Parked::Asking => {
+                let what = "was given up";
+                self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
+                None
+            }
+            // It hears of it when what it waits for comes back.
+            _ => None,
         }
-        match self.jobs.get(&id)?.state {
-            JobState::Waiting | JobState::LoggingIn => self.stop_cancelled(id),
-            JobState::Watching => self.end_cancelled_watch(id),
-            JobState::Asking => self.stay_in_doubt(id, None, None),
-            _ => {}
-        }
-        out
     }
 
     /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
@@ -355,6 +368,12 @@ impl Client {
         self.next_job.next(|id| self.jobs.contains_key(&id))
     }
 
+    fn clear_timer(&mut self, id: JobId) {
+        if let Some(at) = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take()) {
+            self.timers.remove(&(at, id));
+        }
+    }
+
     fn set_timer(&mut self, id: JobId, at: Millis) {
         #[cfg(test)]
         {
@@ -365,21 +384,6 @@ impl Client {
                 self.timers.remove(&(old, id));
             }
             self.timers.insert((at, id));
-        }
-    }
-
-    /// Moves on a job whose time has come; `due` is when it was to come.
-    fn advance(&mut self, id: JobId, due: Millis) {
-        let now = self.clock.monotonic();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.timer = None;
-        job.watch.since.get_or_insert(now);
-        match job.state {
-            JobState::Waiting => self.send_due(id, due),
-            JobState::Watching => self.read_due(id),
-            JobState::Asking => self.ask_due(id),
-            JobState::LoggingIn => self.ask_login(id),
-            _ => {}
         }
     }
 
@@ -411,11 +415,11 @@ impl Client {
             self.total_saved(record);
         }
         if !kept && waiters.is_empty() {
-            let what = Happening::StoreFailed { record: record.clone() };
+            let what = EventKind::StoreFailed { record: record.clone() };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }
         for id in waiters {
-            self.record_saved(id, kept);
+            self.stored(id, kept);
         }
     }
 
@@ -433,12 +437,14 @@ impl Client {
             self.steps.push_back(Step::Completed { command });
         }
     }
+}
 
-    fn notify(&mut self, id: JobId, what: Happening) {
-        if let Some(job) = self.jobs.get(&id) {
-            let event = Event { command: job.waiting.first().copied(), operation: job.operation(), intent: job.intent.clone(), what };
-            self.steps.push_back(Step::Notify(event));
-        }
+/// What came over HTTP; none where a Save was done.
+fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
+    match outcome {
+        Outcome::Saved => None,
+        Outcome::Response { status, headers, body, truncated } => Some(Received::Response { status, headers, body, truncated }),
+        Outcome::Failed { kind, sent } => Some(Received::Failed(kind, sent)),
     }
 }
 

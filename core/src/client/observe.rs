@@ -3,13 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::State;
 use super::options::CallOptions;
-use super::session::phase_of;
 use super::types::{CommandId, Millis, Phase};
 use super::{Client, Now};
 use crate::contract::Operation;
 use crate::contract::agent::{RotateReason, RotateSession};
+use crate::engine::phase_of;
 
 /// After a change the old exit may still show for this long: what is seen of it is no reason to rotate again. It is also the
 /// least time between two rotations that are asked for, whatever comes of the first.
@@ -112,13 +111,13 @@ impl Client {
             verdict => return Some(verdict),
         };
         let auto = tracked.auto_rotate;
-        let changing = tracked.changing.first().and_then(|id| self.jobs.get(id));
+        let changing = tracked.changing.first().and_then(|id| self.jobs.get(id).map(|entry| (*id, entry)));
         let phase = phase_of(tracked.status.as_deref(), &tracked.ends);
         Some(match changing {
             _ if tracked.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
-            Some(job) if job.state == State::Held => Verdict::Unsure("a change of the session is in doubt; resume or settle it first"),
-            Some(job) if auto && job.endpoint.name == RotateSession::ENDPOINT.name => {
-                let (id, command) = (job.id, self.command(RotateSession::ENDPOINT));
+            Some((_, entry)) if entry.is_resting() => Verdict::Unsure("a change of the session is in doubt; resume or settle it first"),
+            Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
+                let command = self.command(RotateSession::ENDPOINT);
                 self.attach(id, command);
                 Verdict::Rotating(reason, command)
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use super::types::Millis;
-use super::until::Until;
+use crate::engine::Until;
 use crate::contract::{Api, Decimal, Secret};
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;

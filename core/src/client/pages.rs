@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entropy::digest;
+use crate::entropy::digest;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::types::Millis;
-use crate::contract::{ANY, Api, Decimal, Endpoint, Method, Safety, any, endpoint};
+use crate::contract::{ANY, Api, Endpoint, Method, Safety, any, endpoint};
+use crate::engine::Reserved;
 use crate::wire::{Facts, is_key, is_target};
 
 /// The version that this library writes, and the newest that it reads.
@@ -108,14 +109,6 @@ pub(super) struct SavedCall {
     /// The order that it was accepted as: all that is left is to watch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) order_no: Option<String>,
-}
-
-/// What a purchase may cost, set aside of the cap of a UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Reserved {
-    /// Days since 1970.
-    pub(super) day: i64,
-    pub(super) usd: Decimal,
 }
 
 /// A session of this client.

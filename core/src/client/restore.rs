@@ -1,7 +1,6 @@
 //! After a crash: records are read back, held, resumed or forgotten. Nothing is sent until somebody says so.
 
-use super::entropy::digest;
-use super::job::{Age, Follow, Job, State};
+use super::job::{Custody, Entry, Parked};
 use super::options::CallOptions;
 use super::record::{BadRecord, Data, SavedCall, SavedSession, intent_of};
 use super::session::Tracked;
@@ -9,10 +8,11 @@ use super::start::check_rotation;
 use super::store::{JobId, Owner};
 use super::types::{CommandId, Millis, Record, RecordId};
 use super::untaken::Untaken;
-use super::watch::requested_type;
 use super::{Accepted, Client, Holds, Intent};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Operation, endpoint};
+use crate::engine::{Age, Exchange, Job, Subject, Terms, Then, Write, requested_type};
+use crate::entropy::digest;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::wire::Built;
 
@@ -37,7 +37,7 @@ impl Client {
     }
 
     fn restore_as(&mut self, records: impl IntoIterator<Item = Record>, same_account: bool) -> Restored {
-        let api = self.api;
+        let api = self.service.api;
         let read = |record: Record| {
             let data = Data::read(&record.data, api);
             (record, data)
@@ -76,14 +76,14 @@ impl Client {
             return;
         }
         names.extend(self.store.records().map(|record| record.0.clone()));
-        names.extend(self.jobs.values().filter_map(|job| job.ledger.key.clone()));
+        names.extend(self.jobs.values().filter_map(|entry| entry.job.write()?.call.ledger.key.clone()));
         while names.iter().any(|name| self.entropy.may_have_named(name)) {
             self.entropy.turn();
         }
     }
 
     fn ours(&self, data: Data, same_account: bool) -> Result<Data, BadRecord> {
-        if data.base_url != self.base.as_str() && !same_account {
+        if data.base_url != self.service.base.as_str() && !same_account {
             return Err(BadRecord::OtherApi(data.base_url));
         }
         let ours = digest(&data.account.salt, &[self.account_name.reveal()]) == data.account.digest;
@@ -95,7 +95,7 @@ impl Client {
 
     /// Whether a record is another account's for sure: both have names of their callers', and these differ.
     fn is_foreign(&self, data: &[u8]) -> bool {
-        let read = Data::read(data, self.api);
+        let read = Data::read(data, self.service.api);
         let (ours, theirs) = (&self.account, read.as_ref().map(|data| &data.account));
         let name = self.account_name.reveal();
         theirs.is_ok_and(|theirs| ours.named && theirs.named && digest(&theirs.salt, &[name]) != theirs.digest)
@@ -199,9 +199,8 @@ impl Client {
 
     /// Holds a call that may have been sent.
     fn hold_call(&mut self, record: RecordId, call: SavedCall, intent: Option<(String, String)>, unix: Millis) {
-        let Some(endpoint) = call.endpoint(self.api) else { return };
-        let placed = call.clone();
-        let id = self.job_id();
+        let Some(endpoint) = call.endpoint(self.service.api) else { return };
+        let (id, placed) = (self.job_id(), call.clone());
         let built = Built {
             body: call.body,
             secret: call.secret,
@@ -212,32 +211,46 @@ impl Client {
         };
         let options =
             CallOptions { credentials: call.credentials, auto_rotate: call.auto_rotate, ends: call.ends, ..CallOptions::default() };
-        let mut job = Job::new(id, endpoint, Some(built), &options, self.retry);
-        job.state = State::Held;
-        job.restored = true;
-        job.spent = call.spent;
-        job.session = call.session_id;
-        self.store.own(&record, Owner::Job(id));
-        job.record = Some(record);
-        self.hold_order(&mut job, placed);
-        job.age = Age::Saved { age: call.age_ms, unix };
-        job.doubt_since = Some(call.doubt_since.unwrap_or(unix));
-        (job.price.reserved, job.price.earlier) = (call.reserved, call.earlier);
-        job.price.quote = call.reserved.map(|reserved| reserved.usd);
-        job.watch.follow = if call.opens { Follow::UntilReady } else { Follow::Nothing };
-        job.ledger = Ledger::restored(call.key, call.given, call.may_have_sold);
+        let mut ledger = Ledger::restored(call.key.clone(), call.given, call.may_have_sold);
         if !self.rules.holds(Rule::RestoredIsUnanswered) {
-            job.ledger.unanswered = call.unanswered;
+            ledger.unanswered = call.unanswered;
         }
-        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            self.sessions.entry(session.clone()).or_default().changing.insert(id);
+        let mut terms = Terms::new(endpoint, &built, None, None);
+        (terms.reserved, terms.earlier) = (call.reserved, call.earlier);
+        terms.quote = call.reserved.map(|reserved| reserved.usd);
+        let exchange = Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms);
+        let mut write = Write::new(exchange, self.service.retry, ledger, terms);
+        (write.key.age, write.key.settled, write.restored) = (Age::Saved { age: call.age_ms, unix }, call.spent, true);
+        let mut job = Job::write_then(write, if call.opens { Then::Follow } else { Then::End });
+        let (name, fingerprint) = intent.unzip();
+        let subject = Subject {
+            operation: endpoint.name,
+            intent: name.clone(),
+            session_id: call.session_id.clone(),
+            order_no: call.order_no.clone(),
+            key: call.key,
+            ..Subject::default()
+        };
+        let mut custody = Custody {
+            record: Some(record.clone()),
+            fingerprint: fingerprint.unwrap_or_default(),
+            doubt_since: Some(call.doubt_since.unwrap_or(unix)),
+            ..Custody::default()
+        };
+        if let (Job::PlaceOrder(job), Some(order_no)) = (&mut job, call.order_no) {
+            let order = job.become_order(order_no, None, name.is_none() || placed.unanswered);
+            order.only_named = placed.unanswered;
+            custody.placed = Some(placed);
         }
-        if let Some((name, fingerprint)) = intent {
-            job.fingerprint = fingerprint;
-            job.intent = Some(name.clone());
+        self.store.own(&record, Owner::Job(id));
+        if let (Some(session), true) = (call.session_id, endpoint.changes_session()) {
+            self.sessions.entry(session).or_default().changing.insert(id);
+        }
+        if let Some(name) = name {
             self.intents.insert(name, Intent::Active(id));
         }
-        self.jobs.insert(id, job);
+        let entry = Entry::new(job, subject, &options);
+        self.jobs.insert(id, Entry { parked: Parked::Resting, custody, ..entry });
     }
 
     /// Goes on with what a record holds: a keyed call sends the same bytes with the same key, a session is waited for.
@@ -267,13 +280,14 @@ impl Client {
     }
 
     fn resume_job(&mut self, id: JobId, options: &CallOptions) -> Option<CommandId> {
-        let job = self.jobs.get(&id)?;
-        let session_type = job.built.as_ref().and_then(requested_type);
-        if let Err(error) = check_rotation(job.endpoint, job.watch.follow, session_type.as_deref(), options) {
-            let intent = job.intent.clone();
+        let entry = self.jobs.get(&id)?;
+        let (operation, intent) = (entry.subject.operation, entry.subject.intent.clone());
+        let session_type = entry.job.write().and_then(|write| requested_type(&write.call.exchange.built));
+        let then = if entry.job.follows() { Then::Follow } else { Then::End };
+        if let Err(error) = check_rotation(operation, then, session_type.as_deref(), options) {
             return Some(self.reject(error, intent));
         }
-        let command = self.command_for(job.operation());
+        let command = self.command_for(operation);
         self.join_with(id, options);
         self.attach(id, command);
         Some(command)
@@ -313,8 +327,8 @@ impl Client {
             }
             Some(Owner::Intent(name)) => self.forget_intent(name),
             Some(Owner::Total) => {}
-            Some(Owner::Job(id)) if self.jobs.get(&id).is_some_and(|job| job.state == State::Held && job.order.is_some()) => {
-                if let Some(name) = self.jobs.remove(&id).and_then(|job| job.intent) {
+            Some(Owner::Job(id)) if self.jobs.get(&id).is_some_and(|entry| entry.is_resting() && !entry.is_in_doubt()) => {
+                if let Some(name) = self.jobs.remove(&id).and_then(|entry| entry.subject.intent) {
                     self.intents.remove(&name);
                 }
             }

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::Client;
 use super::intent::Intent;
-use super::job::State;
 use super::types::{Millis, RecordId};
 
 /// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
@@ -59,23 +58,24 @@ pub enum Holds {
 impl Client {
     /// What the store holds, as far as this client knows. Nothing is sent.
     pub fn saved(&self) -> Vec<Saved> {
-        let jobs = self.jobs.values().filter_map(|job| {
-            let holds = match job.state {
-                State::Held if job.order.is_some() => Holds::Order,
-                State::Held if job.can_resume(self.rules) => Holds::InDoubt,
-                State::Held => Holds::InDoubtForGood,
-                _ => Holds::UnderWay,
+        let jobs = self.jobs.values().filter_map(|entry| {
+            let (order, subject) = (entry.job.order(), &entry.subject);
+            let holds = match () {
+                () if !entry.is_resting() => Holds::UnderWay,
+                () if order.is_some() => Holds::Order,
+                () if entry.job.can_resume(self.rules) => Holds::InDoubt,
+                () => Holds::InDoubtForGood,
             };
             Some(Saved {
-                record: job.record.clone()?,
-                operation: job.operation().to_owned(),
-                intent: job.intent.clone(),
-                session_id: job.session.clone(),
-                order_no: job.order.as_ref().map(|order| order.order_no.clone()),
-                status: job.order.as_ref().and_then(|order| order.status.clone()),
+                record: entry.custody.record.clone()?,
+                operation: subject.operation.to_owned(),
+                intent: subject.intent.clone(),
+                session_id: subject.session_id.clone(),
+                order_no: subject.order_no.clone(),
+                status: order.and_then(|order| order.status.clone()),
                 holds,
                 reason: None,
-                in_doubt_since: job.doubt_since.filter(|_| job.state == State::Held && job.order.is_none()),
+                in_doubt_since: entry.custody.doubt_since.filter(|_| entry.is_in_doubt()),
             })
         });
         let sessions = self.sessions.iter().filter_map(|(id, tracked)| {

@@ -1,20 +1,16 @@
-//! The life of a session after its purchase: polled until it is usable, changed, read again, ended.
+//! What is known of sessions.
 
 use std::collections::BTreeSet;
 
-use super::job::{Follow, On};
+use super::job::Entry;
 use super::store::{JobId, Owner};
 use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
 use super::{Client, Intent};
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
+use crate::engine::{Bought, Known, phase_of, shown};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::wire::Facts;
-
-/// How long `open_session` waits for a usable session, unless the caller says otherwise.
-pub(super) const DEADLINE: Millis = 5 * 60 * 1000;
-/// The wait before the first read; each further one is half as long again, up to the last.
-pub(super) const FIRST_INTERVAL: Millis = 1000;
 
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
@@ -44,6 +40,17 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
+    /// What a job may know of it.
+    pub(super) fn known(&self) -> Known<'_> {
+        let intent = self.intent.as_ref().map(|(name, _)| name.as_str());
+        Known {
+            status: self.status.as_deref(),
+            session_type: self.session_type.as_deref(),
+            seen: self.seen,
+            named: self.only_named.then(|| (intent, self.record.as_ref().map(|record| record.0.as_str()))),
+        }
+    }
+
     pub(super) fn is_over(&self) -> bool {
         phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
     }
@@ -80,19 +87,6 @@ impl Outputs for OpenSession {
             }),
             Err(error) => Err(Box::new((answered, error))),
         }
-    }
-}
-
-/// What a status means for waiting.
-pub(super) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
-    match status {
-        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
-        Some("creating") => Phase::Pending,
-        Some("active") => Phase::Ready,
-        // `terminated` is our own word for a session that this client has ended.
-        Some("expired" | "terminated") => Phase::Ended,
-        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
-        _ => Phase::Unknown,
     }
 }
 
@@ -138,58 +132,40 @@ pub(super) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
 }
 
 impl Client {
-    /// A call succeeded: end, or go on with reading the session.
-    pub(super) fn accepted(&mut self, id: JobId, answered: Answered) {
-        let now = self.clock.monotonic();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        // The answer to a key that may have been sent before can be a replay of how things were.
-        let resent = (job.ledger.sends > 1 || job.ledger.given) && !job.cancelled;
-        if job.order.is_some() {
-            return self.order_read(id, answered);
-        }
-        if job.lookup.is_some() {
-            return self.looked_up(id, answered);
-        }
-        match job.endpoint.name {
-            "create_static_order" if job.places_order() => return self.ordered(id, answered),
-            "create_session" if job.watch.follow == Follow::UntilReady => return self.bought(id, answered),
-            "get_session" => self.learn_and_save(&answered.facts),
-            "rotate_session" | "renew_session" => {
-                if let Some(session) = job.session.clone().and_then(|session| self.sessions.get_mut(&session)) {
-                    session.observed.changed(now);
-                }
-                if resent {
-                    // The answer may be a replay of how the session was.
-                    let Some(job) = self.jobs.get_mut(&id) else { return };
-                    job.watch.follow = Follow::Once;
-                    job.watch.done_at = Some(now);
-                    job.go(On::Follow);
-                    return self.set_timer(id, now);
-                }
-                self.learn_and_save(&answered.facts);
+    /// A purchase was accepted: from here on the session is what is kept.
+    pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
+        let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id) else { return };
+        let Some(session_id) = subject.session_id.clone() else { return };
+        let tracked = Tracked {
+            record: custody.record.take(),
+            session_type: bought.facts.session_type.or(bought.session_type),
+            status: bought.facts.status,
+            credentials: wants.credentials,
+            auto_rotate: wants.auto_rotate,
+            ends: wants.ends.clone(),
+            changing: BTreeSet::from([id]),
+            intent: subject.intent.clone().map(|intent| (intent, custody.fingerprint.clone())),
+            ..Tracked::default()
+        };
+        match self.sessions.get_mut(&session_id) {
+            // A replay of a purchase that is followed already: one session has one record, and another intent its own.
+            Some(known) if known.record.is_some() => {
+                known.credentials |= tracked.credentials;
+                known.auto_rotate |= tracked.auto_rotate;
+                custody.record = tracked.record;
             }
-            "terminate_session" => return self.gone(id, answered),
-            _ => {}
+            Some(known) => {
+                known.changing.insert(id);
+                *known = Tracked { changing: std::mem::take(&mut known.changing), ..tracked };
+            }
+            None => _ = self.sessions.insert(session_id.clone(), tracked),
         }
-        match self.jobs.get(&id).and_then(|job| job.until.clone()) {
-            Some(until) => self.looked(id, &until, answered),
-            None => self.finish(id, Ok(answered)),
-        }
+        self.save_session(&session_id);
     }
 
     /// A session as the client knows it, in the shape of a read.
     pub(super) fn known(&self, session_id: &str) -> (Facts, Json) {
-        let tracked = self.sessions.get(session_id);
-        let status = tracked.and_then(|tracked| tracked.status.clone());
-        let session_type = tracked.and_then(|tracked| tracked.session_type.clone());
-        let mut shown = serde_json::Map::new();
-        shown.insert("session_id".to_owned(), session_id.into());
-        shown.insert("status".to_owned(), status.clone().unwrap_or_default().into());
-        if let Some(kind) = &session_type {
-            shown.insert("session_type".to_owned(), kind.as_str().into());
-        }
-        let raw = serde_json::Value::Object(shown).to_string().parse().unwrap_or_default();
-        (Facts { session_id: Some(session_id.to_owned()), status, session_type, ..Facts::default() }, raw)
+        shown(session_id, self.sessions.get(session_id).map(Tracked::known))
     }
 
     /// Takes in what an answer says of a session. Returns whether that is to be saved: it is over now and was not, it lives
@@ -235,7 +211,7 @@ impl Client {
     }
 
     /// The same, and saves it.
-    fn learn_and_save(&mut self, facts: &Facts) {
+    pub(super) fn learn_and_save(&mut self, facts: &Facts) {
         if let (true, Some(session)) = (self.learn(facts), &facts.session_id) {
             self.save_session(session);
         }
@@ -264,7 +240,7 @@ impl Client {
 
     /// What an answer says of the session of a job; returns its id and status if the status is news.
     pub(super) fn learn_of(&mut self, id: JobId, facts: &Facts) -> Option<(String, String)> {
-        let session = self.jobs.get(&id)?.session.clone()?;
+        let session = self.jobs.get(&id)?.subject.session_id.clone()?;
         let before = self.sessions.get(&session).and_then(|tracked| tracked.status.clone());
         self.learn(&Facts { session_id: Some(session.clone()), ..facts.clone() });
         let status = facts.status.clone()?;
@@ -282,38 +258,13 @@ impl Client {
         matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
     }
 
-    /// A second DELETE found no session, or one that is over: the first one did it, if the session was ever there.
-    pub(super) fn perhaps_gone(&mut self, id: JobId, error: Error) {
-        let now = self.clock.monotonic();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        // It says nothing of the first one: only a read can, so if that fails, it is as open as before.
-        job.ledger.unanswered = true;
-        if job.cancelled {
-            return self.doubt_cancelled(id);
-        }
-        let session = job.session.clone().unwrap_or_default();
-        let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
-        if missing && self.sessions.get(&session).is_some_and(|tracked| tracked.seen) {
-            let facts = Facts { session_id: Some(session), request_id: error.into_report().request_id, ..Facts::default() };
-            return self.gone(id, Answered { phase: Some(Phase::Ended), ..Answered::of(facts) });
-        }
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.watch.follow = Follow::UntilGone;
-        job.watch.done_at = Some(now);
-        job.watch.interval = FIRST_INTERVAL;
-        job.watch.failures = 0;
-        job.go(On::Follow);
-        self.set_timer(id, now);
-    }
-
-    /// The session is terminated: it is followed no more.
-    pub(super) fn gone(&mut self, id: JobId, answered: Answered) {
-        let session = self.jobs.get(&id).and_then(|job| job.session.clone());
+    /// The session of a job is terminated: it is followed no more.
+    pub(super) fn gone(&mut self, id: JobId) {
+        let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.clone());
         let record = session.and_then(|session| self.terminated(&session));
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.also_delete = record;
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.custody.also_delete = record;
         }
-        self.finish(id, Ok(answered));
     }
 
     /// A session is no more: its purchase is remembered under its intent, the session is not. Returns its record where
@@ -327,9 +278,10 @@ impl Client {
             }
             // Whoever opened it still waits for it, and remembers it in the end.
             Some(Intent::Active(other)) => {
-                if let Some(job) = self.jobs.get_mut(other).filter(|job| job.session.as_deref() == Some(session) && job.record.is_none()) {
-                    record.iter().for_each(|record| self.store.own(record, Owner::Job(job.id)));
-                    job.record = record.take();
+                let waits = |entry: &&mut Entry| entry.subject.session_id.as_deref() == Some(session) && entry.custody.record.is_none();
+                if let Some(entry) = self.jobs.get_mut(other).filter(waits) {
+                    record.iter().for_each(|record| self.store.own(record, Owner::Job(*other)));
+                    entry.custody.record = record.take();
                 }
             }
             // The name may belong to a later purchase by now.

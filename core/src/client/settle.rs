@@ -3,16 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::intent::Intent;
-use super::job::{Follow, State};
-use super::order::{OrderWatch, bad_order_no};
-use super::record::SavedSession;
+use super::job::Entry;
+use super::record::{SavedCall, SavedSession};
 use super::store::{JobId, Owner};
 use super::types::RecordId;
 use super::untaken::Untaken;
-use super::watch::requested_type;
 use super::{Accepted, Client};
 use crate::contract::Operation;
-use crate::contract::agent::{CreateSession, GetSession, TerminateSession};
+use crate::contract::agent::{CreateSession, GetSession};
+use crate::engine::{Job, bad_order_no, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::{Facts, build};
 
@@ -41,9 +40,9 @@ impl Client {
     /// it, it stays in doubt. What only a person named, and the service has not shown, may be settled once more. Returns whether
     /// there was a doubt.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> bool {
-        let (id, job) = match self.open(record) {
-            Some(Open::Doubt(id)) => match self.jobs.get_mut(&id) {
-                Some(job) => (id, job),
+        let (id, entry) = match self.open(record) {
+            Some(Open::Doubt(id)) => match self.jobs.get(&id) {
+                Some(entry) => (id, entry),
                 None => return false,
             },
             // It was named or said already, and that says more.
@@ -52,17 +51,17 @@ impl Client {
         };
         match settlement {
             // It was named already, and that says more.
-            Settlement::Happened if job.order.is_some() => return false,
+            Settlement::Happened if entry.job.order().is_some() => return false,
             Settlement::Happened => {
-                let (session_id, terminates) = (job.session.clone(), job.operation() == TerminateSession::ENDPOINT.name);
+                let (session_id, terminates) = (entry.subject.session_id.clone(), matches!(entry.job, Job::Terminate(_)));
                 self.close_doubt(record, id, Facts { session_id: session_id.clone(), settled: true, ..Facts::default() });
                 if let (true, Some(session)) = (terminates, session_id) {
                     self.terminated(&session).iter().for_each(|record| self.delete(record));
                 }
             }
             Settlement::NotHappened => {
-                let error = job.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
-                self.end_without_record(id, record, error);
+                let error = entry.subject.error(Kind::Cancelled, Effect::None, "was settled by hand as not happened", Advice::Nothing);
+                self.erase(id, error);
             }
         }
         true
@@ -76,7 +75,11 @@ impl Client {
     pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
         let Some(open) = self.open(record) else { return Ok(false) };
         let (operation, given) = match &open {
-            Open::Doubt(id) => self.jobs.get(id).map(|job| (job.operation(), job.ledger.given)).unwrap_or_default(),
+            Open::Doubt(id) => {
+                let known = self.jobs.get(id);
+                let given = known.and_then(|entry| entry.job.write()).is_some_and(|write| write.call.ledger.given);
+                (known.map(|entry| entry.subject.operation).unwrap_or_default(), given)
+            },
             Open::Session(_) => (CreateSession::ENDPOINT.name, false),
             Open::Intent(name) => (self.remembered(name).map(|accepted| accepted.operation).unwrap_or_default(), false),
         };
@@ -98,8 +101,8 @@ impl Client {
     fn open(&self, record: &RecordId) -> Option<Open> {
         match self.store.owner(record)? {
             Owner::Job(id) => {
-                let job = self.jobs.get(id).filter(|job| job.state == State::Held)?;
-                job.order.as_ref().is_none_or(OrderWatch::is_only_named).then_some(Open::Doubt(job.id))
+                let entry = self.jobs.get(id).filter(|entry| entry.is_resting())?;
+                entry.job.order().is_none_or(|order| order.only_named).then_some(Open::Doubt(*id))
             }
             Owner::Session(id) => {
                 let known = self.sessions.get(id).filter(|tracked| tracked.only_named && tracked.changing.is_empty());
@@ -120,12 +123,15 @@ impl Client {
     /// A doubt became this.
     fn name_doubt(&mut self, record: &RecordId, id: JobId, facts: Facts) {
         let elapsed = self.clock.elapsed();
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        match (facts.session_id.clone(), facts.order_no.clone()) {
-            _ if job.watch.follow != Follow::UntilReady => self.close_doubt(record, id, facts),
-            (Some(session), _) => self.become_session(record, id, session),
-            (_, Some(order_no)) => {
-                job.become_order(order_no, None, elapsed);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        match (&mut entry.job, facts.session_id.clone(), facts.order_no.clone()) {
+            (Job::OpenSession(_), Some(session), _) => self.become_session(record, id, session),
+            (Job::PlaceOrder(job), _, Some(order_no)) => {
+                job.become_order(order_no.clone(), None, true).only_named = true;
+                entry.subject.order_no = Some(order_no.clone());
+                entry.custody.doubt_since = None;
+                let call = entry.custody.placed.take().or_else(|| entry.saved_call(elapsed));
+                entry.custody.placed = call.map(|call| SavedCall { order_no: Some(order_no), unanswered: true, ..call });
                 self.save_job(id, None);
             }
             _ => self.close_doubt(record, id, facts),
@@ -166,18 +172,18 @@ impl Client {
 
     /// The record of a purchase in doubt becomes that of its session.
     fn become_session(&mut self, record: &RecordId, id: JobId, session: String) {
-        let Some(job) = self.jobs.remove(&id) else { return };
+        let Some(Entry { job, subject, wants, custody, .. }) = self.jobs.remove(&id) else { return };
         let saved = SavedSession {
             id: session,
-            session_type: job.built.as_ref().and_then(requested_type),
+            session_type: job.write().and_then(|write| requested_type(&write.call.exchange.built)),
             status: None,
-            credentials: job.watch.credentials,
-            auto_rotate: job.watch.auto_rotate,
-            ends: job.watch.ends,
+            credentials: wants.credentials,
+            auto_rotate: wants.auto_rotate,
+            ends: wants.ends,
             over_at: None,
             only_named: true,
         };
-        self.take_named(record, saved, job.intent.map(|name| (name, job.fingerprint)));
+        self.take_named(record, saved, subject.intent.map(|name| (name, custody.fingerprint)));
     }
 
     /// From here on the record, and its intent, stand for that session.
@@ -200,13 +206,13 @@ impl Client {
 
     /// Closes a doubt: it happened, and so much is known of it.
     fn close_doubt(&mut self, record: &RecordId, id: JobId, facts: Facts) {
-        let Some(job) = self.jobs.remove(&id) else { return };
-        if let Some(tracked) = job.session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+        let Some(Entry { job, subject, custody, .. }) = self.jobs.remove(&id) else { return };
+        if let Some(tracked) = subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
-        let (operation, opened) = (job.operation(), job.watch.follow == Follow::UntilReady);
-        let Some(name) = job.intent else { return self.delete(record) };
-        let (fingerprint, record, at) = (job.fingerprint, Some(record.clone()), self.clock.unix());
+        let (operation, opened) = (subject.operation, job.follows());
+        let Some(name) = subject.intent else { return self.delete(record) };
+        let (fingerprint, record, at) = (custody.fingerprint, Some(record.clone()), self.clock.unix());
         let finished_at = self.clock.finished_at();
         let accepted = Accepted { fingerprint, operation, facts, raw: None, record, opened, at, finished_at, since: None };
         self.save_accepted(&name, &accepted);
@@ -219,9 +225,9 @@ impl Client {
         let became = |other: &str, facts: &Facts| other == operation && name_of(operation, facts).as_ref() == Some(&name);
         let session = self.sessions.get(&name).filter(|_| operation == CreateSession::ENDPOINT.name);
         let session = session.and_then(|tracked| tracked.record.as_ref());
-        let orders = self.jobs.values().filter_map(|job| {
-            let is_it = job.operation() == operation && job.order.as_ref().is_some_and(|order| order.order_no == name);
-            job.record.as_ref().filter(|_| is_it)
+        let orders = self.jobs.values().filter_map(|entry| {
+            let is_it = entry.subject.operation == operation && entry.job.order().is_some_and(|order| order.order_no == name);
+            entry.custody.record.as_ref().filter(|_| is_it)
         });
         let accepted = self.intents.values().filter_map(|intent| match intent {
             Intent::Accepted(accepted) if became(accepted.operation, &accepted.facts) => accepted.record.as_ref(),

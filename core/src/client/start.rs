@@ -1,17 +1,17 @@
 //! How a command begins: checked, matched with what is under way, and queued. Nothing is sent here.
 
-use super::entropy::digest;
-use super::job::{Follow, Job, On, State};
+use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::session::{FIRST_INTERVAL, OpenSession, forbidden};
+use super::session::{OpenSession, forbidden};
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, Ticket};
-use super::watch::requested_type;
 use super::{Client, Command, Intent, Left};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule, look_advice};
+use crate::engine::{Exchange, Follow, Job, Subject, Terms, Then, Write, requested_type};
+use crate::entropy::digest;
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
 /// Due at once.
@@ -21,7 +21,7 @@ impl Client {
     /// Starts an operation. Whatever is wrong with it comes back as its result.
     pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
         Ticket::of(match serde_json::to_string(&operation) {
-            Ok(params) => self.admit(O::ENDPOINT, &params, Follow::Nothing, options),
+            Ok(params) => self.admit(O::ENDPOINT, &params, Then::End, options),
             Err(error) => self.reject(Error::invalid(O::ENDPOINT.name, "parameters", &error.to_string()), None),
         })
     }
@@ -29,7 +29,7 @@ impl Client {
     /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
     pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
         Ticket::of(match serde_json::to_string(&request) {
-            Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Follow::UntilReady, options),
+            Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Then::Follow, options),
             Err(error) => self.reject(Error::invalid("create_session", "parameters", &error.to_string()), None),
         })
     }
@@ -52,12 +52,12 @@ impl Client {
     /// `request` ([`AnyRequest`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
-            ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Follow::UntilReady, options),
+            ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Then::Follow, options),
             ("wait_session", _) => match params_of::<WaitSession>(params) {
                 Ok(wait) => self.watch(&wait.session_id, options),
                 Err(refusal) => self.refuse_params(GetSession::ENDPOINT.name, &refusal, options),
             },
-            ("place_order", _) => self.admit(CreateStaticOrder::ENDPOINT, params, Follow::UntilReady, options),
+            ("place_order", _) => self.admit(CreateStaticOrder::ENDPOINT, params, Then::Follow, options),
             ("wait_order", _) => match params_of::<WaitOrder>(params) {
                 Ok(wait) => self.watch_order(&wait.order_no, options),
                 Err(refusal) => self.refuse_params(ListStaticOrders::ENDPOINT.name, &refusal, options),
@@ -67,7 +67,7 @@ impl Client {
                 Err(refusal) => self.refuse_params("reconcile", &refusal, options),
             },
             (ANY, _) => self.admit_any(params, options),
-            (_, Some(endpoint)) => self.admit(endpoint, params, Follow::Nothing, options),
+            (_, Some(endpoint)) => self.admit(endpoint, params, Then::End, options),
             (_, None) => {
                 let mut error = Error::invalid("start", "operation", "is not the name of an operation");
                 error.kind = Kind::Misuse;
@@ -77,8 +77,8 @@ impl Client {
     }
 
     fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
-        match (options.refusal(), build_any(self.api, params)) {
-            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Follow::Nothing, options),
+        match (options.refusal(), build_any(self.service.api, params)) {
+            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Then::End, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
             (_, Err(refusal)) => self.refuse_params(ANY, &refusal, options),
         }
@@ -88,12 +88,16 @@ impl Client {
         self.reject(Error::invalid(operation, &refusal.field, &refusal.rule), options.intent)
     }
 
-    /// Queues a job that only reads.
-    pub(super) fn begin(&mut self, mut job: Job, command: CommandId) {
-        let id = job.id;
-        self.join(&mut job, command);
-        self.jobs.insert(id, job);
+    /// Queues a job.
+    pub(super) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
+        let id = self.job_id();
+        entry.waiting.push(command);
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = Some(id);
+        }
+        self.jobs.insert(id, entry);
         self.set_timer(id, NOW);
+        id
     }
 
     fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
@@ -108,7 +112,7 @@ impl Client {
             return self.reject(error, options.intent);
         }
         let known = self.sessions.get(session_id).and_then(|tracked| tracked.session_type.as_deref());
-        if let Err(error) = check_rotation(GetSession::ENDPOINT, Follow::UntilReady, known, &options) {
+        if let Err(error) = check_rotation(GetSession::ENDPOINT.name, Then::Follow, known, &options) {
             return self.reject(error, options.intent);
         }
         let command = self.command(GetSession::ENDPOINT);
@@ -121,35 +125,35 @@ impl Client {
         if options.auto_rotate {
             self.rotate_when_seen(&session_id);
         }
-        let id = self.job_id();
-        let mut job = Job::new(id, endpoint, None, options, options.policy(&self.retry));
         let ends = self.sessions.get(&session_id).map(|tracked| tracked.ends.clone()).unwrap_or_default();
-        job.watch.ends.extend(ends);
-        job.session = Some(session_id);
-        job.recalls = true;
-        job.watch.follow = Follow::UntilReady;
-        job.state = State::Watching;
-        self.begin(job, command);
+        let timeout_ms = options.policy(&self.service.retry).timeout_ms;
+        let follow = Follow::known(session_id.clone(), endpoint.paid, headers(options), timeout_ms);
+        let (operation, intent) = (endpoint.name, options.intent.clone());
+        let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
+        let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
+        entry.wants.ends.extend(ends);
+        entry.custody.recalls = true;
+        self.begin(entry, command);
     }
 
     /// Checks a request and queues it.
-    fn admit(&mut self, endpoint: &'static Endpoint, params: &str, follow: Follow, options: CallOptions) -> CommandId {
+    fn admit(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
         match (options.refusal(), build(endpoint, params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
             (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
-            (None, Ok(built)) => self.admit_built(endpoint, built, follow, options),
+            (None, Ok(built)) => self.admit_built(endpoint, built, then, options),
         }
     }
 
     /// Queues a request whose parameters are sound.
-    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, follow: Follow, options: CallOptions) -> CommandId {
+    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
         // The body is read again only where its type matters.
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
-        let rotates = || check_rotation(endpoint, follow, requested().as_deref(), &options);
+        let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()) {
             return self.reject(error, options.intent);
         }
-        let fingerprint = Self::fingerprint(endpoint, &built, follow);
+        let fingerprint = Self::fingerprint(endpoint, &built, then);
         let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
         if let Some(command) = known {
             return command;
@@ -158,41 +162,58 @@ impl Client {
         if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {
             return self.reject(error, options.intent);
         }
-        let id = self.job_id();
-        let mut job = Job::new(id, endpoint, Some(built), &options, options.policy(&self.retry));
-        if let Err(error) = self.check_cost(&job) {
-            return self.reject(error, job.intent);
-        }
-        job.watch.follow = follow;
-        job.fingerprint = fingerprint;
-        if endpoint.safety == Safety::Keyed {
-            let given = options.idempotency_key.is_some();
-            let key = options.idempotency_key.unwrap_or_else(|| self.entropy.key());
-            job.ledger = Ledger::new(Some(key), given);
-            job.ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
-        }
+        let entry = match self.new_entry(endpoint, built, then, &options) {
+            Ok(entry) => entry,
+            Err(error) => return self.reject(error, options.intent),
+        };
         let command = self.command(endpoint);
-        self.join(&mut job, command);
-        if let (Some(session), true) = (&job.session, endpoint.changes_session()) {
-            let tracked = self.sessions.entry(session.clone()).or_default();
+        let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
+        let id = self.begin(Entry { custody: Custody { fingerprint, ..entry.custody }, ..entry }, command);
+        if let Some(session) = session {
+            let tracked = self.sessions.entry(session).or_default();
             tracked.changing.insert(id);
             if endpoint.name == RotateSession::ENDPOINT.name {
                 tracked.observed.asked(self.clock.monotonic());
             }
         }
-        if let Some(name) = &job.intent {
-            self.intents.insert(name.clone(), Intent::Active(id));
+        if let Some(name) = options.intent {
+            self.intents.insert(name, Intent::Active(id));
         }
-        self.jobs.insert(id, job);
-        self.set_timer(id, NOW);
         command
+    }
+
+    /// A job of its own for a request.
+    fn new_entry(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: &CallOptions) -> Result<Entry, Error> {
+        let policy = options.policy(&self.service.retry);
+        let (session_id, credentials) = (built.session_id.clone(), built.credentials);
+        let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+        if let Some(error) = terms.refusal(endpoint).filter(|_| self.guard.is_some()) {
+            return Err(error);
+        }
+        let exchange = Exchange::new(endpoint, built, headers(options), policy.timeout_ms);
+        let mut subject = Subject { operation: endpoint.name, intent: options.intent.clone(), session_id, ..Subject::default() };
+        let job = if endpoint.safety == Safety::Safe {
+            Job::read(exchange, policy, options.until.clone())
+        } else {
+            let mut ledger = Ledger::new(None, false);
+            if endpoint.safety == Safety::Keyed {
+                let key = options.idempotency_key.clone().unwrap_or_else(|| self.entropy.key());
+                subject.key = Some(key.clone());
+                ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
+                ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
+            }
+            Job::write_then(Write::new(exchange, policy, ledger, terms), then)
+        };
+        let mut entry = Entry::new(job, subject, options);
+        entry.wants.credentials |= credentials;
+        Ok(entry)
     }
 
     /// Options that have no meaning for this operation, and a key that is missing.
     pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
         let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
-        if endpoint.api != self.api {
-            let what = format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.api.as_str());
+        if endpoint.api != self.service.api {
+            let what = format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
             return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::Nothing));
         }
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
@@ -218,10 +239,10 @@ impl Client {
             return Ok(());
         }
         if let Some(other) = tracked.changing.first().and_then(|job| self.jobs.get(job)) {
-            let doubt = other.state == State::Held;
-            let what = format!("the session's {} is {}", other.endpoint.name, if doubt { "in doubt" } else { "under way" });
+            let doubt = other.is_resting();
+            let what = format!("the session's {} is {}", other.subject.operation, if doubt { "in doubt" } else { "under way" });
             let advice = if doubt { Advice::Resume } else { Advice::WaitForOther };
-            let record = other.record.as_ref().filter(|_| doubt).map(|record| record.0.clone());
+            let record = other.custody.record.as_ref().filter(|_| doubt).map(|record| record.0.clone());
             return Err(Error::from(Report {
                 session_id: Some(id.to_owned()),
                 record,
@@ -242,16 +263,17 @@ impl Client {
     fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
         let Some(key) = options.idempotency_key.as_ref().filter(|_| self.rules.holds(Rule::GivenKeyHasOneRequest)) else { return Ok(()) };
         let same = |known: &Built| known.target == built.target && known.body == built.body;
-        let other = |job: &Job| job.endpoint.method != endpoint.method || !job.built.as_ref().is_some_and(same);
-        match self.jobs.values().any(|job| job.ledger.key.as_ref() == Some(key) && other(job)) {
+        let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
+        let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);
+        match calls.any(|call| call.ledger.key.as_ref() == Some(key) && other(&call.exchange)) {
             true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way or in doubt")),
             false => Ok(()),
         }
     }
 
     /// What tells the request of an intent from another one.
-    fn fingerprint(endpoint: &Endpoint, built: &Built, follow: Follow) -> String {
-        let opens = if follow == Follow::UntilReady { "open" } else { "call" };
+    fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> String {
+        let opens = if then == Then::Follow { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
         let clues = || serde_json::to_string(&built.clues).ok().filter(|_| !built.clues.is_empty());
         let plain = if built.secret { clues() } else { built.body.clone() };
@@ -278,52 +300,24 @@ impl Client {
         command
     }
 
-    fn join(&mut self, job: &mut Job, command: CommandId) {
-        job.waiting.push(command);
-        if let Some(entry) = self.commands.get_mut(&command) {
-            entry.job = Some(job.id);
-        }
-    }
-
-    /// Moves a held job on: a restored key first needs its age.
+    /// Moves a resting job on.
     pub(super) fn revive(&mut self, id: JobId) {
-        let now = self.clock.monotonic();
-        let (knows_server, rules) = (self.clock.knows_server(), self.rules);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.tally = Default::default();
-        job.last = None;
-        job.cause = None;
-        job.renewed = false;
-        job.cancelled = false;
-        (job.watch.since, job.watch.interval) = (None, FIRST_INTERVAL);
-        if !job.can_resume(rules) {
-            let what = "may have been done, and nothing more can be sent to find out";
-            let error = Error::from(Report {
-                record: job.record.as_ref().map(|record| record.0.clone()),
-                ..job.error(Kind::InDoubt, Effect::Unknown, what, look_advice(job.endpoint).unwrap_or(Advice::CheckAccount)).into_report()
-            });
-            for command in std::mem::take(&mut job.waiting) {
-                self.complete(command, Err(error.clone()));
-            }
-            return;
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            (entry.wanted, entry.wants.since) = (true, None);
         }
-        let restored = matches!(job.age, super::job::Age::Saved { .. });
-        if restored && job.endpoint.safety == Safety::Keyed {
-            job.go(On::Ask);
-            return if knows_server { self.take_age(id) } else { self.set_timer(id, now) };
+        if let Some(action) = self.with(id, |job, cx| job.resume(cx)) {
+            self.carry_out(id, action);
         }
-        job.go(On::Again);
-        self.set_timer(id, now);
     }
 }
 
 /// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
-pub(super) fn check_rotation(endpoint: &Endpoint, follow: Follow, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
+pub(super) fn check_rotation(operation: &'static str, then: Then, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
     let rule = match session_type {
         _ if !options.auto_rotate => return Ok(()),
-        _ if follow != Follow::UntilReady => "belongs to a session that is opened or waited for".to_owned(),
+        _ if then != Then::Follow => "belongs to a session that is opened or waited for".to_owned(),
         Some(kind) if kind != "dynamic" => format!("is for a dynamic session, and this one is {kind}"),
         _ => return Ok(()),
     };
-    Err(Error::invalid(endpoint.name, "auto_rotate", &rule))
+    Err(Error::invalid(operation, "auto_rotate", &rule))
 }

@@ -8,19 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::Error;
 pub use crate::policy::{FailureKind, Sent};
+pub use crate::engine::{Answered, EventKind, Phase, RecordId};
+pub use crate::time::{Millis, Now};
 use crate::wire::{Facts, Request};
-
-/// Milliseconds.
-pub type Millis = i64;
-
-/// The time, from the host: both clocks, in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Now {
-    /// Since 1970; it may jump.
-    pub unix: Millis,
-    /// Since any start; it never goes back.
-    pub monotonic: Millis,
-}
 
 /// Names a step that must be answered. A host answers each once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,16 +19,6 @@ pub struct StepId(pub u32);
 /// Names a command: a call, a purchase, a change of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u32);
-
-/// Names a record in the host's store. Only hexadecimal digits, `-` and `r`, so it may be a file's name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RecordId(pub String);
-
-impl fmt::Display for RecordId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A record as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,44 +147,6 @@ pub enum Misuse {
     WrongAnswer,
 }
 
-/// Where a session or an order is, as far as waiting for it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Not usable yet.
-    Pending,
-    /// Usable.
-    Ready,
-    /// Over.
-    Ended,
-    /// The contract does not say what the status means.
-    Unknown,
-}
-
-/// What a command ended with.
-#[derive(Debug, Clone, PartialEq, Hash)]
-pub struct Answered {
-    /// What the engine knows of it.
-    pub facts: Facts,
-    /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
-    pub raw: Json,
-    /// The same under the names and with the words of the table, where the service wrote it in another way.
-    pub view: Option<Json>,
-    /// Of a session or an order, where it is; of a read with `until`, whether that holds.
-    pub phase: Option<Phase>,
-    /// The HTTP status that it came with; none where it was not asked for now.
-    pub http_status: Option<u16>,
-    /// Sends so far.
-    pub attempts: u32,
-}
-
-impl Answered {
-    /// What is known without a response.
-    pub(super) fn of(facts: Facts) -> Self {
-        Answered { facts, raw: Json::default(), view: None, phase: None, http_status: None, attempts: 0 }
-    }
-}
-
 /// The typed answer of an operation, with everything it came with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply<T> {
@@ -269,82 +211,9 @@ pub struct Event {
     pub intent: Option<String>,
     /// What happened.
     #[serde(flatten)]
-    pub what: Happening,
+    pub what: EventKind,
 }
 
-/// What happened on the way.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
-pub enum Happening {
-    /// It will be sent again.
-    Repeating {
-        /// Sends so far.
-        attempts: u32,
-        /// Milliseconds until then.
-        delay_ms: Millis,
-        /// What came of the last send.
-        because: Error,
-    },
-    /// The service is asked for its time, to know how old a restored key is.
-    AskingTime,
-    /// The purchase was accepted.
-    Accepted {
-        /// The session.
-        session_id: String,
-        /// USD, as it was written.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        estimated_charge_usd: Option<String>,
-    },
-    /// The session's status was read.
-    Status {
-        /// The session.
-        session_id: String,
-        /// As it came.
-        status: String,
-        /// What it means for waiting.
-        phase: Phase,
-    },
-    /// The order was accepted.
-    Ordered {
-        /// Its number.
-        order_no: String,
-    },
-    /// The order's status was read.
-    OrderStatus {
-        /// Its number.
-        order_no: String,
-        /// As it came.
-        status: String,
-        /// What it means for waiting.
-        phase: Phase,
-    },
-    /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
-    Differing {
-        /// Where, in the table's spelling.
-        members: Vec<String>,
-    },
-    /// The price of what is to be bought was read from the authenticated list.
-    Priced {
-        /// USD for one unit.
-        unit_price: String,
-    },
-    /// What a read is repeated for was looked at, and is not as it was.
-    Watched {
-        /// What is there now, where it is a word or a number.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        value: Option<String>,
-    },
-    /// It ended in doubt; its record is kept.
-    InDoubt {
-        /// The record.
-        record: Option<RecordId>,
-    },
-    /// A record that nothing waits for could not be saved or deleted.
-    StoreFailed {
-        /// The record.
-        record: RecordId,
-    },
-}
 
 #[cfg(test)]
 mod tests {

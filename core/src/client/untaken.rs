@@ -129,7 +129,7 @@ impl Client {
     /// Whether a record is kept under this intent, so that the host must keep the name as well.
     pub fn holds_intent(&self, name: &str) -> bool {
         match self.intents.get(name) {
-            Some(super::Intent::Active(id)) => self.jobs.get(id).is_some_and(|job| job.record.is_some()),
+            Some(super::Intent::Active(id)) => self.jobs.get(id).is_some_and(|entry| entry.custody.record.is_some()),
             Some(super::Intent::Accepted(accepted)) => {
                 let session = || self.sessions.get(accepted.facts.session_id.as_deref()?)?.record.as_ref();
                 accepted.record.is_some() || accepted.opened && session().is_some()

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::codes::{self, Advice};
-use crate::client::Millis;
+use crate::time::Millis;
 use crate::contract::{Api, Json};
 
 /// What kind of failure it is. The list is closed: a program can match all of it.

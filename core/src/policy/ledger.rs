@@ -1,6 +1,6 @@
 //! What is known of one idempotency key. A key is the only thing between a lost answer and a second purchase.
 
-use crate::client::Millis;
+use crate::time::Millis;
 
 /// A key is sent again only while it is younger than this: the service keeps its answers for 24 hours, a message may be
 /// delayed by an hour, and the rest is room for clocks.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::client::Millis;
+use crate::time::Millis;
 
 /// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::facts::{is_number, word};
 use super::{media_type, time};
-use crate::client::Millis;
+use crate::time::Millis;
 use crate::contract::{Api, Json};
 
 /// The most of a body that an error keeps.

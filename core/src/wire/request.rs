@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::client::Millis;
+use crate::time::Millis;
 use crate::contract::Method;
 
 /// A request to send. Its `Debug` shows neither the key nor the body.

@@ -2,7 +2,7 @@
 
 use httpdate::HttpDate;
 
-use crate::client::Millis;
+use crate::time::Millis;
 
 /// Milliseconds since 1970 of an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn http_date(text: &str) -> Option<Millis> {

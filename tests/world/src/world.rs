@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use hopline::client::{Client, ClientOptions, CommandId, Happening, Millis, Now, Record, RecordId, Step, StepId, describe};
+use hopline::client::{Client, ClientOptions, CommandId, EventKind, Millis, Now, Record, RecordId, Step, StepId, describe};
 use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Service};
@@ -335,7 +335,7 @@ impl World {
                     }
                 }
                 Step::Notify(event) => {
-                    if let (Happening::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
+                    if let (EventKind::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
                         let job = process.commands.get(&command).copied().flatten().map(|about| about.job);
                         self.checker.ordered(job, order_no.clone());
                     }

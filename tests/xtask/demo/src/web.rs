@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hopline::client::{Event, Happening, Host, Phase, Record, RecordId, Responded};
+use hopline::client::{Event, EventKind, Host, Phase, Record, RecordId, Responded};
 use hopline::contract::Decimal;
 use hopline::contract::agent::Proxy;
 use hopline::wire::Request;
@@ -58,27 +58,27 @@ impl Host for Shown {
 
     fn notify(&mut self, event: &Event) {
         match &event.what {
-            Happening::Accepted { session_id, estimated_charge_usd } => {
+            EventKind::Accepted { session_id, estimated_charge_usd } => {
                 self.began = Instant::now();
                 let charge = estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
                 let charge = charge.map_or("an unknown amount of".to_owned(), |charge| format!("{charge:.2}"));
                 self.page.row("accepted", format!("{session_id}, for {charge} USD"));
             }
-            Happening::Status { status, phase, .. } => {
+            EventKind::Status { status, phase, .. } => {
                 let tone = if *phase == Phase::Ready { Tone::Good } else { Tone::Plain };
                 self.page.toned(tone, status, format!("after {}", seconds(self.began.elapsed())));
             }
-            Happening::Ordered { order_no } => {
+            EventKind::Ordered { order_no } => {
                 self.began = Instant::now();
                 self.awaited = "processing";
                 self.page.row("ordered", order_no);
             }
-            Happening::OrderStatus { status, phase, .. } => {
+            EventKind::OrderStatus { status, phase, .. } => {
                 let tone = if *phase == Phase::Ready { Tone::Good } else { Tone::Plain };
                 self.page.toned(tone, status, format!("after {}", seconds(self.began.elapsed())));
             }
-            Happening::AskingTime => self.page.row("asking", "the service for its time, to know how old the key is"),
-            Happening::Repeating { delay_ms, because, .. } => {
+            EventKind::AskingTime => self.page.row("asking", "the service for its time, to know how old the key is"),
+            EventKind::Repeating { delay_ms, because, .. } => {
                 self.page.toned(Tone::Bad, "again", format!("in {delay_ms} ms, since {}", because.what));
             }
             _ => {}

@@ -8,7 +8,7 @@ use crate::contract::Json;
 use crate::wire::{items, number_of};
 
 /// The items of a list that belong to an order.
-pub(super) fn found(data: &str, order_no: &str) -> Vec<Json> {
+pub(crate) fn found(data: &str, order_no: &str) -> Vec<Json> {
     #[derive(Deserialize)]
     struct Item<'a> {
         #[serde(borrow, rename = "orderNo")]
@@ -24,7 +24,7 @@ pub(super) fn found(data: &str, order_no: &str) -> Vec<Json> {
 }
 
 /// Where an order is: of its items the first status that is not `active`, where they differ.
-pub(super) fn status_of(items: &[Json]) -> Option<String> {
+pub(crate) fn status_of(items: &[Json]) -> Option<String> {
     #[derive(Deserialize)]
     struct Item<'a> {
         #[serde(borrow)]

@@ -1,6 +1,18 @@
 //! Time, as the host tells it: how much has passed for sure, and what the service's clock says.
 
-use super::types::{Millis, Now};
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds.
+pub type Millis = i64;
+
+/// The time, from the host: both clocks, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Now {
+    /// Since 1970; it may jump.
+    pub unix: Millis,
+    /// Since any start; it never goes back.
+    pub monotonic: Millis,
+}
 
 /// A restored gap may come out negative by this much before the clocks are not believed.
 const SKEW: Millis = 5 * 60 * 1000;
@@ -8,7 +20,7 @@ const SKEW: Millis = 5 * 60 * 1000;
 /// How much time has passed for this client. A key's age must never be told too young, so each advance is the larger of
 /// the two clocks', and never less than nothing.
 #[derive(Debug, Clone, Copy, Default, Hash)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     last: Option<Now>,
     elapsed: Millis,
     /// The service's clock, and how much had passed when it was read.
@@ -19,7 +31,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Takes the time in.
-    pub(super) fn tick(&mut self, now: Now) {
+    pub(crate) fn tick(&mut self, now: Now) {
         if let Some(last) = self.last {
             let advance = now.unix.saturating_sub(last.unix).max(now.monotonic.saturating_sub(last.monotonic)).max(0);
             self.elapsed = self.elapsed.saturating_add(advance);
@@ -28,48 +40,48 @@ impl Clock {
     }
 
     /// Milliseconds since the first tick.
-    pub(super) fn elapsed(&self) -> Millis {
+    pub(crate) fn elapsed(&self) -> Millis {
         self.elapsed
     }
 
-    pub(super) fn unix(&self) -> Millis {
+    pub(crate) fn unix(&self) -> Millis {
         self.last.unwrap_or_default().unix
     }
 
-    pub(super) fn monotonic(&self) -> Millis {
+    pub(crate) fn monotonic(&self) -> Millis {
         self.last.unwrap_or_default().monotonic
     }
 
     /// The monotonic time; `None` before the host has told it. What must not be forgotten too early is aged by it: a wall clock
     /// may leap ahead.
-    pub(super) fn steady(&self) -> Option<Millis> {
+    pub(crate) fn steady(&self) -> Option<Millis> {
         self.last.map(|last| last.monotonic)
     }
 
     /// The service's time now, by its own clock and the monotonic one.
-    pub(super) fn service(&self) -> Option<Millis> {
+    pub(crate) fn service(&self) -> Option<Millis> {
         self.service.map(|(server, at)| server.saturating_add(self.monotonic().saturating_sub(at)))
     }
 
     /// When what is over now is over, by the later of the service's clock and ours: what was wrong with one of them must not make
     /// it old too soon. `None` where the service's is not known.
-    pub(super) fn finished_at(&self) -> Option<Millis> {
+    pub(crate) fn finished_at(&self) -> Option<Millis> {
         self.service().map(|service| service.max(self.unix()))
     }
 
     /// Takes in what a safe read said of the service's clock.
-    pub(super) fn hear(&mut self, server: Millis) {
+    pub(crate) fn hear(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));
         self.service = Some((server, self.monotonic()));
     }
 
-    pub(super) fn knows_server(&self) -> bool {
+    pub(crate) fn knows_server(&self) -> bool {
         self.server.is_some()
     }
 
     /// How long ago a record was saved: the larger of what our clock and the service's say. `None` when either says that
     /// it was saved in the future, or the service's is not known.
-    pub(super) fn since(&self, saved: Millis) -> Option<Millis> {
+    pub(crate) fn since(&self, saved: Millis) -> Option<Millis> {
         let (server, at) = self.server?;
         let server_now = server.saturating_add(self.elapsed.saturating_sub(at));
         let (ours, theirs) = (self.unix().saturating_sub(saved), server_now.saturating_sub(saved));

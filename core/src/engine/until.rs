@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Client;
-use super::store::JobId;
-use super::types::{Answered, Happening, Millis, Phase};
+use super::call::{Call, Called};
+use super::poller::Poller;
+use super::{Action, Answered, Cx, EventKind, Input, Phase};
 use crate::contract::Decimal;
-use crate::policy::Error;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::time::Millis;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -26,7 +27,7 @@ pub struct Until {
 }
 
 impl Until {
-    pub(super) fn refusal(&self) -> Option<&'static str> {
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
         match () {
             () if !self.at.is_empty() && !self.at.starts_with('/') => Some("must look at a JSON pointer, such as `/status`"),
             () if self.is.is_empty() && self.at_least.is_none() => Some("must say which values, or which number, end it"),
@@ -55,51 +56,72 @@ impl Until {
     }
 }
 
-impl Client {
-    /// A read that is repeated was answered: is that the end of it?
-    pub(super) fn looked(&mut self, id: JobId, until: &Until, answered: Answered) {
-        let now = self.clock.monotonic();
-        let value = until.value(answered.raw.text()).map(Cow::into_owned);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let over = job.is_past_deadline(now);
-        // What is no word or number is not for an event, nor is anything beside credentials.
-        let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
-        let shown = value.clone().filter(|value| !job.watch.credentials && plain(value));
-        if job.looked.replace(shown.clone()) != Some(shown.clone()) {
-            self.notify(id, Happening::Watched { value: shown });
-        }
-        let phase = if until.holds(value.as_deref()) { Phase::Ready } else { Phase::Pending };
-        if phase == Phase::Ready || over {
-            return self.finish(id, Ok(Answered { phase: Some(phase), ..answered }));
-        }
-        if self.jobs.get(&id).is_some_and(|job| job.cancelled) {
-            return self.stop_cancelled(id);
-        }
-        self.look_again(id, now);
+/// A read that is repeated until something in its answer is as the caller wants it, or the deadline has come.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct UntilRead {
+    until: Until,
+    call: Call,
+    poller: Poller,
+    /// What was seen last.
+    seen: Option<Option<String>>,
+}
+
+impl UntilRead {
+    pub(crate) fn new(until: Until, mut call: Call) -> Self {
+        call.attempts.until_deadline = true;
+        UntilRead { until, call, poller: Poller::default(), seen: None }
     }
 
-    /// A read that is repeated failed, with all of its attempts. The value is still waited for, up to the deadline.
-    pub(super) fn not_read_yet(&mut self, id: JobId, error: Error) {
-        let (now, unix) = (self.clock.monotonic(), self.clock.unix());
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let deadline = job.deadline(now);
-        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(unix)).max(0);
-        let not_before = now.saturating_add(asked);
-        if job.is_past_deadline(now) || not_before > deadline {
-            return self.finish(id, Err(error));
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match self.call.read(input, cx) {
+            Called::Waits(action) => action,
+            Called::Success(answered) => self.read(*answered, cx),
+            Called::Unwanted => stop(cx),
+            // The value is still waited for, up to the deadline.
+            Called::Failed(_, error) if error.may_pass() => self.not_read(error, cx),
+            Called::Failed(_, error) => Action::End(Err(error)),
         }
-        self.look_again(id, not_before);
+    }
+
+    fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
+        let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
+        // What is no word or number is not for an event, nor is anything beside credentials.
+        let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
+        let shown = value.clone().filter(|value| !cx.wants.credentials && plain(value));
+        if self.seen.replace(shown.clone()) != Some(shown.clone()) {
+            cx.note(EventKind::Watched { value: shown });
+        }
+        let phase = if self.until.holds(value.as_deref()) { Phase::Ready } else { Phase::Pending };
+        if phase == Phase::Ready || cx.is_past_deadline() {
+            return Action::End(Ok(Answered { phase: Some(phase), ..answered }));
+        }
+        if !cx.wanted {
+            return stop(cx);
+        }
+        self.read_again(0, cx)
+    }
+
+    fn not_read(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.clock.unix())).max(0);
+        if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
+            return Action::End(Err(error));
+        }
+        self.read_again(asked, cx)
     }
 
     /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
-    fn look_again(&mut self, id: JobId, not_before: Millis) {
-        let now = self.clock.monotonic();
-        let wait = self.interval(id);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let deadline = job.deadline(now).max(now);
-        job.read_anew();
-        self.set_timer(id, now.saturating_add(wait).max(not_before).min(deadline));
+    fn read_again(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Action {
+        let wake = self.poller.next_call(asked_to_wait, cx);
+        self.call.begin_anew(cx);
+        Action::Wake(wake)
     }
+}
+
+/// Nobody waits for a read any more.
+pub(crate) fn stop(cx: &Cx<'_>) -> Action {
+    let what = "was given up before it had any effect";
+    Action::End(Err(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing)))
 }
 
 #[cfg(test)]

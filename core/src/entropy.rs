@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// Keys, record names and jitter. The same bytes give the same sequence.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Entropy {
+pub(crate) struct Entropy {
     prefix: String,
     keys: u64,
     records: u64,
@@ -12,36 +12,36 @@ pub(super) struct Entropy {
 }
 
 impl Entropy {
-    pub(super) fn new(bytes: [u8; 16]) -> Self {
+    pub(crate) fn new(bytes: [u8; 16]) -> Self {
         let (a, b) = (u128::from_le_bytes(bytes) as u64, (u128::from_le_bytes(bytes) >> 64) as u64);
         Entropy { prefix: hex(&bytes), keys: 0, records: 0, jitter: a ^ b.rotate_left(32) }
     }
 
     /// Whether these bytes may have given that key or record before: a host that is cloned, or whose generator is not seeded,
     /// gives them again.
-    pub(super) fn may_have_named(&self, name: &str) -> bool {
+    pub(crate) fn may_have_named(&self, name: &str) -> bool {
         name.starts_with(&self.prefix)
     }
 
     /// From here on names are others, as if the host had given other bytes.
-    pub(super) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         self.prefix = digest("again", &[&self.prefix]);
     }
 
     /// A new idempotency key.
-    pub(super) fn key(&mut self) -> String {
+    pub(crate) fn key(&mut self) -> String {
         self.keys += 1;
         format!("{}-{}", self.prefix, self.keys)
     }
 
     /// The name of a new record.
-    pub(super) fn record(&mut self) -> String {
+    pub(crate) fn record(&mut self) -> String {
         self.records += 1;
         format!("{}-r{}", self.prefix, self.records)
     }
 
     /// A uniform number, for waits (SplitMix64: the waits need spread, not secrecy).
-    pub(super) fn jitter(&mut self) -> u64 {
+    pub(crate) fn jitter(&mut self) -> u64 {
         self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.jitter;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -50,13 +50,13 @@ impl Entropy {
     }
 
     /// A salt for the digests of this client's records.
-    pub(super) fn salt(&self) -> String {
+    pub(crate) fn salt(&self) -> String {
         digest("salt", &[&self.prefix])
     }
 }
 
 /// A digest of texts, 128 bits as hexadecimal. It tells two texts apart and does not give them away.
-pub(super) fn digest(salt: &str, texts: &[&str]) -> String {
+pub(crate) fn digest(salt: &str, texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in std::iter::once(&salt).chain(texts) {
         // The length keeps `ab`, `c` apart from `a`, `bc`.

@@ -1,0 +1,117 @@
+//! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
+//! its send names one of the commands that wait for it.
+
+use super::types::{CommandId, Millis, Step, StepId};
+use super::{Client, Pending};
+use crate::engine::{Action, Attempts, Cx, Exchange, Failing, Gate, Heard, Received, Subject, Wants};
+use crate::policy::{Again, Error, RetryPolicy};
+
+/// An errand.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Errand {
+    attempts: Attempts,
+    sends: u32,
+    /// What is out. There may be more than one only where a rule was taken away.
+    out: Vec<(StepId, Exchange)>,
+    /// When it may be sent again, monotonic.
+    not_before: Option<Millis>,
+}
+
+impl Errand {
+    pub(super) fn new(policy: RetryPolicy) -> Self {
+        Errand { attempts: Attempts::new(policy), sends: 0, out: Vec::new(), not_before: None }
+    }
+
+    pub(super) fn is_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    pub(super) fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// When it may be sent, if not now.
+    pub(super) fn not_before(&self, gate: Gate, now: Millis) -> Option<Millis> {
+        Some(gate.until().max(self.not_before.unwrap_or(Millis::MIN))).filter(|at| *at > now)
+    }
+
+    /// It is over; whoever needs it next is to wait only for as long as the service said.
+    pub(super) fn done(&mut self, not_before: Option<Millis>) {
+        self.begin_anew();
+        self.not_before = not_before;
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn begin_anew(&mut self) {
+        self.sends = 0;
+        self.attempts.begin_anew();
+    }
+}
+
+/// What an errand does not have: anybody's wishes.
+const NO_WANTS: Wants = Wants { credentials: false, auto_rotate: false, ends: Vec::new(), deadline_ms: 0, since: None };
+
+impl Client {
+    pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {
+        if which == Pending::Login { &mut self.login } else { &mut self.asking }
+    }
+
+    /// Lets an errand's part do something.
+    fn with_errand<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let (mut notes, mut subject) = (Vec::new(), Subject::default());
+        act(&mut Cx {
+            clock: &mut self.clock,
+            rules: self.rules,
+            service: &self.service,
+            gate: &mut self.gate,
+            quota: &mut self.quota,
+            tokens: &mut self.tokens,
+            dice: &mut self.entropy,
+            notes: &mut notes,
+            subject: &mut subject,
+            wanted: true,
+            wants: &NO_WANTS,
+            known: None,
+            day: None,
+        })
+    }
+
+    /// Sends it, for a command that waits.
+    pub(super) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
+        let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
+        let (id, now) = (self.step_id(), self.clock.monotonic());
+        let errand = self.errand(which.clone());
+        errand.attempts.sent(now);
+        errand.sends = errand.sends.saturating_add(1);
+        errand.out.push((id, exchange));
+        self.pending.insert(id, which);
+        self.steps.push_back(Step::Send { id, command, request });
+    }
+
+    /// What came of it.
+    pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: Received<'_>) -> Option<(Exchange, Heard)> {
+        let out = &mut self.errand(which).out;
+        let at = out.iter().position(|(id, _)| *id == step)?;
+        let (_, mut exchange) = out.remove(at);
+        let heard = self.with_errand(|cx| exchange.take_in(received, cx));
+        Some((exchange, heard))
+    }
+
+    /// When it is sent again, if it is.
+    pub(super) fn repeat_errand(&mut self, which: Pending, passing: bool, asked: Millis) -> Option<Millis> {
+        let again = if passing { Again::Same } else { Again::No };
+        let now = self.clock.monotonic();
+        let mut attempts = self.errand(which.clone()).attempts;
+        let delay = self.with_errand(|cx| attempts.after(again, asked, now, false, cx));
+        let at = delay.map(|delay| now.saturating_add(delay));
+        let errand = self.errand(which);
+        errand.attempts = attempts;
+        errand.not_before = at.or(errand.not_before);
+        at
+    }
+
+    /// Puts what the service said into an error, without a secret.
+    pub(super) fn describe_errand(&mut self, exchange: &Exchange, error: &mut Error, failing: &Failing) {
+        self.with_errand(|cx| exchange.describe(error, failing, cx));
+    }
+}

@@ -1,0 +1,168 @@
+//! The only place where what a job asks for is carried out, and where it is told what came of it.
+
+use super::job::{Entry, Parked};
+use super::store::JobId;
+use super::types::{CommandId, Event, Millis, Step};
+use super::{Client, Pending};
+use crate::engine::{Action, Cx, EventKind, Input, Job, Need, Note, Wake};
+use crate::policy::jittered;
+use crate::wire::Request;
+
+impl Client {
+    /// Tells a job what came of what it waited for, and carries out what it asks for next.
+    pub(super) fn tell(&mut self, id: JobId, input: Input<'_>) {
+        if let Some(action) = self.with(id, |job, cx| job.told(input, cx)) {
+            self.carry_out(id, action);
+        }
+    }
+
+    /// Lets a job do something, and takes in what it has to say beside.
+    pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
+        let day = self.guard.as_ref().map(|guard| guard.day(self.clock.unix()));
+        let Some(Entry { job, subject, wants, wanted, .. }) = self.jobs.get_mut(&id) else { return None };
+        let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
+        let mut notes = Vec::new();
+        let mut cx = Cx {
+            clock: &mut self.clock,
+            rules: self.rules,
+            service: &self.service,
+            gate: &mut self.gate,
+            quota: &mut self.quota,
+            tokens: &mut self.tokens,
+            dice: &mut self.entropy,
+            notes: &mut notes,
+            subject,
+            wanted: *wanted,
+            wants,
+            known,
+            day,
+        };
+        let result = act(job, &mut cx);
+        notes.into_iter().for_each(|note| self.take_note(id, note));
+        Some(result)
+    }
+
+    /// Carries out what a job asks for.
+    pub(super) fn carry_out(&mut self, id: JobId, action: Action) {
+        match action {
+            Action::Send(request) => self.push_send(id, request),
+            Action::Put => {
+                self.park(id, Parked::Storing);
+                self.save_job(id, Some(id));
+            }
+            Action::Wake(wake) => self.wake(id, wake),
+            Action::Need(Need::Token) => {
+                self.park(id, Parked::LoggingIn);
+                match self.tokens.refused.clone() {
+                    Some(error) => self.tell(id, Input::Granted(Err(error))),
+                    None => self.ask_login(id),
+                }
+            }
+            Action::Need(Need::ServerTime) => {
+                self.park(id, Parked::Asking);
+                match self.clock.knows_server() {
+                    true => self.tell(id, Input::Granted(Ok(None))),
+                    false => self.set_timer(id, self.clock.monotonic()),
+                }
+            }
+            Action::Need(Need::Reserve(usd, before)) => self.reserve(id, usd, before),
+            Action::Erase(error) => self.erase(id, error),
+            Action::Doubt(error) => self.doubt(id, error),
+            Action::Rest(error) => self.rest(id, error),
+            Action::End(result) => self.finish(id, result),
+        }
+    }
+
+    pub(super) fn park(&mut self, id: JobId, parked: Parked) {
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.parked = parked;
+        }
+    }
+
+    fn push_send(&mut self, id: JobId, request: Request) {
+        let step = self.step_id();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.parked = Parked::Sending(step);
+        let command = entry.waiting.first().copied().unwrap_or(CommandId(0));
+        self.pending.insert(step, Pending::Send(id));
+        self.steps.push_back(Step::Send { id: step, command, request });
+    }
+
+    /// Wakes a job then. As a throttle ends, one call goes on at once; the others that wait for that moment are spread over the first
+    /// backoff after it, where they may be.
+    fn wake(&mut self, id: JobId, wake: Wake) {
+        self.park(id, Parked::Waking);
+        let others = || self.timers.range((wake.at, JobId::MIN)..=(wake.at, JobId::MAX)).any(|(_, other)| *other != id);
+        let at = match wake.latest {
+            Some(latest) if wake.at == self.gate.until() && others() => {
+                let after = jittered(self.service.retry.ceiling(0, true), self.entropy.jitter());
+                wake.at.saturating_add(after).min(latest)
+            }
+            Some(latest) => wake.at.min(latest),
+            None => wake.at,
+        };
+        self.set_timer(id, at);
+    }
+
+    /// Moves on a job whose time has come; `due` is when it was to come.
+    pub(super) fn advance(&mut self, id: JobId, due: Millis) {
+        let now = self.clock.monotonic();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.timer = None;
+        entry.wants.since.get_or_insert(now);
+        match entry.parked {
+            Parked::Waking => self.tell(id, Input::Due(due)),
+            Parked::Asking => self.ask_due(id),
+            Parked::LoggingIn => self.ask_login(id),
+            _ => {}
+        }
+    }
+
+    /// The Save that a job waited for was answered.
+    pub(super) fn stored(&mut self, id: JobId, kept: bool) {
+        match self.jobs.get(&id).map(|entry| &entry.parked) {
+            Some(Parked::Storing) => self.tell(id, Input::Stored(kept)),
+            Some(Parked::Reserving { .. }) => self.reserved(id, kept),
+            Some(Parked::Erasing(_)) => self.erased(id, kept),
+            _ => {}
+        }
+    }
+
+    /// What a job has to say beside what it waits for.
+    fn take_note(&mut self, id: JobId, note: Note) {
+        match note {
+            Note::Event(what) => self.notify(id, what),
+            Note::Bought(bought) => self.bought(id, *bought),
+            Note::Shown(facts, phase) => {
+                if let (Some((session_id, status)), Some(phase)) = (self.learn_of(id, &facts), phase) {
+                    self.notify(id, EventKind::Status { session_id, status, phase });
+                }
+            }
+            Note::Learnt(facts) => self.learn_and_save(&facts),
+            Note::Moved => {
+                let now = self.clock.monotonic();
+                let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
+                if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
+                    tracked.observed.changed(now);
+                }
+            }
+            Note::Gone => self.gone(id),
+            Note::Placed(order_no) => self.placed(id, &order_no),
+            Note::OrderShown => {
+                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.custody.placed.as_mut()) {
+                    call.unanswered = false;
+                }
+            }
+            Note::Charged(reserved, charge) => self.charged(reserved, charge),
+            Note::Freed(reserved) => self.uncount([Some(reserved)]),
+            Note::BackendReady(ready) => self.backend_ready = Some(ready),
+        }
+    }
+
+    pub(super) fn notify(&mut self, id: JobId, what: EventKind) {
+        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id) {
+            let event = Event { command: waiting.first().copied(), operation: subject.operation, intent: subject.intent.clone(), what };
+            self.steps.push_back(Step::Notify(event));
+        }
+    }
+}

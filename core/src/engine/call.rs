@@ -1,0 +1,315 @@
+//! A call with all its attempts: when it may be sent, what came of it, and whether it is sent again.
+
+use super::attempts::{Attempts, Window};
+use super::exchange::{Exchange, Failing, Heard};
+use super::{Action, Answered, Cx, EventKind, Need, Received, Wake};
+use crate::contract::{Endpoint, Safety};
+use crate::policy::{
+    Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge,
+};
+use crate::time::Millis;
+use crate::wire::Verdict;
+
+/// Why a call ends that was not sent, since a throttle is longer than it may take.
+pub(crate) const TOO_LONG: &str = "must wait longer than it may take, since the service asked for it";
+
+/// A call.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Call {
+    pub(crate) exchange: Exchange,
+    pub(crate) attempts: Attempts,
+    /// Of a write: what is known of its key, or of its sends without one.
+    pub(crate) ledger: Ledger,
+    /// Whether its caller set a limit for the price.
+    pub(crate) has_price_limit: bool,
+    /// What to report if nothing more is sent.
+    last: Option<(Judgement, Error)>,
+}
+
+/// What came of a call, or of an attempt at it.
+pub(crate) enum Called {
+    /// It waits for something, and goes on by itself.
+    Waits(Action),
+    /// It was done.
+    Success(Box<Answered>),
+    /// It failed, and nothing more is sent.
+    Failed(Judgement, Error),
+    /// Nobody waits for it any more, and no further send is made.
+    Unwanted,
+}
+
+impl Call {
+    pub(crate) fn new(exchange: Exchange, policy: RetryPolicy) -> Self {
+        let policy = limited(exchange.endpoint, policy);
+        Call { exchange, attempts: Attempts::new(policy), ledger: Ledger::new(None, false), has_price_limit: false, last: None }
+    }
+
+    /// Somebody else goes on with it, with other options.
+    pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
+        (self.exchange.headers, self.exchange.timeout_ms) = (headers, policy.timeout_ms);
+        self.attempts.policy = limited(self.exchange.endpoint, policy);
+    }
+
+    /// It is begun anew, with all of its attempts.
+    pub(crate) fn begin_anew(&mut self, cx: &mut Cx<'_>) {
+        cx.subject.begin_anew();
+        self.attempts.begin_anew();
+        self.exchange.begin_anew();
+        self.last = None;
+    }
+
+    /// Whether it may have had an effect.
+    pub(crate) fn is_open(&self) -> bool {
+        self.ledger.is_open() && !self.exchange.is_safe()
+    }
+
+    /// Why it can't be sent now, when its time has come; it was to come at `due`.
+    pub(crate) fn hindrance(&mut self, due: Millis, cx: &mut Cx<'_>) -> Option<Called> {
+        match self.attempts.window(due, self.exchange.is_keyed(), cx) {
+            Window::Open => None,
+            Window::Throttled => {
+                let until = cx.gate.until();
+                Some(Called::Waits(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until)))))
+            }
+            Window::Over => self.last.clone().map(|(judgement, error)| Called::Failed(judgement, after_first(error, cx))),
+            // That is said now, not after an hour.
+            Window::TooLong => {
+                let wait = cx.gate.until().saturating_sub(cx.now());
+                let retry_at = Some(cx.clock.unix().saturating_add(wait));
+                let (judgement, mut error) = match self.last.clone() {
+                    Some((judgement, error)) => (judgement, after_first(error, cx)),
+                    None => self.ending(Kind::Unavailable, TOO_LONG, Advice::Wait, cx),
+                };
+                error.retry_at = retry_at;
+                Some(Called::Failed(judgement, error))
+            }
+        }
+    }
+
+    /// An end of this call that no answer brought: in doubt, if a send of it may have had an effect.
+    pub(crate) fn ending(&self, kind: Kind, what: &str, advice: Advice, cx: &Cx<'_>) -> (Judgement, Error) {
+        let open = self.is_open();
+        let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (kind, Effect::None) };
+        (Judgement { again: Again::No, kind, effect, advice, keep: open }, cx.subject.error(kind, effect, what, advice))
+    }
+
+    /// What it needs before it is sent.
+    pub(crate) fn need(&self, cx: &mut Cx<'_>) -> Option<Need> {
+        self.exchange.needs_token(cx).then_some(Need::Token)
+    }
+
+    /// There could be no login.
+    pub(crate) fn not_logged_in(&self, error: &Error, cx: &Cx<'_>) -> Called {
+        let why = match error.kind {
+            Kind::Refused => "the login was refused",
+            _ => "there could be no login",
+        };
+        let (judgement, ended) = self.ending(error.kind, &format!("was not sent, because {why}: {}", error.what), error.advice, cx);
+        let report = Report {
+            code: error.code.clone(),
+            field: error.field.clone(),
+            status: error.status,
+            text: error.text.clone(),
+            retry_at: error.retry_at,
+            cause: Some(error.clone()),
+            ..ended.into_report()
+        };
+        Called::Failed(judgement, Error::from(report))
+    }
+
+    /// Sends it.
+    pub(crate) fn send(&mut self, late: Millis, cx: &mut Cx<'_>) -> Action {
+        self.attempts.sent(cx.now());
+        cx.subject.attempts = cx.subject.attempts.saturating_add(1);
+        self.ledger.sends = self.ledger.sends.saturating_add(1);
+        self.exchange.send(self.ledger.key.as_deref(), late, cx)
+    }
+
+    /// The last send did not happen, or does not count.
+    fn unsent(&mut self) {
+        self.attempts.unsent();
+        self.ledger.sends = self.ledger.sends.saturating_sub(1);
+    }
+
+    /// What came of a send, as far as this call can tell.
+    pub(crate) fn hear(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<Called, Box<Failing>> {
+        match self.exchange.take_in(received, cx) {
+            Heard::Success(answered) => {
+                self.ledger.unanswered = false;
+                self.attempts.succeeded(cx);
+                Ok(Called::Success(answered))
+            }
+            Heard::Late => {
+                self.unsent();
+                cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
+                Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))))
+            }
+            Heard::Unfit(rule) if cx.wanted => {
+                self.unsent();
+                cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
+                let error = unfit(&rule, Effect::None, cx);
+                let (judgement, error) = self.not_sent(error, cx);
+                Ok(Called::Failed(judgement, error))
+            }
+            Heard::Unfit(_) => Ok(Called::Unwanted),
+            Heard::Failure(failing) => {
+                if self.exchange.renews(&failing, self.attempts.policy.attempts > 1, cx) {
+                    self.unsent();
+                    return Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))));
+                }
+                Err(failing)
+            }
+        }
+    }
+
+    /// The next send is not made. Where an earlier one may have had an effect, that is in doubt; if that was with another key, which
+    /// is answered, it is not sent any more.
+    pub(crate) fn not_sent(&self, mut error: Error, cx: &Cx<'_>) -> (Judgement, Error) {
+        let keep = self.ledger.unanswered;
+        if self.is_open() {
+            error = after_first(error, cx);
+            error.kind = Kind::InDoubt;
+            error.effect = Effect::Unknown;
+            error.advice = if keep { Advice::Resume } else { Advice::CheckAccount };
+        }
+        (Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep }, error)
+    }
+
+    /// A send that did not succeed: what it means, and what to report if nothing more is sent.
+    pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
+        let heard = match (failing.answer.as_ref().map(|answer| (&answer.verdict, answer.status)), failing.lost) {
+            (Some((Verdict::Failure(failure), status)), _) => Outcome::Failure { code: &failure.code, status },
+            (Some((verdict, status)), _) => {
+                Outcome::Page { status, broke_off: matches!(verdict, Verdict::NoEnvelope { broke_off: true, .. }) }
+            }
+            (None, Some((_, sent))) => Outcome::Lost(sent),
+            (None, None) => Outcome::Lost(crate::policy::Sent::Maybe),
+        };
+        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.rules);
+        let asked = Asked { capped: self.has_price_limit, ..asked };
+        let request_id = failing.answer.as_ref().and_then(|answer| answer.request_id.as_deref());
+        let mut judgement = judge(asked, &mut self.ledger, heard, request_id);
+        if failing.token_refused && judgement.kind == Kind::Refused {
+            judgement.advice = Advice::Reauthenticate;
+        }
+        let what = failing.what(cx.service.api);
+        let mut error = cx.subject.error(judgement.kind, judgement.effect, what, judgement.advice);
+        self.exchange.describe(&mut error, failing, cx);
+        if judgement.again == Again::NewKey && self.ledger.given {
+            judgement.again = Again::No;
+            error.what.push_str(", and the key that the caller gave is never replaced");
+        }
+        (judgement, error)
+    }
+
+    /// Sends it again, or ends it.
+    pub(crate) fn go_on(&mut self, failing: &Failing, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Next {
+        cx.subject.cause.get_or_insert_with(|| error.clone());
+        if !cx.wanted {
+            return Next::Is(Called::Unwanted);
+        }
+        let throttled = judgement.again == Again::Throttled;
+        // Without a word of the service it would have been sent after this at the latest.
+        let wait = if throttled { self.attempts.ceiling(true) } else { 0 };
+        let (sent_at, is_keyed) = (self.exchange.sent_at(), self.exchange.is_keyed());
+        match self.attempts.after(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
+            Some(delay) => {
+                let at = cx.now().saturating_add(delay);
+                if throttled {
+                    cx.gate.close(at);
+                    // If it can't be sent then, this is when it may be resumed.
+                    error.retry_at.get_or_insert(cx.clock.unix().saturating_add(delay));
+                }
+                let again = Repeat { new_key: judgement.again == Again::NewKey, delay, error: error.clone() };
+                self.last = Some((judgement, error));
+                Next::Repeats(again)
+            }
+            None => {
+                let wait = wait.max(cx.gate.until().saturating_sub(cx.now()));
+                if wait > 0 {
+                    error.retry_at.get_or_insert(cx.clock.unix().saturating_add(wait));
+                }
+                Next::Is(Called::Failed(judgement, after_first(error, cx)))
+            }
+        }
+    }
+
+    /// Waits until it is sent again.
+    pub(crate) fn repeat(&self, again: Repeat, cx: &mut Cx<'_>) -> Action {
+        let Repeat { delay, mut error, .. } = again;
+        error.cause = None;
+        cx.note(EventKind::Repeating { attempts: cx.subject.attempts, delay_ms: delay, because: error });
+        let at = cx.now().saturating_add(delay);
+        Action::Wake(Wake::spread(at, self.attempts.window_end(cx).max(at)))
+    }
+
+    /// Of a read: what came of a send.
+    pub(crate) fn told(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
+        let failing = match self.hear(received, cx) {
+            Ok(called) => return called,
+            Err(failing) => failing,
+        };
+        let (judgement, error) = self.judge(&failing, cx);
+        match self.go_on(&failing, judgement, error, cx) {
+            Next::Is(called) => called,
+            Next::Repeats(again) => Called::Waits(self.repeat(again, cx)),
+        }
+    }
+
+    /// Of a read: its time has come.
+    pub(crate) fn due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Called {
+        if let Some(hindrance) = self.hindrance(due, cx) {
+            return hindrance;
+        }
+        Called::Waits(match self.need(cx) {
+            Some(need) => Action::Need(need),
+            None => self.send(Millis::MAX, cx),
+        })
+    }
+
+    /// Of a read: whatever it is told.
+    pub(crate) fn read(&mut self, input: super::Input<'_>, cx: &mut Cx<'_>) -> Called {
+        use super::Input;
+        match input {
+            Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
+            Input::Due(due) => self.due(due, cx),
+            Input::Granted(Ok(_)) | Input::Stored(_) => Called::Waits(Action::Wake(Wake::at(cx.now()))),
+            Input::Granted(Err(error)) => self.not_logged_in(&error, cx),
+            Input::Response(received) => self.told(received, cx),
+        }
+    }
+}
+
+/// What the contract allows at most, whatever the caller would like.
+fn limited(endpoint: &Endpoint, policy: RetryPolicy) -> RetryPolicy {
+    match endpoint.safety {
+        Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
+        _ => policy,
+    }
+}
+
+/// The first failure is the cause of a later one, not of itself.
+fn after_first(mut error: Error, cx: &Cx<'_>) -> Error {
+    error.cause = cx.subject.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
+    error
+}
+
+/// Whether a call that failed goes on.
+pub(crate) enum Next {
+    Is(Called),
+    Repeats(Repeat),
+}
+
+/// A further send.
+pub(crate) struct Repeat {
+    pub(crate) new_key: bool,
+    delay: Millis,
+    error: Error,
+}
+
+/// A header of the caller's own can't be sent.
+pub(crate) fn unfit(rule: &str, effect: Effect, cx: &Cx<'_>) -> Error {
+    let mut error = cx.subject.error(Kind::Invalid, effect, format!("`headers` {rule}"), Advice::ChangeRequest);
+    error.field = Some("headers".to_owned());
+    error
+}

@@ -1,0 +1,302 @@
+//! One request and what comes of it: the only way to send anything.
+
+use super::redact::fill;
+use super::{Action, Answered, Cx, EventKind, Note};
+use crate::contract::agent::{GetAccount, RegisterAccount};
+use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
+use crate::policy::{
+    Automatic, Error, FailureKind, RetryPolicy, Rule, Sent, code as code_row, failure_status, is_passing,
+};
+use crate::time::Millis;
+use crate::wire::{Answer, BaseUrl, Body, Built, Facts, Failure, Request, Verdict, classify, count_items, view};
+
+/// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
+const MAX_LATE: u32 = 8;
+
+/// The service that a client speaks to, and how.
+#[derive(Clone, Hash)]
+pub(crate) struct Service {
+    pub(crate) api: Api,
+    pub(crate) base: BaseUrl,
+    pub(crate) key: Option<Secret>,
+    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
+    pub(crate) token_codes: Vec<String>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) max_body: u32,
+}
+
+impl Service {
+    /// Whether the service says that there is too much.
+    fn is_throttle(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
+            (Verdict::Failure(_), Api::Reseller) => answer.status == 429,
+            _ => false,
+        }
+    }
+
+    /// Whether an answer is a failure that may be over soon, so that a read is repeated.
+    fn is_passing(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
+                Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
+                None => is_passing(answer.status),
+            },
+            (Verdict::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
+            (Verdict::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
+            (Verdict::Success(_), _) => false,
+        }
+    }
+
+    /// Whether an answer with the envelope says that the token is no good.
+    fn refuses_token(&self, answer: &Answer) -> bool {
+        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
+        self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
+    }
+}
+
+/// What came over HTTP.
+pub(crate) enum Received<'a> {
+    /// A response.
+    Response { status: u16, headers: &'a [(&'a str, &'a str)], body: &'a [u8], truncated: bool },
+    /// None.
+    Failed(FailureKind, Sent),
+    /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.
+    Unfit(&'a str),
+}
+
+/// A request that may be sent more than once.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Exchange {
+    pub(crate) endpoint: &'static Endpoint,
+    pub(crate) built: Built,
+    /// The caller's own.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) timeout_ms: u32,
+    sent_at: Millis,
+    /// How often the host came to it too late.
+    late: u32,
+    /// The token that it was last sent with, and whether another was fetched for it since.
+    token: u32,
+    renewed: bool,
+}
+
+/// What came of a send.
+pub(crate) enum Heard {
+    /// It was done.
+    Success(Box<Answered>),
+    /// It was not sent, because the host came too late to it: it may be sent now.
+    Late,
+    /// It failed.
+    Failure(Box<Failing>),
+    /// It can't be sent at all: why, as the end of a sentence.
+    Unfit(String),
+}
+
+/// How a send failed.
+pub(crate) struct Failing {
+    pub(crate) answer: Option<Answer>,
+    pub(crate) lost: Option<(FailureKind, Sent)>,
+    /// Whether it may be over soon, so that a read is repeated.
+    pub(crate) passing: bool,
+    /// Whether the token was refused.
+    pub(crate) token_refused: bool,
+}
+
+impl Exchange {
+    pub(crate) fn new(endpoint: &'static Endpoint, built: Built, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
+        Exchange { endpoint, built, headers, timeout_ms, sent_at: 0, late: 0, token: 0, renewed: false }
+    }
+
+    pub(crate) fn is_safe(&self) -> bool {
+        self.endpoint.safety == Safety::Safe
+    }
+
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.endpoint.safety == Safety::Keyed
+    }
+
+    /// When it was last sent, monotonic.
+    pub(crate) fn sent_at(&self) -> Millis {
+        self.sent_at
+    }
+
+    /// Whether a token is needed first.
+    pub(crate) fn needs_token(&self, cx: &mut Cx<'_>) -> bool {
+        self.endpoint.auth == Auth::Bearer && cx.tokens.must_log_in(cx.clock.unix())
+    }
+
+    /// Whether the token was refused to another call meanwhile.
+    pub(crate) fn lost_token(&self, cx: &Cx<'_>) -> bool {
+        self.endpoint.auth == Auth::Bearer && cx.tokens.is_missing()
+    }
+
+    /// A token may be fetched for it anew.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.late, self.renewed) = (0, false);
+    }
+
+    /// Sends it. The host may hold it back for that long.
+    pub(crate) fn send(&mut self, key: Option<&str>, late: Millis, cx: &Cx<'_>) -> Action {
+        let now = cx.now();
+        (self.token, self.sent_at) = (cx.tokens.generation(), now);
+        let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
+        match (self.endpoint.auth, &cx.service.key, cx.tokens.token()) {
+            (Auth::Key, Some(key), _) => headers.push(("x-api-key".to_owned(), key.reveal().to_owned())),
+            (Auth::Bearer, _, Some(token)) => headers.push(("authorization".to_owned(), format!("Bearer {}", token.reveal()))),
+            _ => {}
+        }
+        if self.built.body.is_some() {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        headers.extend(self.built.headers.iter().chain(&self.headers).cloned());
+        headers.extend(key.map(|key| ("idempotency-key".to_owned(), key.to_owned())));
+        Action::Send(Request {
+            method: self.endpoint.method,
+            url: format!("{}{}", cx.service.base, self.built.target),
+            headers,
+            body: self.built.body.clone().unwrap_or_default().into_bytes(),
+            timeout_ms: self.timeout_ms,
+            send_before: now.saturating_add(Millis::from(self.timeout_ms).min(late)),
+            max_body: cx.service.max_body,
+        })
+    }
+
+    /// Takes in what came of it.
+    pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Heard {
+        let answer = match received {
+            Received::Unfit(rule) => return Heard::Unfit(rule.to_owned()),
+            Received::Failed(FailureKind::Late, Sent::Never) if self.late < MAX_LATE && cx.wanted => {
+                self.late += 1;
+                return Heard::Late;
+            }
+            Received::Failed(kind, sent) => {
+                let lost = Some((kind, sent));
+                return Heard::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
+            }
+            Received::Response { status, headers, body, truncated } => {
+                let body = Body { status, headers, bytes: body, truncated, most: cx.service.max_body };
+                classify(cx.service.api, body, cx.clock.unix())
+            }
+        };
+        if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
+            cx.clock.hear(time);
+        }
+        if cx.service.is_throttle(&answer) {
+            cx.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
+        }
+        match answer {
+            Answer { verdict: Verdict::Success(raw), request_id, status, .. } => {
+                let seen = view(self.endpoint.response, raw.text());
+                let mut facts = Facts::of(&seen.json, request_id.as_deref());
+                facts.short_page = self.built.page_size.zip(count_items(&seen.json)).map(|(size, items)| items < size as usize);
+                if !seen.differing.is_empty() {
+                    cx.note(EventKind::Differing { members: seen.differing.clone() });
+                }
+                self.learn(raw.text(), &facts, cx);
+                let (view, attempts) = (seen.written_otherwise(), cx.subject.attempts);
+                Heard::Success(Box::new(Answered { raw, view, http_status: Some(status), attempts, ..Answered::of(facts) }))
+            }
+            answer => {
+                let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
+                Heard::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused }))
+            }
+        }
+    }
+
+    /// What an answer says of the account, whoever asked for it.
+    fn learn(&self, data: &str, facts: &Facts, cx: &mut Cx<'_>) {
+        if self.endpoint.name == super::LOGIN {
+            cx.tokens.take_from(data, cx.clock.unix());
+        }
+        // A registration is of another account, unless this client has none of its own.
+        let own = cx.service.key.is_none() && self.endpoint.name == RegisterAccount::ENDPOINT.name;
+        if own || self.endpoint.name == GetAccount::ENDPOINT.name {
+            cx.notes.extend(facts.backend_ready.map(Note::BackendReady));
+        }
+    }
+
+    /// Whether an answer refuses the token, so that a newer one may help; then it may be sent again with that.
+    pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
+        let Some(answer) = &failing.answer else { return false };
+        let refused = match &answer.verdict {
+            // Under a 5xx nobody knows how far it came: no code makes a write go out again.
+            Verdict::Failure(Failure { code, .. }) => {
+                failing.token_refused && (failure_status(code, answer.status) < 500 || self.is_safe())
+            }
+            // Without the envelope nobody knows who answered: only what changes nothing is sent again.
+            _ => answer.status == 401 && (self.is_safe() || !cx.rules.holds(Rule::TokenRefusalHasEnvelope)),
+        };
+        if !refused || self.endpoint.auth != Auth::Bearer {
+            return false;
+        }
+        let newest = self.token == cx.tokens.generation() || !cx.rules.holds(Rule::NewerTokenStays);
+        if newest && cx.tokens.credentials.is_some() {
+            cx.tokens.drop();
+        }
+        let renewed = self.renewed && cx.rules.holds(Rule::RenewOnce);
+        if cx.tokens.credentials.is_none() || renewed || !cx.wanted || !may_repeat {
+            return false;
+        }
+        self.renewed = true;
+        true
+    }
+
+    /// Puts what the service said into an error, without a secret.
+    pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
+        let Some(answer) = &failing.answer else { return };
+        let headers: Vec<Secret> = self.headers.iter().map(|(_, value)| Secret::new(value.as_str())).collect();
+        let hidden = cx.service.key.iter().chain(cx.tokens.secrets()).chain(&self.built.secrets).chain(&headers);
+        fill(error, answer, &hidden.collect::<Vec<_>>(), cx.clock.unix());
+    }
+}
+
+impl Failing {
+    /// What happened, as part of a sentence.
+    pub(crate) fn what(&self, api: Api) -> String {
+        match (self.answer.as_ref().map(|answer| &answer.verdict), self.lost) {
+            (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
+            (Some(Verdict::NoEnvelope { broke_off: true, .. }), _) => "the response broke off".to_owned(),
+            (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
+            (None, Some((kind, _))) => kind.as_str().to_owned(),
+            (None, None) => "the request failed".to_owned(),
+        }
+    }
+
+    pub(crate) fn code(&self) -> Option<&str> {
+        match &self.answer.as_ref()?.verdict {
+            Verdict::Failure(failure) => Some(&failure.code),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody knows who answered, if anybody did.
+    pub(crate) fn is_page(&self) -> bool {
+        self.answer.as_ref().is_none_or(|answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }))
+    }
+
+    /// Whether the service says that there is too much.
+    pub(crate) fn is_throttle(&self, service: &Service) -> bool {
+        self.answer.as_ref().is_some_and(|answer| service.is_throttle(answer))
+    }
+
+    /// Of a login: whether the service has refused what it was sent, rather than failed at it.
+    pub(crate) fn is_refusal(&self, service: &Service) -> bool {
+        let Some(answer) = &self.answer else { return false };
+        let refuses = match &answer.verdict {
+            Verdict::Failure(Failure { code, .. }) => failure_status(code, answer.status) < 500 && !service.is_throttle(answer),
+            _ => false,
+        };
+        refuses || answer.status == 401
+    }
+
+    /// How long the service asks to wait.
+    pub(crate) fn asks_to_wait(&self) -> Millis {
+        self.answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0)
+    }
+
+    /// Whether a success came without the envelope: a page of a gateway, most likely.
+    pub(crate) fn is_page_of_success(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }) && answer.status < 300)
+    }
+}

@@ -1,0 +1,192 @@
+//! The scripts: what each kind of job does, one part after the other.
+
+mod change;
+mod open_session;
+mod place_order;
+mod terminate;
+
+pub(crate) use self::change::Change;
+pub(crate) use self::open_session::{OpenSession, requested_type};
+pub(crate) use self::place_order::PlaceOrder;
+pub(crate) use self::terminate::Terminate;
+use super::call::{Call, Called};
+use super::until::{UntilRead, stop};
+use super::write::{Write, Written};
+use super::{Action, Cx, Exchange, Follow, Input, Lookup, Note, Order, Part, Subject};
+use crate::contract::{Decimal, Operation};
+use crate::contract::agent::{CreateSession, GetSession, RenewSession, RotateSession, TerminateSession};
+use crate::contract::reseller::CreateStaticOrder;
+use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rules};
+
+/// What comes after a write was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing: the answer is the end.
+    End,
+    /// What was bought or placed is followed until it can be used.
+    Follow,
+}
+
+/// A job: one call, one purchase, one change of a session, from its start to its end.
+#[derive(Debug, Clone, Hash)]
+pub(crate) enum Job {
+    Read(Box<Call>),
+    Until(Box<UntilRead>),
+    Lookup(Box<Lookup>),
+    Write(Box<Write>),
+    OpenSession(Box<OpenSession>),
+    Change(Box<Change>),
+    Terminate(Box<Terminate>),
+    PlaceOrder(Box<PlaceOrder>),
+    WaitSession(Box<Follow>),
+    WaitOrder(Box<Order>),
+}
+
+impl Job {
+    /// A job that reads, once or until something is as its caller wants it.
+    pub(crate) fn read(exchange: Exchange, policy: RetryPolicy, until: Option<super::Until>) -> Job {
+        let call = Call::new(exchange, policy);
+        match until {
+            Some(until) => Job::Until(Box::new(UntilRead::new(until, call))),
+            None => Job::Read(Box::new(call)),
+        }
+    }
+
+    /// The job of a write.
+    pub(crate) fn write_then(write: Write, then: Then) -> Job {
+        match (write.call.exchange.endpoint.name, then) {
+            (name, Then::Follow) if name == CreateSession::ENDPOINT.name => Job::OpenSession(Box::new(OpenSession::new(write))),
+            (name, Then::Follow) if name == CreateStaticOrder::ENDPOINT.name => Job::PlaceOrder(Box::new(PlaceOrder::new(write))),
+            (name, _) if name == RotateSession::ENDPOINT.name || name == RenewSession::ENDPOINT.name => {
+                Job::Change(Box::new(Change::new(write)))
+            }
+            (name, _) if name == TerminateSession::ENDPOINT.name => Job::Terminate(Box::new(Terminate::new(write))),
+            _ => Job::Write(Box::new(write)),
+        }
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match self {
+            Job::Read(call) => read(call, input, cx),
+            Job::Until(until) => until.told(input, cx),
+            Job::Lookup(lookup) => lookup.told(input, cx),
+            Job::Write(write) => match write.told(input, cx) {
+                Part::Asks(action) => action,
+                Part::Done(Written::Accepted(answered)) => Action::End(Ok(*answered)),
+                Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+            },
+            Job::OpenSession(job) => job.told(input, cx),
+            Job::Change(job) => job.told(input, cx),
+            Job::Terminate(job) => job.told(input, cx),
+            Job::PlaceOrder(job) => job.told(input, cx),
+            Job::WaitSession(follow) => follow.told(input, cx),
+            Job::WaitOrder(order) => order.told(input, cx),
+        }
+    }
+
+    /// The write that it began with.
+    pub(crate) fn write(&self) -> Option<&Write> {
+        match self {
+            Job::Write(write) => Some(write),
+            Job::OpenSession(job) => Some(&job.write),
+            Job::Change(job) => Some(&job.write),
+            Job::Terminate(job) => Some(&job.write),
+            Job::PlaceOrder(job) => Some(&job.write),
+            Job::Read(_) | Job::Until(_) | Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
+        }
+    }
+
+    pub(crate) fn write_mut(&mut self) -> Option<&mut Write> {
+        match self {
+            Job::Write(write) => Some(write),
+            Job::OpenSession(job) => Some(&mut job.write),
+            Job::Change(job) => Some(&mut job.write),
+            Job::Terminate(job) => Some(&mut job.write),
+            Job::PlaceOrder(job) => Some(&mut job.write),
+            Job::Read(_) | Job::Until(_) | Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
+        }
+    }
+
+    /// Somebody else goes on with it, with other options.
+    pub(crate) fn take_options(
+        &mut self,
+        headers: Vec<(String, String)>,
+        policy: RetryPolicy,
+        limit: Option<Decimal>,
+        said: Option<Decimal>,
+    ) {
+        match self {
+            Job::OpenSession(job) => job.follow.iter_mut().for_each(|follow| follow.take_options(headers.clone(), policy.timeout_ms)),
+            Job::PlaceOrder(job) => job.order.iter_mut().for_each(|order| order.take_options(headers.clone(), policy)),
+            _ => {}
+        }
+        if let Some(write) = self.write_mut() {
+            write.take_options(headers, policy, limit, said);
+        }
+    }
+
+    /// The order that it follows.
+    pub(crate) fn order(&self) -> Option<&Order> {
+        match self {
+            Job::PlaceOrder(job) => job.order.as_ref(),
+            Job::WaitOrder(order) => Some(order),
+            _ => None,
+        }
+    }
+
+    /// Whether what it buys or places is followed until it can be used.
+    pub(crate) fn follows(&self) -> bool {
+        matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
+    }
+
+    /// Whether it may be sent again at all.
+    pub(crate) fn can_resume(&self, rules: Rules) -> bool {
+        self.order().is_some() || self.write().is_some_and(|write| write.can_resume(rules))
+    }
+
+    /// Goes on after a doubt, or for somebody who waits for its order again.
+    pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) -> Action {
+        match self {
+            Job::Terminate(job) => return job.resume(cx),
+            Job::PlaceOrder(job) => {
+                if let Some(order) = &mut job.order {
+                    order.resume(cx);
+                    return Action::Wake(super::Wake::at(cx.now()));
+                }
+            }
+            _ => {}
+        }
+        self.write_mut().map_or(Action::Wake(super::Wake::at(cx.now())), |write| write.resume(cx))
+    }
+
+    /// What a command is told that no longer waits for this job.
+    pub(crate) fn let_go(&self, subject: &Subject) -> Error {
+        if let Some(order) = self.order() {
+            return order.let_go(subject);
+        }
+        let effect = match self {
+            Job::OpenSession(job) if job.is_following() => Effect::Done,
+            Job::Change(job) if job.is_reading() => Effect::Done,
+            Job::WaitSession(follow) => follow.effect(),
+            _ => return subject.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume),
+        };
+        let what = "waiting for the session was given up; the session lives on";
+        subject.error_of_read(Kind::Cancelled, effect, what, Advice::ReadSession)
+    }
+}
+
+/// A plain read.
+fn read(call: &mut Call, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    match call.read(input, cx) {
+        Called::Waits(action) => action,
+        Called::Unwanted => stop(cx),
+        Called::Failed(_, error) => Action::End(Err(error)),
+        Called::Success(answered) => {
+            if call.exchange.endpoint.name == GetSession::ENDPOINT.name {
+                cx.notes.push(Note::Learnt(answered.facts.clone()));
+            }
+            Action::End(Ok(*answered))
+        }
+    }
+}

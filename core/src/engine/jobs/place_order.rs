@@ -1,0 +1,54 @@
+//! `place_order`: a static order is placed once, and followed until its proxies can be used.
+
+use crate::engine::write::{Write, Written};
+use crate::engine::{Action, Answered, Cx, EventKind, Input, Note, Order, Part};
+use crate::policy::{Advice, Effect, Kind};
+
+/// A static order, and what comes after it was placed.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct PlaceOrder {
+    pub(crate) write: Write,
+    pub(crate) order: Option<Order>,
+}
+
+impl PlaceOrder {
+    pub(crate) fn new(write: Write) -> Self {
+        PlaceOrder { write, order: None }
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        if let Some(order) = &mut self.order {
+            return order.told(input, cx);
+        }
+        match self.write.told(input, cx) {
+            Part::Asks(action) => action,
+            Part::Done(Written::Accepted(answered)) => self.placed(*answered, cx),
+            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+        }
+    }
+
+    /// It was accepted: from here on it is followed, and its record says so.
+    fn placed(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
+        let Some(order_no) = answered.facts.order_no.clone().filter(|order_no| !order_no.is_empty()) else {
+            let what = "was accepted, but the answer names no order";
+            let mut error = cx.subject.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw);
+            error.raw = Some(answered.raw);
+            return Action::End(Err(error));
+        };
+        cx.note(EventKind::Ordered { order_no: order_no.clone() });
+        let order = self.become_order(order_no, answered.facts.status, cx.subject.intent.is_none());
+        cx.subject.order_no = Some(order.order_no.clone());
+        cx.notes.push(Note::Placed(order.order_no.clone()));
+        order.read_again(0, cx)
+    }
+
+    /// What was to be placed is this order: all that is left is to follow it.
+    pub(crate) fn become_order(&mut self, order_no: String, status: Option<String>, outlives_wait: bool) -> &mut Order {
+        self.write.key.settled = false;
+        let (exchange, policy) = (&self.write.call.exchange, self.write.call.attempts.policy);
+        let mut order = Order::new(order_no, true, exchange.headers.clone(), policy);
+        (order.status, order.outlives_wait) = (status, outlives_wait);
+        self.order.insert(order)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
+
+use super::Cx;
+use crate::policy::{KEY_WINDOW, Rule};
+use crate::time::Millis;
+
+/// How old a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Age {
+    /// It was never saved, so never sent.
+    Fresh,
+    /// Counted from this point of the client's elapsed time.
+    Since(Millis),
+    /// As a record had it, saved at that Unix time.
+    Saved { age: Millis, unix: Millis },
+}
+
+/// What is known of a key beside its ledger.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Key {
+    pub(crate) age: Age,
+    /// Whether it is settled and its effect open all the same: nothing can be sent any more.
+    pub(crate) settled: bool,
+}
+
+impl Key {
+    pub(crate) fn new() -> Self {
+        Key { age: Age::Fresh, settled: false }
+    }
+
+    fn age(self, elapsed: Millis) -> Option<Millis> {
+        match self.age {
+            Age::Fresh => Some(0),
+            Age::Since(since) => Some(elapsed.saturating_sub(since)),
+            Age::Saved { .. } => None,
+        }
+    }
+
+    /// Whether the service may have forgotten it.
+    pub(crate) fn is_too_old(self, cx: &Cx<'_>) -> bool {
+        let fresh = self.age(cx.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
+        !fresh && cx.rules.holds(Rule::OldKeyRests)
+    }
+
+    /// How long it may be held back by the host.
+    pub(crate) fn left(self, cx: &Cx<'_>) -> Millis {
+        self.age(cx.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
+    }
+
+    /// It is about to be saved for the first time: from now on it grows older.
+    pub(crate) fn begin(&mut self, cx: &Cx<'_>) {
+        if self.age == Age::Fresh {
+            self.age = Age::Since(cx.clock.elapsed());
+        }
+    }
+
+    /// Whether its age waits for the service's time.
+    pub(crate) fn is_restored(self) -> bool {
+        matches!(self.age, Age::Saved { .. })
+    }
+
+    /// Its age, now that the service's time was asked for. Returns whether that is known.
+    pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
+        if let Age::Saved { age, unix } = self.age {
+            let Some(gap) = cx.clock.since(unix) else { return false };
+            let carried = if cx.rules.holds(Rule::AgeSurvives) { age.saturating_add(gap) } else { 0 };
+            self.age = Age::Since(cx.clock.elapsed().saturating_sub(carried));
+        }
+        true
+    }
+
+    /// For its record.
+    pub(crate) fn saved_age(self, elapsed: Millis) -> Millis {
+        match self.age {
+            Age::Fresh => 0,
+            Age::Since(since) => elapsed.saturating_sub(since).max(0),
+            Age::Saved { age, .. } => age,
+        }
+    }
+}

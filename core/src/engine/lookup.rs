@@ -1,0 +1,166 @@
+//! Looking for what became of an operation in doubt, in the lists that the contract has. It shows candidates as the service
+//! gave them and never decides.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::call::{Call, Called};
+use super::exchange::Exchange;
+use super::until::stop;
+use super::{Action, Answered, Cx, Input, Wake};
+use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
+use crate::policy::{Lookup as Read, RetryPolicy, lookups};
+use crate::wire::{Built, Facts, build, items, page_size};
+
+/// What a lookup is called.
+pub(crate) const RECONCILE: &str = "reconcile";
+/// No list is read further than this many pages of 100, and no more than this many bytes of candidates are kept.
+const PAGES: u32 = 20;
+const MAX_BYTES: usize = 4 << 20;
+
+/// Looking for what became of an operation.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Lookup {
+    /// What is known of it.
+    match_fields: BTreeMap<String, String>,
+    /// What may be it. Whoever knows the records says of each which of them is of it.
+    pub(crate) found: Reconciliation,
+    call: Call,
+    /// The read that is under way, and its page.
+    read: usize,
+    page: u32,
+    bytes: usize,
+}
+
+impl Lookup {
+    /// None where there is nothing to read.
+    pub(crate) fn new(
+        operation: &str,
+        match_fields: BTreeMap<String, String>,
+        headers: Vec<(String, String)>,
+        policy: RetryPolicy,
+    ) -> Option<Self> {
+        let found = Reconciliation { operation: operation.to_owned(), candidates: Vec::new(), complete: true };
+        let (endpoint, built) = request(operation, &match_fields, 0, 1)?;
+        let call = Call::new(Exchange::new(endpoint, built, headers, policy.timeout_ms), policy);
+        Some(Lookup { match_fields, found, call, read: 0, page: 1, bytes: 0 })
+    }
+
+    /// The operation that reads first.
+    pub(crate) fn reads(&self) -> &'static str {
+        self.call.exchange.endpoint.name
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match self.call.read(input, cx) {
+            Called::Waits(action) => action,
+            Called::Unwanted => named(stop(cx)),
+            Called::Failed(_, mut error) => {
+                error.what = format!("could not read {}: {}", error.operation, error.what);
+                named(Action::End(Err(error)))
+            }
+            Called::Success(_) if !cx.wanted => named(stop(cx)),
+            Called::Success(answered) => self.look_at(&answered, cx),
+        }
+    }
+
+    /// A read was answered: keep what may be it, then go on with the next page or the next read.
+    fn look_at(&mut self, answered: &Answered, cx: &mut Cx<'_>) -> Action {
+        let repeated = self.take_in(answered.raw.text());
+        let full = self.bytes > MAX_BYTES;
+        let more = answered.facts.short_page == Some(false);
+        match more && self.page < PAGES && !full && !repeated {
+            true => self.page += 1,
+            false => {
+                self.found.complete &= !more && !full;
+                (self.read, self.page) = (self.read + 1, 1);
+            }
+        }
+        let next = request(&self.found.operation, &self.match_fields, self.read, self.page);
+        if let Some((endpoint, built)) = next.filter(|_| !full) {
+            (self.call.exchange.endpoint, self.call.exchange.built) = (endpoint, built);
+            cx.subject.operation = endpoint.name;
+            self.call.begin_anew(cx);
+            return Action::Wake(Wake::at(cx.now()));
+        }
+        Action::End(Ok(Answered::of(Facts::default())))
+    }
+
+    /// Keeps the items of an answer that may be it; an answer that is no list may be it as a whole. Returns whether they are those
+    /// of the page before, since the service takes no notice of the page.
+    fn take_in(&mut self, data: &str) -> bool {
+        let Some(read) = lookups(&self.found.operation).get(self.read) else { return false };
+        let before = self.found.candidates.len();
+        let whole: Option<&RawValue> = serde_json::from_str(data).ok();
+        let listed = items(data).or_else(|| serde_json::from_str(data).ok());
+        for item in listed.unwrap_or_else(|| whole.into_iter().collect()) {
+            let shown: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(item.get()).unwrap_or_default();
+            let says = |name: &str, value: &str| member(&shown, name).map(|shown| is_same(shown, value));
+            let other = read.keys.iter().any(|(field, name)| self.match_fields.get(*field).is_some_and(|value| says(name, value) == Some(false)));
+            if other {
+                continue;
+            }
+            self.bytes = self.bytes.saturating_add(item.get().len());
+            if self.bytes > MAX_BYTES {
+                return false;
+            }
+            let member_of =
+                |field: &str| read.keys.iter().find(|(from, _)| *from == field).map_or(field.to_owned(), |(_, name)| (*name).to_owned());
+            let matched = self.match_fields.iter().filter(|(field, value)| says(&member_of(field), value) == Some(true));
+            let matched = matched.map(|(field, _)| field.clone()).collect();
+            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::from(item), record: None });
+        }
+        let (known, new) = self.found.candidates.split_at(before);
+        let repeated = !new.is_empty() && known.ends_with(new);
+        if repeated {
+            self.found.candidates.truncate(before);
+        }
+        repeated
+    }
+}
+
+/// The request that comes next.
+fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize, page: u32) -> Option<(&'static Endpoint, Built)> {
+    let read: &Read = lookups(operation).get(read)?;
+        let endpoint = endpoint(read.read)?;
+        let mut params: BTreeMap<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
+        for (to, from) in read.filled {
+            let Some(value) = match_fields.get(*from) else { continue };
+            let number = endpoint.request.field(to).is_some_and(|field| matches!(field.shape, Shape::Integer));
+            params.insert(to, if number { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value.as_str()).to_string()) });
+        }
+        if let Some(size) = page_size(endpoint) {
+            params.insert(size, Cow::Borrowed("100"));
+            params.insert("page", Cow::Owned(page.to_string()));
+        }
+        let members: Vec<String> = params.iter().map(|(name, json)| format!("\"{name}\":{json}")).collect();
+        build(endpoint, &format!("{{{}}}", members.join(","))).ok().map(|built| (endpoint, built))
+    }
+
+
+/// Its errors are those of the lookup, whatever it was that it read.
+fn named(action: Action) -> Action {
+    match action {
+        Action::End(Err(mut error)) => {
+            error.operation = RECONCILE;
+            Action::End(Err(error))
+        }
+        action => action,
+    }
+}
+
+/// A member of an item, in snake case or in camel case.
+fn member<'a>(shown: &BTreeMap<Cow<'_, str>, &'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let wanted = plain(name);
+    shown.iter().find(|(known, _)| plain(known) == wanted).map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+}
+
+fn is_same(shown: &RawValue, value: &str) -> bool {
+    let text = serde_json::from_str::<String>(shown.get()).map_or(Cow::Borrowed(shown.get()), Cow::Owned);
+    let numbers = text.parse::<Decimal>().ok().zip(value.parse::<Decimal>().ok());
+    text == value || numbers.is_some_and(|(one, two)| one == two)
+}

@@ -1,0 +1,204 @@
+//! Following a static order: read from the list of static orders by its number until it is usable, over, or the deadline has come.
+
+use super::call::{Call, Called};
+use super::exchange::Exchange;
+use super::listed::{found, status_of};
+use super::poller::Poller;
+use super::{Action, Answered, Cx, EventKind, Input, Note, Phase, Wake};
+use crate::contract::reseller::ListStaticOrders;
+use crate::contract::{Json, Operation, StaticOrder};
+use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
+use crate::wire::{Built, Facts, build};
+
+/// No order is read further than this many pages of 100, or this many bytes of items.
+const PAGES: u32 = 20;
+const MAX_BYTES: usize = 4 << 20;
+
+/// An order that is followed.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Order {
+    pub(crate) order_no: String,
+    /// Whether it was placed by whoever waits for it, now or before.
+    pub(crate) placed: bool,
+    /// Whether its record stays when nobody waits for it any more: it has no intent to ask for it by, or its number may be wrong.
+    pub(crate) outlives_wait: bool,
+    /// Whether a person named it, and the service has not shown it yet.
+    pub(crate) only_named: bool,
+    /// The status that was read last.
+    pub(crate) status: Option<String>,
+    /// What was read last.
+    last: Option<Json>,
+    call: Call,
+    poller: Poller,
+    pages: Pages,
+}
+
+/// The page that is read, and the items of those before it.
+#[derive(Debug, Clone, Hash)]
+struct Pages {
+    page: u32,
+    items: Vec<Json>,
+}
+
+/// What a status means for waiting.
+fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
+    match status {
+        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
+        Some("processing") => Phase::Pending,
+        Some("active") => Phase::Ready,
+        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
+        _ => Phase::Unknown,
+    }
+}
+
+/// A page of the list of static orders that shows this one.
+fn page_of(order_no: &str, page: u32) -> Option<Built> {
+    let page = (page > 1).then(|| page.into());
+    let list = ListStaticOrders { search: Some(order_no.to_owned()), page, page_size: Some(100), ..ListStaticOrders::default() };
+    build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
+}
+
+/// Why a text can't be the number of an order.
+pub(crate) fn bad_order_no(order_no: &str) -> Option<&'static str> {
+    match order_no {
+        "" => Some("must not be empty"),
+        _ if page_of(order_no, 1).is_none() => Some("is too long"),
+        _ => None,
+    }
+}
+
+impl Order {
+    pub(crate) fn new(order_no: String, placed: bool, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
+        let built = page_of(&order_no, 1).unwrap_or_else(|| Built::at(ListStaticOrders::ENDPOINT.path));
+        let mut call = Call::new(Exchange::new(ListStaticOrders::ENDPOINT, built, headers, policy.timeout_ms), policy);
+        call.attempts.until_deadline = true;
+        let pages = Pages { page: 1, items: Vec::new() };
+        let poller = Poller::default();
+        Order { order_no, placed, outlives_wait: false, only_named: false, status: None, last: None, call, poller, pages }
+    }
+
+    /// It is followed by somebody else, with other options.
+    pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
+        self.call.take_options(headers, policy);
+    }
+
+    /// It is followed again.
+    pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) {
+        self.call.begin_anew(cx);
+        self.poller = Poller::default();
+    }
+
+    /// What whoever gives up waiting is told.
+    pub(crate) fn let_go(&self, subject: &super::Subject) -> Error {
+        let effect = if self.placed { Effect::Done } else { Effect::None };
+        let what = format!("waiting for order {} was given up; the order lives on", self.order_no);
+        subject.error_of_read(Kind::Cancelled, effect, what, Advice::WaitOrder)
+    }
+
+    /// Nobody waits for it any more: it lives on.
+    pub(crate) fn stop(&self, cx: &Cx<'_>) -> Action {
+        self.leave(self.let_go(cx.subject))
+    }
+
+    fn leave(&self, error: Error) -> Action {
+        if self.outlives_wait { Action::Rest(error) } else { Action::End(Err(error)) }
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match self.call.read(input, cx) {
+            Called::Waits(action) => action,
+            Called::Unwanted => self.stop(cx),
+            Called::Success(answered) => self.read(*answered, cx),
+            Called::Failed(_, error) => self.not_read(error, cx),
+        }
+    }
+
+    /// The list of orders was read: is that the end of waiting?
+    fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
+        let items = found(answered.raw.text(), &self.order_no);
+        // A service that takes no notice of the page shows the same items again.
+        let repeated = !items.is_empty() && self.pages.items.ends_with(&items);
+        if !repeated {
+            self.pages.items.extend(items);
+        }
+        let more = answered.facts.short_page == Some(false);
+        let full = self.pages.items.iter().map(|item| item.text().len()).sum::<usize>() > MAX_BYTES;
+        if more && !repeated && !full && self.pages.page < PAGES && cx.wanted {
+            self.pages.page += 1;
+            self.turn_to_page(cx);
+            return Action::Wake(Wake::at(cx.now()));
+        }
+        let items = std::mem::take(&mut self.pages.items);
+        if self.only_named && !items.is_empty() {
+            (self.only_named, self.outlives_wait) = (false, self.outlives_wait && cx.subject.intent.is_none());
+            cx.notes.push(Note::OrderShown);
+        }
+        let status = status_of(&items);
+        let seen = status.as_deref().or(self.status.as_deref());
+        let known = StaticOrder { order_no: self.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
+        let phase = phase_of(status.as_deref(), &cx.wants.ends);
+        self.last = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
+        if let Some(status) = status.filter(|status| self.status.as_ref() != Some(status)) {
+            self.status = Some(status.clone());
+            cx.note(EventKind::OrderStatus { order_no: self.order_no.clone(), status, phase });
+        }
+        if cx.is_past_deadline() || matches!(phase, Phase::Ready | Phase::Ended) {
+            return self.end(answered.http_status, cx);
+        }
+        self.read_again(0, cx)
+    }
+
+    /// A read failed for good. It never loses the order: waiting goes on to the deadline, unless the read is refused.
+    fn not_read(&mut self, mut error: Error, cx: &mut Cx<'_>) -> Action {
+        if !cx.rules.holds(Rule::OrderOutlivesReads) {
+            return Action::Erase(error);
+        }
+        if !error.may_pass() {
+            if self.placed {
+                error.effect = Effect::Done;
+                error.what = format!("was placed, but could not be read: {}", error.what);
+                error.advice = if error.advice == Advice::Reauthenticate { error.advice } else { Advice::WaitOrder };
+            }
+            return self.leave(error);
+        }
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.clock.unix())).max(0);
+        if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
+            return self.end(None, cx);
+        }
+        self.read_again(asked, cx)
+    }
+
+    /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
+    pub(crate) fn read_again(&mut self, asked_to_wait: crate::time::Millis, cx: &mut Cx<'_>) -> Action {
+        let wake = self.poller.next_call(asked_to_wait, cx);
+        if !cx.wanted {
+            return self.stop(cx);
+        }
+        self.pages = Pages { page: 1, items: Vec::new() };
+        self.turn_to_page(cx);
+        Action::Wake(wake)
+    }
+
+    fn turn_to_page(&mut self, cx: &mut Cx<'_>) {
+        if let Some(built) = page_of(&self.order_no, self.pages.page) {
+            self.call.exchange.built = built;
+        }
+        self.call.begin_anew(cx);
+    }
+
+    /// The caller gets what is known of the order.
+    fn end(&mut self, http_status: Option<u16>, cx: &Cx<'_>) -> Action {
+        if self.only_named && self.outlives_wait {
+            let what = "was settled as an order that the service does not show; settle it as another, or as not happened";
+            return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount));
+        }
+        let phase = Some(phase_of(self.status.as_deref(), &cx.wants.ends));
+        let (order_no, status) = (self.order_no.clone(), self.status.as_deref().map(Into::into));
+        let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
+        let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
+        let facts = Facts { order_no: Some(self.order_no.clone()), status: self.status.clone(), ..Facts::default() };
+        let raw = self.last.clone().or_else(of_known).unwrap_or_default();
+        Action::End(Ok(Answered { raw, phase, http_status, attempts: cx.subject.attempts, ..Answered::of(facts) }))
+    }
+}

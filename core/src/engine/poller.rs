@@ -1,0 +1,67 @@
+//! Waiting by reading: ever longer waits between two reads, up to a deadline.
+
+use super::{Cx, Wake};
+use crate::policy::jittered;
+use crate::time::Millis;
+
+/// How long a session or an order is waited for, unless the caller says otherwise.
+pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
+/// The wait before the first read; each further one is half as long again, up to the last.
+const FIRST: Millis = 1000;
+const LAST: Millis = 10_000;
+
+/// What all who wait for a job want together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wants {
+    /// Whether a session's username and password are wanted.
+    pub(crate) credentials: bool,
+    /// Whether what is seen through the session may rotate it.
+    pub(crate) auto_rotate: bool,
+    /// Further statuses that end a session or an order.
+    pub(crate) ends: Vec<String>,
+    pub(crate) deadline_ms: Millis,
+    /// Since when they wait, monotonic: since it was started or resumed.
+    pub(crate) since: Option<Millis>,
+}
+
+/// When to read next.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Poller {
+    interval: Millis,
+    /// The service asked not to be read before this, monotonic.
+    not_before: Millis,
+}
+
+impl Default for Poller {
+    fn default() -> Self {
+        Poller { interval: FIRST, not_before: Millis::MIN }
+    }
+}
+
+impl Poller {
+    /// The next wait between two reads: longer each time, and spread by a tenth.
+    pub(crate) fn wait(&mut self, cx: &mut Cx<'_>) -> Millis {
+        let interval = self.interval;
+        self.interval = (interval * 3 / 2).min(LAST);
+        interval - interval / 10 + jittered(interval / 5, cx.dice.jitter())
+    }
+
+    /// When no read may begin before.
+    pub(crate) fn not_before(&self) -> Millis {
+        self.not_before
+    }
+
+    /// When the next read begins, after one that asked to wait so long.
+    pub(crate) fn next(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Millis {
+        let wait = self.wait(cx);
+        // What the service asks for is never undercut, not even for the last read.
+        self.not_before = cx.now().saturating_add(asked_to_wait);
+        cx.now().saturating_add(wait).max(self.not_before)
+    }
+
+    /// The next read, which is a call of its own, the last one at the deadline.
+    pub(crate) fn next_call(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Wake {
+        let at = self.next(asked_to_wait, cx);
+        Wake::at(at.min(cx.deadline().max(cx.now())))
+    }
+}

@@ -1,0 +1,166 @@
+//! The price of a purchase, read from the account's list before anything is bought.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::attempts::{Attempts, Window};
+use super::call::{TOO_LONG, unfit};
+use super::exchange::{Exchange, Failing, Heard};
+use super::terms::Wanted;
+use super::{Action, Cx, Input, Part, Wake};
+use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
+use crate::contract::{Decimal, Operation};
+use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, is_usd};
+use crate::wire::{Built, build};
+
+/// A product is looked for on this many pages of 100.
+const PAGES: u32 = 20;
+
+/// Reading the price of a product.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Prices {
+    exchange: Exchange,
+    attempts: Attempts,
+    product_no: String,
+    filter: ProductFilter,
+    cursor: Option<String>,
+    pages: u32,
+}
+
+/// The price of one unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Price {
+    Usd(Decimal),
+    /// It is in another currency.
+    Other(String),
+}
+
+impl Prices {
+    pub(crate) fn new(wanted: &Wanted, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
+        let filter = match wanted.session_type {
+            SessionType::Dynamic => ProductFilter::Dynamic,
+            SessionType::Static => ProductFilter::Static,
+            SessionType::Other(_) => ProductFilter::All,
+        };
+        let endpoint = ListProducts::ENDPOINT;
+        Prices {
+            exchange: Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms),
+            attempts: Attempts::new(policy),
+            product_no: wanted.product_no.clone(),
+            filter,
+            cursor: None,
+            pages: 0,
+        }
+    }
+
+    /// Reads a page.
+    pub(crate) fn read(&mut self, cx: &Cx<'_>) -> Action {
+        let list = ListProducts {
+            r#type: Some(self.filter.clone()),
+            in_stock: Some(false),
+            limit: Some(100),
+            cursor: self.cursor.clone(),
+            ..ListProducts::default()
+        };
+        if let Ok(built) = build(ListProducts::ENDPOINT, &serde_json::to_string(&list).unwrap_or_default()) {
+            self.exchange.built = built;
+        }
+        self.pages += 1;
+        self.attempts.sent(cx.now());
+        self.exchange.send(None, i64::MAX, cx)
+    }
+
+    /// Whatever it is told. It is over with the price, or with why there is none.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
+        let now = cx.now();
+        let received = match input {
+            Input::Response(received) => received,
+            Input::Due(due) => match self.attempts.window(due, false, cx) {
+                Window::Open | Window::Over => return Part::Asks(self.read(cx)),
+                Window::Throttled => {
+                    let until = cx.gate.until();
+                    return Part::Asks(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until))));
+                }
+                Window::TooLong => {
+                    let mut error = cx.subject.error(Kind::Unavailable, Effect::None, TOO_LONG, Advice::Wait);
+                    error.retry_at = Some(cx.clock.unix().saturating_add(cx.gate.until().saturating_sub(now)));
+                    return Part::Done(Err(error));
+                }
+            },
+            Input::Stored(_) | Input::Granted(_) => return Part::Asks(Action::Wake(Wake::at(now))),
+        };
+        let answered = match self.exchange.take_in(received, cx) {
+            Heard::Success(answered) => answered,
+            Heard::Late => return self.begin_list(Wake::at(now)),
+            Heard::Unfit(rule) => return Part::Done(Err(unfit(&rule, Effect::None, cx))),
+            Heard::Failure(failing) => return self.failed(&failing, cx),
+        };
+        self.attempts.begin_anew();
+        match price_of(answered.raw.text(), &self.product_no) {
+            Some(price) => Part::Done(Ok(price)),
+            None => self.not_on_page(answered.facts.next_cursor, cx),
+        }
+    }
+
+    /// The product is not on this page: the next one is read, if there is one.
+    fn not_on_page(&mut self, next: Option<String>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
+        let repeats = next.is_some() && next == self.cursor;
+        if next.is_some() && !repeats && self.pages < PAGES {
+            self.cursor = next;
+            return Part::Asks(Action::Wake(Wake::at(cx.now())));
+        }
+        let why = match next {
+            Some(_) if repeats => "was not found before the account's list of prices names the same page again".to_owned(),
+            Some(_) => format!("was not found on the first {PAGES} pages of the account's list of prices"),
+            None => "is not in the account's list of prices".to_owned(),
+        };
+        let what = format!("was not sent, because `{}` {why}", self.product_no);
+        Part::Done(Err(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)))
+    }
+
+    fn failed(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
+        let again = if failing.passing { Again::Same } else { Again::No };
+        if let Some(delay) = self.attempts.after(again, failing.asks_to_wait(), self.exchange.sent_at(), false, cx) {
+            return self.begin_list(Wake::at(cx.now().saturating_add(delay)));
+        }
+        let kind = if failing.passing { Kind::Unavailable } else { Kind::Refused };
+        let what = format!("was not sent, because the price could not be read: {}", failing.what(cx.service.api));
+        let mut error = cx.subject.error(kind, Effect::None, what, Advice::RetryLater);
+        self.exchange.describe(&mut error, failing, cx);
+        Part::Done(Err(error))
+    }
+
+    /// The list is begun again: a cursor may not outlive a failure.
+    fn begin_list(&mut self, wake: Wake) -> Part<Result<Price, Error>> {
+        (self.cursor, self.pages) = (None, 0);
+        Part::Asks(Action::Wake(wake))
+    }
+}
+
+/// The price of a product on a page of the list, and its currency where that is not USD. A product that can't be read is passed
+/// over, and so is one with a price below 0.
+fn price_of(data: &str, product_no: &str) -> Option<Price> {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow)]
+        items: Vec<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Priced<'a> {
+        product_no: String,
+        price: Decimal,
+        #[serde(borrow)]
+        currency: Option<&'a RawValue>,
+    }
+    let page: Page<'_> = serde_json::from_str(data).ok()?;
+    let mut items = page.items.iter().filter_map(|item| serde_json::from_str::<Priced<'_>>(item.get()).ok());
+    let item = items.find(|item| item.product_no == product_no && item.price >= Decimal::from(0))?;
+    let other = item.currency.and_then(|currency| other_currency(currency.get()));
+    Some(other.map_or(Price::Usd(item.price), Price::Other))
+}
+
+/// A currency, from its JSON, that is not USD. Null is none at all.
+fn other_currency(json: &str) -> Option<String> {
+    let name = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
+    (!is_usd(&name) && json != "null").then(|| name.chars().take(20).collect())
+}

@@ -1,0 +1,109 @@
+//! What the service said, as part of an error: no secret is, even if the service repeats it.
+
+use crate::contract::{Json, Secret};
+use crate::policy::{Error, one_line};
+use crate::time::Millis;
+use crate::wire::{Answer, KEPT_WORD, Verdict, cut};
+
+/// Puts what the service said into an error. No secret is part of it, even if the service repeats it.
+pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix: Millis) {
+    error.status = Some(answer.status);
+    error.request_id = answer.request_id.as_deref().and_then(|id| without(hidden, id));
+    match &answer.verdict {
+        Verdict::Failure(failure) => {
+            error.code = without(hidden, &failure.code);
+            error.text = without(hidden, &failure.message);
+            if let Some(words) = error.text.as_deref().and_then(|text| quoted(hidden, text)) {
+                error.what.push_str(": ");
+                error.what.push_str(&words);
+            }
+            error.details = failure.details.as_ref().and_then(|details| clean(hidden, details.text()));
+        }
+        Verdict::NoEnvelope { content_type, text, .. } => {
+            error.content_type = content_type.as_deref().and_then(|text| without(hidden, text));
+            // Some JSON, wherever it begins, may be part of an answer with credentials.
+            let page = text.split(['{', '[']).next().unwrap_or_default();
+            let begins = |text: &str| text.chars().find(|c| !c.is_whitespace() && *c != '\u{feff}');
+            error.text = without(hidden, page).filter(|text| !matches!(begins(text), None | Some('"')));
+        }
+        Verdict::Success(_) => {}
+    }
+    if let Some(wait) = answer.retry_after {
+        error.retry_at = Some(unix.saturating_add(wait));
+    }
+}
+
+/// What is shorter may be part of any text.
+const SHORTEST: usize = 6;
+const REDACTED: &str = "[redacted]";
+/// So much of the service's own words is part of the sentence, in bytes.
+const KEPT_SENTENCE: usize = 240;
+
+/// A text of the service without those secrets, in whatever case and as JSON escapes them, or nothing if it is empty.
+fn without(secrets: &[&Secret], text: &str) -> Option<String> {
+    let escaped = |secret: &str| serde_json::to_string(secret).ok().and_then(|json| json.get(1..json.len() - 1).map(str::to_owned));
+    let mut forms: Vec<String> = secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
+    forms.extend(forms.iter().filter_map(|secret| escaped(secret)).collect::<Vec<_>>());
+    // Of two that begin alike the longer one goes first, so that nothing of it is left.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    forms.dedup();
+    let mut clean = text.to_owned();
+    for form in forms {
+        clean = replaced(&clean, &form);
+        // A text that was cut, never through a character, may end within it.
+        let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { form.len() };
+        let beginnings = (SHORTEST..longest).rev().filter_map(|end| form.get(..end));
+        if let Some(rest) = beginnings.filter_map(|beginning| before_end(&clean, beginning)).next() {
+            clean = format!("{rest}{REDACTED}");
+        }
+    }
+    Some(clean).filter(|text| !text.is_empty())
+}
+
+/// A text with `[redacted]` wherever that is in it, in whatever case of ASCII.
+fn replaced(text: &str, secret: &str) -> String {
+    let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
+    let (mut clean, mut from) = (String::new(), 0);
+    // Changing the case of ASCII moves nothing.
+    for (at, found) in folded.match_indices(&secret) {
+        clean.extend([text.get(from..at).unwrap_or_default(), REDACTED]);
+        from = at + found.len();
+    }
+    clean + text.get(from..).unwrap_or_default()
+}
+
+/// What stands before that end of a text, in whatever case of ASCII.
+fn before_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
+    let (before, last) = text.split_at_checked(text.len().checked_sub(end.len())?)?;
+    last.eq_ignore_ascii_case(end).then_some(before)
+}
+
+/// The beginning of a text of the service as part of a sentence: on one line, in quotes, with nothing that a terminal obeys.
+fn quoted(secrets: &[&Secret], text: &str) -> Option<String> {
+    // What was broken into lines may be a secret again on one.
+    let one_line = without(secrets, &one_line(text).replace('"', "'"))?;
+    let words = cut(&one_line, KEPT_SENTENCE);
+    let more = if words.len() < one_line.len() { "…" } else { "" };
+    Some(format!("\"{words}{more}\""))
+}
+
+/// Some JSON of the service without those secrets, however its texts were escaped.
+fn clean(secrets: &[&Secret], json: &str) -> Option<Json> {
+    let mut clean = String::new();
+    let mut rest = json;
+    while let Some((before, from)) = rest.split_once('"') {
+        let mut escaped = false;
+        let end = from.find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        })?;
+        let (text, after) = (from.get(..end)?, from.get(end + 1..)?);
+        let text: String = serde_json::from_str(&format!("\"{text}\"")).ok()?;
+        clean.extend([before, &serde_json::to_string(&without(secrets, &text).unwrap_or_default()).ok()?]);
+        rest = after;
+    }
+    clean.push_str(rest);
+    let tells = secrets.iter().any(|secret| secret.reveal().len() >= SHORTEST && clean.contains(secret.reveal()));
+    if tells { None } else { clean.parse().ok() }
+}

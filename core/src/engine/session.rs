@@ -1,0 +1,205 @@
+//! Following a session: read at growing intervals, up to a deadline, whatever happens to any one read.
+
+use super::call::unfit;
+use super::exchange::{Exchange, Failing, Heard};
+use super::poller::Poller;
+use super::{Action, Answered, Cx, Input, Note, Phase, Wake};
+use crate::contract::agent::{CreateSession, GetSession};
+use crate::contract::{Json, Operation};
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::time::Millis;
+use crate::wire::{Built, Facts, build};
+
+/// For this long after the purchase the service may not know the session yet.
+const NOT_YET_KNOWN: Millis = 10_000;
+
+/// What is known of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) status: Option<&'a str>,
+    pub(crate) session_type: Option<&'a str>,
+    /// Whether a read has shown it.
+    pub(crate) seen: bool,
+    /// Of one that only a person named, and the service has not shown yet: its intent, and the name of its record.
+    pub(crate) named: Option<(Option<&'a str>, Option<&'a str>)>,
+}
+
+/// What a status means for waiting.
+pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
+    match status {
+        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
+        Some("creating") => Phase::Pending,
+        Some("active") => Phase::Ready,
+        // `terminated` is our own word for a session that this client has ended.
+        Some("expired" | "terminated") => Phase::Ended,
+        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
+        _ => Phase::Unknown,
+    }
+}
+
+/// The read of a session.
+pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {
+    let read = GetSession { session_id: session_id.to_owned(), include_credentials: credentials.then_some(true) };
+    build(GetSession::ENDPOINT, &serde_json::to_string(&read).ok()?).ok()
+}
+
+/// A session as it is known, in the shape of a read.
+pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json) {
+    let known = known.unwrap_or_default();
+    let mut shown = serde_json::Map::new();
+    shown.insert("session_id".to_owned(), session_id.into());
+    shown.insert("status".to_owned(), known.status.unwrap_or_default().into());
+    if let Some(kind) = known.session_type {
+        shown.insert("session_type".to_owned(), kind.into());
+    }
+    let raw = serde_json::Value::Object(shown).to_string().parse().unwrap_or_default();
+    let (status, session_type) = (known.status.map(str::to_owned), known.session_type.map(str::to_owned));
+    (Facts { session_id: Some(session_id.to_owned()), status, session_type, ..Facts::default() }, raw)
+}
+
+/// A session that is waited for until it is usable, over, or the deadline has come.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Follow {
+    session_id: String,
+    exchange: Exchange,
+    poller: Poller,
+    /// Whether it was bought by whoever waits for it, now or before.
+    bought: bool,
+    /// When it was bought, or read first, monotonic.
+    since: Option<Millis>,
+    /// Whether the read that is out asks for credentials.
+    asked_credentials: bool,
+}
+
+impl Follow {
+    /// Follows a session that is known by its id.
+    pub(crate) fn known(session_id: String, bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
+        let endpoint = GetSession::ENDPOINT;
+        let exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, timeout_ms);
+        Follow { session_id, exchange, poller: Poller::default(), bought, since: None, asked_credentials: false }
+    }
+
+    /// Somebody else waits for it, with other options.
+    pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, timeout_ms: u32) {
+        (self.exchange.headers, self.exchange.timeout_ms) = (headers, timeout_ms);
+    }
+
+    /// Follows a session that was bought just now. If the answer to the purchase says all that is wanted, no read is made.
+    pub(crate) fn bought(&mut self, answered: Answered, resent: bool, cx: &mut Cx<'_>) -> Action {
+        self.since = Some(cx.now());
+        if !cx.wanted {
+            return Action::End(Err(self.let_go(cx)));
+        }
+        let ready = phase_of(answered.facts.status.as_deref(), &cx.wants.ends) == Phase::Ready;
+        if ready && !resent && !cx.wants.credentials {
+            return self.shown(answered, false, cx);
+        }
+        let wait = if ready { 0 } else { self.poller.wait(cx) };
+        Action::Wake(Wake::at(cx.now().saturating_add(wait).min(cx.deadline())))
+    }
+
+    /// What whoever gives up waiting is told.
+    fn let_go(&self, cx: &Cx<'_>) -> Error {
+        let what = "waiting for the session was given up; the session lives on";
+        cx.subject.error_of_read(Kind::Cancelled, self.effect(), what, Advice::ReadSession)
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
+        if self.bought { Effect::Done } else { Effect::None }
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        let received = match input {
+            Input::Response(received) => received,
+            _ if !cx.wanted => return Action::End(Err(self.let_go(cx))),
+            _ => return self.due(cx),
+        };
+        match self.exchange.take_in(received, cx) {
+            Heard::Success(mut answered) => {
+                answered.view = None;
+                if !cx.wanted {
+                    cx.notes.push(Note::Shown(answered.facts, None));
+                    return Action::End(Err(self.let_go(cx)));
+                }
+                self.shown(*answered, true, cx)
+            }
+            Heard::Late => Action::Wake(Wake::at(cx.now())),
+            Heard::Unfit(_) if !cx.wanted => Action::End(Err(self.let_go(cx))),
+            Heard::Unfit(rule) => Action::End(Err(unfit(&rule, self.effect(), cx))),
+            Heard::Failure(failing) => self.not_read(&failing, cx),
+        }
+    }
+
+    /// A read is due.
+    fn due(&mut self, cx: &mut Cx<'_>) -> Action {
+        let (now, not_before) = (cx.now(), cx.gate.until().max(self.poller.not_before()));
+        if not_before > now {
+            // The service wants no read yet; at the deadline the caller gets what is known without one.
+            return match cx.is_past_deadline() {
+                true => self.end_with_what_is_known(cx),
+                false => Action::Wake(Wake::spread(not_before, cx.deadline())),
+            };
+        }
+        // Credentials are there only once the session is active, so they are asked for only then.
+        let active = cx.known.is_none_or(|known| phase_of(known.status, &[]) == Phase::Ready);
+        self.asked_credentials = cx.wants.credentials && active;
+        self.since.get_or_insert(now);
+        if let Some(built) = read_of(&self.session_id, self.asked_credentials) {
+            self.exchange.built = built;
+        }
+        self.exchange.send(None, Millis::MAX, cx)
+    }
+
+    /// The session was shown: is that the end of waiting?
+    fn shown(&mut self, answered: Answered, by_read: bool, cx: &mut Cx<'_>) -> Action {
+        let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.ends);
+        cx.notes.push(Note::Shown(answered.facts.clone(), Some(phase)));
+        match phase {
+            Phase::Ready if cx.wants.credentials && !self.asked_credentials && by_read => Action::Wake(Wake::at(cx.now())),
+            Phase::Pending | Phase::Unknown if !cx.is_past_deadline() => self.read_again(0, cx),
+            _ => Action::End(Ok(Answered { phase: Some(phase), ..answered })),
+        }
+    }
+
+    /// Plans the next read, the last one at the deadline.
+    fn read_again(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Action {
+        let at = self.poller.next(asked_to_wait, cx);
+        Action::Wake(Wake::spread(at, cx.deadline().max(cx.now())))
+    }
+
+    /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
+    fn not_read(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> Action {
+        if !cx.wanted {
+            return Action::End(Err(self.let_go(cx)));
+        }
+        let missing = failing.code() == Some("SESSION_NOT_FOUND");
+        let bought_just_now = self.since.is_some_and(|at| cx.now().saturating_sub(at) < NOT_YET_KNOWN);
+        // Whoever waits for a session waits on through a page of a gateway, too.
+        let passing = failing.passing || failing.is_page_of_success() || (missing && self.bought && bought_just_now);
+        let named = cx.known.and_then(|known| known.named).filter(|_| missing);
+        if passing && named.is_none() {
+            return match cx.is_past_deadline() {
+                true => self.end_with_what_is_known(cx),
+                false => self.read_again(failing.asks_to_wait(), cx),
+            };
+        }
+        let what = failing.what(cx.service.api);
+        let mut error = cx.subject.error_of_read(Kind::Refused, self.effect(), what, Advice::ReadSession);
+        self.exchange.describe(&mut error, failing, cx);
+        if let Some((intent, record)) = named {
+            error.operation = CreateSession::ENDPOINT.name;
+            (error.kind, error.effect, error.advice) = (Kind::InDoubt, Effect::Unknown, Advice::CheckAccount);
+            error.what = "was settled as a session that the service does not have; settle it as another, or as not happened".to_owned();
+            (error.intent, error.record) = (intent.map(str::to_owned), record.map(str::to_owned));
+        }
+        Action::End(Err(error))
+    }
+
+    /// The deadline has come without a read: the caller gets what is known, not an error that drops the session.
+    fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
+        let (facts, raw) = shown(&self.session_id, cx.known);
+        let phase = phase_of(facts.status.as_deref(), &cx.wants.ends);
+        Action::End(Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }))
+    }
+}

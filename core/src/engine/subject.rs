@@ -1,0 +1,42 @@
+//! What the errors of a job are about.
+
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+
+/// What an error of a job is about, and what it says of the sends so far.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Subject {
+    pub(crate) operation: &'static str,
+    pub(crate) intent: Option<String>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) order_no: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) attempts: u32,
+    /// The first failure.
+    pub(crate) cause: Option<Error>,
+}
+
+impl Subject {
+    pub(crate) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
+        Error::from(Report {
+            idempotency_key: self.key.clone(),
+            intent: self.intent.clone(),
+            session_id: self.session_id.clone(),
+            order_no: self.order_no.clone(),
+            attempts: self.attempts,
+            cause: self.cause.clone(),
+            ..Error::new(kind, effect, self.operation, what, advice).into_report()
+        })
+    }
+
+    /// The same of a read that says nothing of the sends before it.
+    pub(crate) fn error_of_read(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
+        let mut error = self.error(kind, effect, what, advice);
+        error.cause = None;
+        error
+    }
+
+    /// A call begins anew: what came of its sends before says nothing any more.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.attempts, self.cause) = (0, None);
+    }
+}

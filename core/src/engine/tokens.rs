@@ -1,0 +1,115 @@
+//! The tokens of the reseller API: the one in use, and those before it, so that no error repeats one.
+
+use std::collections::VecDeque;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+
+use crate::contract::reseller::Login as LoginRequest;
+use crate::contract::{Operation, Secret};
+use crate::policy::Error;
+use crate::time::Millis;
+
+/// What a login is called.
+pub(crate) const LOGIN: &str = LoginRequest::ENDPOINT.name;
+/// How many tokens are remembered after their time.
+const FORMER: usize = 4;
+/// A token is renewed this long before its own `exp`.
+const EARLY: Millis = 60_000;
+
+/// What is known of the login.
+#[derive(Clone, Default, Hash)]
+pub(crate) struct Tokens {
+    /// The username and the password, where the client was given them.
+    pub(crate) credentials: Option<(Secret, Secret)>,
+    /// The token, and when it is to be renewed, Unix milliseconds.
+    token: Option<(Secret, Option<Millis>)>,
+    /// Whether the end of the first token is still to be read: a client is made before it is told the time.
+    unread: bool,
+    /// The last few before it: a late answer may repeat the one that it was asked with.
+    former: VecDeque<Secret>,
+    /// How many tokens there were: tells the one that was refused from a newer one.
+    generation: u32,
+    /// Why the service refused the credentials: it is not asked again with them.
+    pub(crate) refused: Option<Error>,
+}
+
+impl Tokens {
+    pub(crate) fn new(credentials: Option<(Secret, Secret)>, token: Option<Secret>) -> Self {
+        Tokens { credentials, unread: token.is_some(), token: token.map(|token| (token, None)), ..Tokens::default() }
+    }
+
+    pub(crate) fn token(&self) -> Option<&Secret> {
+        self.token.as_ref().map(|(token, _)| token)
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether a send must wait for a login first.
+    pub(crate) fn must_log_in(&mut self, unix: Millis) -> bool {
+        if std::mem::take(&mut self.unread) {
+            self.token.take().into_iter().for_each(|(token, _)| self.take(token, unix));
+        }
+        let usable = self.token.as_ref().is_some_and(|(_, renew_at)| renew_at.is_none_or(|at| unix < at));
+        !usable && self.credentials.is_some()
+    }
+
+    /// Whether there is no token at all, and a login would bring one.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.token.is_none() && self.credentials.is_some()
+    }
+
+    /// Takes in what a login brought. Returns whether there was a token in it.
+    pub(crate) fn take_from(&mut self, data: &str, unix: Millis) -> bool {
+        // Of the answer only the token: whatever else is odd in it, there is a login.
+        #[derive(Deserialize)]
+        struct Brought {
+            token: Secret,
+        }
+        let token = serde_json::from_str::<Brought>(data).map(|brought| brought.token);
+        let token = token.ok().filter(|token| !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
+        token.map(|token| self.take(token, unix)).is_some()
+    }
+
+    /// Takes a token into use. One whose own `exp` is past already is used until it is refused.
+    fn take(&mut self, token: Secret, unix: Millis) {
+        let renew_at = expiry(token.reveal()).map(|ends| ends.saturating_sub(EARLY)).filter(|at| *at > unix);
+        self.generation = self.generation.wrapping_add(1);
+        self.drop();
+        self.token = Some((token, renew_at));
+        self.refused = None;
+    }
+
+    /// Gives up the token.
+    pub(crate) fn drop(&mut self) {
+        if let Some((token, _)) = self.token.take() {
+            self.former.push_front(token);
+            self.former.truncate(FORMER);
+        }
+    }
+
+    /// A token that was only to be renewed early is used until it is refused. Returns whether there is one.
+    pub(crate) fn keep_old(&mut self) -> bool {
+        self.token.as_mut().map(|(_, renew_at)| *renew_at = None).is_some()
+    }
+
+    /// What no error must repeat, even if the service does.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let (username, password) = self.credentials.as_ref().map(|(username, password)| (username, password)).unzip();
+        [password, username].into_iter().flatten().chain(self.token()).chain(&self.former)
+    }
+}
+
+/// When a token ends by its own word, Unix milliseconds. Nobody has checked it: it only tells when to log in early.
+fn expiry(token: &str) -> Option<Millis> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: f64,
+    }
+    let payload = token.split('.').nth(1).filter(|payload| payload.len() <= 1 << 16)?;
+    let claims: Claims = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
+    Some((claims.exp * 1000.0) as Millis)
+}

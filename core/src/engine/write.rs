@@ -1,0 +1,361 @@
+//! A call that changes something: priced and counted where it has to be, put in the store, sent, and sent again or ended.
+
+use super::call::{Call, Called, Next};
+use super::exchange::Exchange;
+use super::key::{Age, Key};
+use super::prices::{Price, Prices};
+use super::terms::{PRICE_FIELD, Reserved, Terms, Wanted};
+use super::{Action, Answered, Cx, EventKind, Input, Need, Part, Wake};
+use crate::contract::agent::TerminateSession;
+use crate::contract::{Decimal, Operation, Safety};
+use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice, times};
+use crate::time::Millis;
+
+/// A write.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Write {
+    pub(crate) call: Call,
+    pub(crate) key: Key,
+    pub(crate) terms: Terms,
+    /// Whether it came out of a record.
+    pub(crate) restored: bool,
+    before: Before,
+}
+
+/// What it does before it is sent.
+#[derive(Debug, Clone, Hash)]
+enum Before {
+    Nothing,
+    /// The price is being read.
+    Pricing(Box<Prices>),
+    /// It is being counted under the day's cap.
+    Reserving,
+}
+
+/// How a write ended, where its script is to say what comes next.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It was accepted.
+    Accepted(Box<Answered>),
+    /// Of a session that is terminated: there is no such session. Whether this call did it, only a read can tell.
+    NotThere(Error),
+}
+
+impl Write {
+    pub(crate) fn new(exchange: Exchange, policy: RetryPolicy, ledger: Ledger, terms: Terms) -> Self {
+        let mut call = Call::new(exchange, policy);
+        (call.ledger, call.has_price_limit) = (ledger, terms.limit.is_some());
+        Write { call, key: Key::new(), terms, restored: false, before: Before::Nothing }
+    }
+
+    /// Somebody else goes on with it, with other options.
+    pub(crate) fn take_options(
+        &mut self,
+        headers: Vec<(String, String)>,
+        policy: RetryPolicy,
+        limit: Option<Decimal>,
+        said: Option<Decimal>,
+    ) {
+        self.call.take_options(headers, policy);
+        self.call.has_price_limit = limit.is_some();
+        (self.terms.limit, self.terms.said) = (limit, said.or(self.terms.said));
+        self.terms.is_read &= self.restored;
+    }
+
+    /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
+    pub(crate) fn was_resent(&self) -> bool {
+        self.call.ledger.sends > 1 || self.call.ledger.given
+    }
+
+    /// Whether it may be sent again at all.
+    pub(crate) fn can_resume(&self, rules: Rules) -> bool {
+        let whole = !(self.call.exchange.built.secret && self.restored);
+        let once = self.call.exchange.endpoint.safety == Safety::AtMostOnce && rules.holds(Rule::HeldWriteRests);
+        whole && !self.key.settled && !once
+    }
+
+    /// Goes on after a doubt: a restored key first needs its age.
+    pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) -> Action {
+        self.call.begin_anew(cx);
+        self.before = Before::Nothing;
+        if !self.can_resume(cx.rules) {
+            let what = "may have been done, and nothing more can be sent to find out";
+            let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
+            return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
+        }
+        match self.key.is_restored() && self.call.exchange.is_keyed() {
+            true => Action::Need(Need::ServerTime),
+            false => Action::Wake(Wake::at(cx.now())),
+        }
+    }
+
+    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer.
+    pub(crate) fn begin_again(&mut self, cx: &mut Cx<'_>) {
+        self.call.begin_anew(cx);
+        self.before = Before::Nothing;
+        if self.call.ledger.key.is_some() && self.call.ledger.sends > 0 && !self.call.ledger.given {
+            self.take_new_key(cx);
+            self.key.age = Age::Fresh;
+        }
+    }
+
+    /// A settled key gives way to a new one, which is priced and counted as the first one was.
+    fn take_new_key(&mut self, cx: &mut Cx<'_>) {
+        let key = cx.dice.key();
+        cx.subject.key = Some(key.clone());
+        self.call.ledger.replace(key);
+        cx.notes.extend(self.terms.begin_key(self.call.ledger.may_have_sold, cx.rules));
+    }
+
+    /// Whatever it is told.
+    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
+        match (std::mem::replace(&mut self.before, Before::Nothing), input) {
+            (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
+            (Before::Reserving, Input::Granted(granted)) => Part::Asks(self.reserved(granted, cx)),
+            (_, Input::Granted(Err(error))) if self.key.is_restored() => Part::Asks(self.age_unknown(error, cx)),
+            (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
+            (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),
+            (_, Input::Granted(Ok(_))) => Part::Asks(match self.key.take_age(cx) {
+                true => Action::Wake(Wake::at(cx.now())),
+                false => self.too_old(cx),
+            }),
+            (_, Input::Granted(Err(error))) => {
+                let ended = self.call.not_logged_in(&error, cx);
+                self.called(ended, cx)
+            }
+            (_, Input::Stored(stored)) => Part::Asks(self.stored(stored, cx)),
+            (_, Input::Response(received)) => match self.call.hear(received, cx) {
+                Ok(called) => self.called(called, cx),
+                Err(failing) => {
+                    let was_open = self.call.ledger.is_open();
+                    let (judgement, error) = self.call.judge(&failing, cx);
+                    let not_there = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+                    if was_open && not_there && self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name {
+                        return Part::Done(Written::NotThere(error));
+                    }
+                    match self.call.go_on(&failing, judgement, error, cx) {
+                        Next::Is(called) => self.called(called, cx),
+                        Next::Repeats(again) => {
+                            if again.new_key {
+                                self.take_new_key(cx);
+                            }
+                            Part::Asks(self.call.repeat(again, cx))
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    fn called(&mut self, called: Called, cx: &mut Cx<'_>) -> Part<Written> {
+        match called {
+            Called::Waits(action) => Part::Asks(action),
+            Called::Success(answered) => {
+                if let Some(reserved) = self.terms.reserved.take() {
+                    let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse().ok());
+                    cx.notes.push(super::Note::Charged(Some(reserved), charge));
+                }
+                Part::Done(Written::Accepted(answered))
+            }
+            Called::Failed(judgement, error) => Part::Asks(self.conclude(judgement, error, cx)),
+            Called::Unwanted => Part::Asks(self.stop(cx)),
+        }
+    }
+
+    /// Its time has come.
+    fn due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Action {
+        match self.call.hindrance(due, cx) {
+            Some(Called::Waits(action)) => return action,
+            Some(Called::Failed(judgement, error)) => return self.conclude(judgement, error, cx),
+            Some(Called::Success(_) | Called::Unwanted) | None => {}
+        }
+        if self.is_too_old(cx) {
+            return self.too_old(cx);
+        }
+        if let Some(need) = self.call.need(cx) {
+            return Action::Need(need);
+        }
+        if let Some(wanted) = self.needs_price(cx) {
+            let mut prices = Prices::new(wanted, self.call.exchange.headers.clone(), self.call.attempts.policy);
+            let action = prices.read(cx);
+            self.before = Before::Pricing(Box::new(prices));
+            return action;
+        }
+        // Before it is counted, since what is counted is saved and sent from there.
+        self.key.begin(cx);
+        match self.terms.must_count(cx) {
+            true => self.reserve(cx),
+            false => self.put(cx),
+        }
+    }
+
+    fn needs_price(&self, cx: &Cx<'_>) -> Option<&Wanted> {
+        self.terms.wanted.as_ref().filter(|_| self.terms.needs_price(self.call.ledger.sends > 0, cx))
+    }
+
+    fn put(&mut self, cx: &mut Cx<'_>) -> Action {
+        if cx.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
+    }
+
+    fn send(&mut self, cx: &mut Cx<'_>) -> Action {
+        let late = if self.call.exchange.is_keyed() { self.key.left(cx) } else { Millis::MAX };
+        self.call.send(late, cx)
+    }
+
+    fn is_too_old(&self, cx: &Cx<'_>) -> bool {
+        self.call.exchange.is_keyed() && self.key.is_too_old(cx)
+    }
+
+    /// Its key may not be sent any more.
+    fn too_old(&mut self, cx: &mut Cx<'_>) -> Action {
+        let error = |kind, effect, what, advice| cx.subject.error(kind, effect, what, advice);
+        if !self.call.ledger.is_open() {
+            let what = "waited longer than its key may be used";
+            return Action::Erase(error(Kind::Unavailable, Effect::None, what, Advice::RetryLater));
+        }
+        let what = "its key is too old to be sent again, or its age is not known";
+        Action::Doubt(error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount))
+    }
+
+    /// The service's time could not be read: it is as in doubt as before.
+    fn age_unknown(&self, because: Error, cx: &Cx<'_>) -> Action {
+        let (kind, what) = match cx.wanted {
+            true => (Kind::InDoubt, "was not resumed, because the service's time could not be read"),
+            false => (Kind::Cancelled, "was given up before it was resumed"),
+        };
+        let mut error = cx.subject.error(kind, Effect::Unknown, what, Advice::Resume);
+        error.retry_at = because.retry_at;
+        error.cause = Some(because).filter(|_| cx.wanted);
+        Action::Doubt(error)
+    }
+
+    /// The store has its record, or not.
+    fn stored(&mut self, stored: bool, cx: &mut Cx<'_>) -> Action {
+        if !stored {
+            return self.store_failed("was not sent, because the store could not save its record", cx);
+        }
+        let waits = cx.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
+        if waits || self.needs_price(cx).is_some() || self.terms.must_count(cx) {
+            return Action::Wake(Wake::at(cx.now()));
+        }
+        if cx.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
+            return self.too_old(cx);
+        }
+        self.send(cx)
+    }
+
+    fn store_failed(&mut self, what: &str, cx: &mut Cx<'_>) -> Action {
+        let open = self.call.ledger.is_open();
+        let effect = if open { Effect::Unknown } else { Effect::None };
+        let error = cx.subject.error(Kind::Store, effect, what, Advice::MendStore);
+        if open { Action::Doubt(error) } else { Action::Erase(error) }
+    }
+
+    /// The price is being read.
+    fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        if matches!(input, Input::Due(_)) && !cx.wanted {
+            return self.stop(cx);
+        }
+        let part = prices.told(input, cx);
+        let price = match part {
+            _ if !cx.wanted => return self.stop(cx),
+            Part::Asks(action) => {
+                self.before = Before::Pricing(prices);
+                return action;
+            }
+            Part::Done(Ok(price)) => price,
+            Part::Done(Err(error)) => return self.not_sent(error, cx),
+        };
+        // A key that was sent is asked about as it is.
+        let limit = self.terms.limit.filter(|_| self.call.ledger.sends == 0);
+        let refusal = match &price {
+            Price::Usd(price) => {
+                cx.note(EventKind::Priced { unit_price: price.to_string() });
+                limit.filter(|limit| price > limit).map(|limit| {
+                    let what = format!("was not sent, because one unit costs {price} USD, above the {limit} USD that the caller pays");
+                    cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
+                })
+            }
+            Price::Other(currency) => self.not_in_usd(limit, currency, cx),
+        };
+        match refusal {
+            Some(error) => self.not_sent(error, cx),
+            None => {
+                self.terms.priced(if let Price::Usd(price) = price { Some(price) } else { None });
+                Action::Wake(Wake::at(cx.now()))
+            }
+        }
+    }
+
+    /// The list has no price in USD: what the caller says that it costs is held against the limit instead.
+    fn not_in_usd(&self, limit: Option<Decimal>, currency: &str, cx: &Cx<'_>) -> Option<Error> {
+        let wanted = self.terms.wanted.as_ref()?;
+        let Some(said) = self.terms.said else {
+            let product_no = &wanted.product_no;
+            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
+            return Some(no_price(what, cx));
+        };
+        let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
+        let what = format!("was not sent, because it costs {said} USD, above the {limit} USD that the caller pays for one unit");
+        Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
+    }
+
+    /// Counts what it may cost under the day's cap.
+    fn reserve(&mut self, cx: &mut Cx<'_>) -> Action {
+        let Some(usd) = self.terms.charge() else {
+            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
+            return self.not_sent(no_price(what, cx), cx);
+        };
+        self.before = Before::Reserving;
+        Action::Need(Need::Reserve(usd, self.terms.reserved))
+    }
+
+    fn reserved(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
+        match granted {
+            Ok(reserved) => {
+                self.terms.reserved = reserved;
+                if cx.wanted { self.put(cx) } else { self.stop(cx) }
+            }
+            Err(_) if !cx.wanted => self.stop(cx),
+            Err(error) if error.kind == Kind::Store => self.store_failed("was not sent, because the store could not save what is spent today", cx),
+            Err(error) => self.not_sent(error, cx),
+        }
+    }
+
+    fn not_sent(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
+        let (judgement, error) = self.call.not_sent(error, cx);
+        self.conclude(judgement, error, cx)
+    }
+
+    /// Ends it as its last judgement says.
+    fn conclude(&mut self, judgement: Judgement, error: Error, cx: &Cx<'_>) -> Action {
+        match (judgement.effect, judgement.keep) {
+            (Effect::None, _) => Action::Erase(error),
+            (_, true) => Action::Doubt(error),
+            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
+            // again would buy again: it stays until somebody settles it.
+            (_, false) if cx.subject.intent.is_some() => {
+                self.key.settled = true;
+                Action::Doubt(error)
+            }
+            (_, false) => Action::End(Err(error)),
+        }
+    }
+
+    /// Nobody waits for it any more, and nothing of it is out: without effect if it was never sent, else in doubt.
+    pub(crate) fn stop(&mut self, cx: &mut Cx<'_>) -> Action {
+        if !self.call.is_open() {
+            let what = "was given up before it had any effect";
+            return Action::Erase(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing));
+        }
+        let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::Resume);
+        Action::Doubt(cx.subject.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", advice))
+    }
+}
+
+/// A price is needed that only the caller can tell.
+fn no_price(what: String, cx: &Cx<'_>) -> Error {
+    let mut error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
+    error.field = Some(PRICE_FIELD.to_owned());
+    error
+}

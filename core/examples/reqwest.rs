@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{AsyncHost, Event, FailureKind, EventKind, Phase, RESPONSE_HEADERS, RecordId, Responded, Sent};
+use hopline::client::{AsyncHost, Event, EventKind, FailureKind, Phase, RESPONSE_HEADERS, RecordId, Responded, Sent};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, ListProducts, ProductFilter, SessionType, TerminateSession};
 use hopline::wire::Request;

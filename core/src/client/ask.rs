@@ -49,8 +49,7 @@ impl Client {
     pub(super) fn on_server_time(&mut self, step: StepId, received: Received<'_>) {
         let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
         let now = self.clock.monotonic();
-        let waiting: Vec<JobId> =
-            self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
+        let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
         let failing = match heard {
             Heard::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
             Heard::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
@@ -60,9 +59,12 @@ impl Client {
                 return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(None))));
             }
         };
-        if let Some(at) = self.repeat_errand(Pending::Ask, true, failing.asks_to_wait()) {
+        if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
                 self.gate.close(at);
+            }
+            if waiting.is_empty() {
+                self.asking.begin_anew();
             }
             return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
@@ -72,5 +74,51 @@ impl Client {
         let mut error = first.subject.error(Kind::Unavailable, Effect::Unknown, what, Advice::RetryLater);
         self.describe_errand(&exchange, &mut error, &failing);
         waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallOptions, ClientOptions, FailureKind, Now, Outcome, Record, Sent, Step};
+    use super::*;
+
+    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+
+    fn client(entropy: u8) -> Client {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        Client::new(options, [entropy; 16]).expect("the options are sound")
+    }
+
+    #[test]
+    fn the_work_of_records_that_wait_for_the_services_time_grows_with_their_number_and_not_faster() {
+        let (mut first, mut records) = (client(1), Vec::new());
+        for _ in 0..500 {
+            first.start_json("create_session", BUY, CallOptions::default());
+            loop {
+                match first.poll(NOW) {
+                    Step::Save { record, data, .. } => records.push(Record { id: record, data: data.expect("is saved") }),
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        let mut second = client(2);
+        second.poll(NOW);
+        let held = second.restore(records).held;
+        for (n, record) in held.iter().enumerate() {
+            second.resume(record, CallOptions::default());
+            loop {
+                match second.poll(NOW) {
+                    Step::Send { id, request, .. } => {
+                        assert!(n == 0 && request.url.ends_with("/billing/balance"), "the backoff is waited for");
+                        second.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }, NOW).expect("is out");
+                    }
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        assert!(held.len() == 500 && second.timers_set <= 3 * 500, "{} timers were set for {} records", second.timers_set, held.len());
     }
 }

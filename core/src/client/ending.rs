@@ -7,7 +7,7 @@ use super::types::{Answered, EventKind, Phase, RecordId};
 use super::{Accepted, Client, Left};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::{Input, Job, phase_of};
+use crate::engine::{Job, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::wire::Facts;
 
@@ -103,7 +103,8 @@ impl Client {
         }
         let operation = subject.operation;
         let told_of = subject.session_id.as_deref().filter(|_| !waiting.is_empty());
-        let mut over = told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, subject.intent.as_deref()));
+        let mut over =
+            told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, subject.intent.as_deref()));
         match (subject.intent.as_ref().filter(|_| !custody.recalls), &result) {
             (Some(name), Ok(answered)) => {
                 let opened = follows;
@@ -135,8 +136,17 @@ impl Client {
                 let record = custody.record.take();
                 let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !wants.credentials);
                 let finished_at = self.clock.finished_at();
-                let accepted =
-                    Accepted { fingerprint: std::mem::take(&mut custody.fingerprint), operation, facts, raw, record, opened, at, finished_at, since: None };
+                let accepted = Accepted {
+                    fingerprint: std::mem::take(&mut custody.fingerprint),
+                    operation,
+                    facts,
+                    raw,
+                    record,
+                    opened,
+                    at,
+                    finished_at,
+                    since: None,
+                };
                 self.save_accepted(name, &accepted);
                 self.accept(name.clone(), accepted);
             }

@@ -98,11 +98,12 @@ impl Client {
     }
 
     /// When it is sent again, if it is.
-    pub(super) fn repeat_errand(&mut self, which: Pending, passing: bool, asked: Millis) -> Option<Millis> {
+    pub(super) fn repeat_errand(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
         let again = if passing { Again::Same } else { Again::No };
         let now = self.clock.monotonic();
         let mut attempts = self.errand(which.clone()).attempts;
-        let delay = self.with_errand(|cx| attempts.after(again, asked, now, false, cx));
+        // Those who wait for it may have slept, as a purchase may.
+        let delay = self.with_errand(|cx| attempts.after(again, asked, exchange.sent_at(), true, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
         let errand = self.errand(which);
         errand.attempts = attempts;

@@ -2,7 +2,6 @@
 
 use super::options::CallOptions;
 use super::record::SavedCall;
-use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, StepId};
 use crate::engine::{Job, Reserved, Subject, Wants};
 use crate::policy::{Error, RetryPolicy};
@@ -67,16 +66,7 @@ impl Entry {
             deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE),
             since: None,
         };
-        Entry {
-            job,
-            parked: Parked::Waking,
-            subject,
-            wants,
-            waiting: Vec::new(),
-            wanted: true,
-            timer: None,
-            custody: Custody::default(),
-        }
+        Entry { job, parked: Parked::Waking, subject, wants, waiting: Vec::new(), wanted: true, timer: None, custody: Custody::default() }
     }
 
     pub(super) fn is_resting(&self) -> bool {

@@ -52,7 +52,6 @@ impl Client {
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
             Heard::Success(_) if self.tokens.generation() != generation => {
-                self.entropy.jitter(); // TEMP
                 self.login.done(None);
                 return self.go_on_with_token();
             }
@@ -80,7 +79,7 @@ impl Client {
                 (error, failing.passing, failing.asks_to_wait())
             }
         };
-        if let Some(at) = self.repeat_errand(Pending::Login, passing, asked) {
+        if let Some(at) = self.repeat_errand(Pending::Login, &exchange, passing, asked) {
             if self.waiting_for_login().is_empty() {
                 self.login.begin_anew();
             }
@@ -111,5 +110,39 @@ impl Client {
             return self.go_on_with_token();
         }
         self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallOptions, ClientOptions, FailureKind, Now, Outcome, Sent, Step};
+    use super::*;
+    use crate::contract::Api;
+
+    #[test]
+    fn the_work_of_calls_that_wait_for_one_login_grows_with_their_number_and_not_faster() {
+        let options = ClientOptions {
+            api: Api::Reseller,
+            base_url: "https://api.example/api".into(),
+            username: Some(Secret::new("reseller")),
+            password: Some(Secret::new("word")),
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+        for n in 0..1000 {
+            client.start_json("get_dashboard", "{}", CallOptions::default());
+            loop {
+                match client.poll(now) {
+                    Step::Send { id, request, .. } => {
+                        assert!(n == 0 && request.url.ends_with("/auth/login"), "the backoff is waited for");
+                        client.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }, now).expect("is out");
+                    }
+                    Step::Wait { .. } => break,
+                    _ => {}
+                }
+            }
+        }
+        assert!(client.timers_set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers_set);
     }
 }

@@ -21,6 +21,7 @@ mod order;
 mod pages;
 mod record;
 mod refused;
+mod resolve;
 mod restore;
 mod run;
 mod saved;
@@ -33,6 +34,7 @@ mod untaken;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+pub use crate::engine::Until;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
 pub use lookup::Reconcile;
@@ -46,13 +48,10 @@ pub use saved::{Holds, Saved};
 pub use session::{OpenSession, SessionReply};
 pub use settle::Settlement;
 pub use types::*;
-pub use crate::engine::Until;
 
-use crate::time::Clock;
-use crate::entropy::Entropy;
+use self::errand::Errand;
 use self::guard::Guard;
 use self::intent::{Accepted, Intent};
-use self::errand::Errand;
 use self::job::{Entry, Parked};
 use self::numbers::Numbers;
 use self::record::Account;
@@ -62,7 +61,9 @@ use self::store::{JobId, Owner, Store};
 use self::untaken::Untaken;
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Gate, Input, Received, Service, Tokens};
+use crate::entropy::Entropy;
 use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, Rules};
+use crate::time::Clock;
 use crate::wire::BaseUrl;
 
 /// The response headers that the client reads. A host passes these and no others.
@@ -243,50 +244,6 @@ impl Client {
         self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
     }
 
-    /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
-    pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
-        let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
-        match (pending, &outcome) {
-            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask | Pending::Login, Outcome::Saved) => {
-                return Err(Misuse::WrongAnswer);
-            }
-            _ => {}
-        }
-        self.clock.tick(now);
-        let pending = self.pending.remove(&id);
-        match (pending, received(outcome)) {
-            (Some(Pending::Save(record)), received) => self.saved_step(&record, received.is_none()),
-            (Some(pending), Some(received)) => self.received(pending, id, received),
-            (_, None) | (None, _) => {}
-        }
-        Ok(())
-    }
-
-    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
-    /// as the end of a sentence. Its command ends at once.
-    pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
-        match self.pending.get(&id) {
-            Some(Pending::Send(_) | Pending::Login) => {
-                self.clock.tick(now);
-                if let Some(pending) = self.pending.remove(&id) {
-                    self.received(pending, id, Received::Unfit(rule));
-                }
-                Ok(())
-            }
-            _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
-        }
-    }
-
-    /// Whoever waits for it is told what came over HTTP.
-    fn received(&mut self, pending: Pending, step: StepId, received: Received<'_>) {
-        match pending {
-            Pending::Send(job) => self.tell(job, Input::Response(received)),
-            Pending::Ask => self.on_server_time(step, received),
-            Pending::Login => self.on_login(step, received),
-            Pending::Save(_) => {}
-        }
-    }
-
     /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
     /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
     /// be resumed.
@@ -436,15 +393,6 @@ impl Client {
             entry.left = left;
             self.steps.push_back(Step::Completed { command });
         }
-    }
-}
-
-/// What came over HTTP; none where a Save was done.
-fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
-    match outcome {
-        Outcome::Saved => None,
-        Outcome::Response { status, headers, body, truncated } => Some(Received::Response { status, headers, body, truncated }),
-        Outcome::Failed { kind, sent } => Some(Received::Failed(kind, sent)),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use super::types::Millis;
-use crate::engine::Until;
 use crate::contract::{Api, Decimal, Secret};
+use crate::engine::Until;
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::entropy::digest;
 use crate::contract::{Endpoint, Shape, endpoint};
+use crate::entropy::digest;
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
 

@@ -79,7 +79,7 @@ impl Client {
                 let known = self.jobs.get(id);
                 let given = known.and_then(|entry| entry.job.write()).is_some_and(|write| write.call.ledger.given);
                 (known.map(|entry| entry.subject.operation).unwrap_or_default(), given)
-            },
+            }
             Open::Session(_) => (CreateSession::ENDPOINT.name, false),
             Open::Intent(name) => (self.remembered(name).map(|accepted| accepted.operation).unwrap_or_default(), false),
         };

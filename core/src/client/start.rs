@@ -213,7 +213,8 @@ impl Client {
     pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
         let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
         if endpoint.api != self.service.api {
-            let what = format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
+            let what =
+                format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
             return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::Nothing));
         }
         if options.intent.is_some() && endpoint.safety == Safety::Safe {

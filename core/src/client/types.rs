@@ -6,9 +6,8 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{AnyRequest, Json, Operation};
-use crate::policy::Error;
-pub use crate::policy::{FailureKind, Sent};
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
+pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
 use crate::wire::{Facts, Request};
 
@@ -213,7 +212,6 @@ pub struct Event {
     #[serde(flatten)]
     pub what: EventKind,
 }
-
 
 #[cfg(test)]
 mod tests {

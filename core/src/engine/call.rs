@@ -1,12 +1,15 @@
 //! A call with all its attempts: when it may be sent, what came of it, and whether it is sent again.
 
+use super::answer::Answered;
 use super::attempts::{Attempts, Window};
+use super::event::EventKind;
 use super::exchange::{Exchange, Failing, Heard};
-use super::{Action, Answered, Cx, EventKind, Need, Received, Wake};
+use super::gate::Wake;
+use super::machine::Input;
+use super::machine::{Action, Cx, Need};
+use super::service::Received;
 use crate::contract::{Endpoint, Safety};
-use crate::policy::{
-    Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge,
-};
+use crate::policy::{Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge};
 use crate::time::Millis;
 use crate::wire::Verdict;
 
@@ -268,8 +271,7 @@ impl Call {
     }
 
     /// Of a read: whatever it is told.
-    pub(crate) fn read(&mut self, input: super::Input<'_>, cx: &mut Cx<'_>) -> Called {
-        use super::Input;
+    pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Called {
         match input {
             Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
             Input::Due(due) => self.due(due, cx),

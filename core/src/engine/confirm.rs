@@ -1,13 +1,15 @@
 //! A read that confirms what a change of a session did.
 
+use super::answer::Answered;
 use super::attempts::Attempts;
 use super::exchange::{Exchange, Failing, Heard};
+use super::gate::Wake;
+use super::machine::{Action, Cx, Input, Part};
 use super::poller::Poller;
 use super::session::read_of;
-use super::{Action, Answered, Cx, Input, Part, Wake};
 use crate::contract::Operation;
 use crate::contract::agent::GetSession;
-use crate::policy::RetryPolicy;
+use crate::policy::{Error, RetryPolicy};
 use crate::time::Millis;
 use crate::wire::Built;
 
@@ -90,7 +92,7 @@ impl Confirm {
     }
 
     /// Puts what the service said into an error, without a secret.
-    pub(crate) fn describe(&self, error: &mut crate::policy::Error, failing: &Failing, cx: &Cx<'_>) {
+    pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
         self.exchange.describe(error, failing, cx);
     }
 }

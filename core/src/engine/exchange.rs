@@ -1,69 +1,19 @@
 //! One request and what comes of it: the only way to send anything.
 
+use super::answer::Answered;
+use super::event::EventKind;
+use super::machine::{Action, Cx, Note};
 use super::redact::fill;
-use super::{Action, Answered, Cx, EventKind, Note};
+use super::service::{Received, Service};
+use super::tokens::LOGIN;
 use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
-use crate::policy::{
-    Automatic, Error, FailureKind, RetryPolicy, Rule, Sent, code as code_row, failure_status, is_passing,
-};
+use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{Answer, BaseUrl, Body, Built, Facts, Failure, Request, Verdict, classify, count_items, view};
+use crate::wire::{Answer, Body, Built, Facts, Failure, Request, Verdict, classify, count_items, view};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
-
-/// The service that a client speaks to, and how.
-#[derive(Clone, Hash)]
-pub(crate) struct Service {
-    pub(crate) api: Api,
-    pub(crate) base: BaseUrl,
-    pub(crate) key: Option<Secret>,
-    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
-    pub(crate) token_codes: Vec<String>,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) max_body: u32,
-}
-
-impl Service {
-    /// Whether the service says that there is too much.
-    fn is_throttle(&self, answer: &Answer) -> bool {
-        match (&answer.verdict, self.api) {
-            (Verdict::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
-            (Verdict::Failure(_), Api::Reseller) => answer.status == 429,
-            _ => false,
-        }
-    }
-
-    /// Whether an answer is a failure that may be over soon, so that a read is repeated.
-    fn is_passing(&self, answer: &Answer) -> bool {
-        match (&answer.verdict, self.api) {
-            (Verdict::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
-                Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
-                None => is_passing(answer.status),
-            },
-            (Verdict::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
-            (Verdict::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
-            (Verdict::Success(_), _) => false,
-        }
-    }
-
-    /// Whether an answer with the envelope says that the token is no good.
-    fn refuses_token(&self, answer: &Answer) -> bool {
-        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
-        self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
-    }
-}
-
-/// What came over HTTP.
-pub(crate) enum Received<'a> {
-    /// A response.
-    Response { status: u16, headers: &'a [(&'a str, &'a str)], body: &'a [u8], truncated: bool },
-    /// None.
-    Failed(FailureKind, Sent),
-    /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.
-    Unfit(&'a str),
-}
 
 /// A request that may be sent more than once.
 #[derive(Debug, Clone, Hash)]
@@ -206,7 +156,7 @@ impl Exchange {
 
     /// What an answer says of the account, whoever asked for it.
     fn learn(&self, data: &str, facts: &Facts, cx: &mut Cx<'_>) {
-        if self.endpoint.name == super::LOGIN {
+        if self.endpoint.name == LOGIN {
             cx.tokens.take_from(data, cx.clock.unix());
         }
         // A registration is of another account, unless this client has none of its own.

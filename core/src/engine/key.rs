@@ -1,6 +1,6 @@
 //! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
 
-use super::Cx;
+use super::machine::Cx;
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::time::Millis;
 

@@ -1,15 +1,17 @@
 //! Looking for what became of an operation in doubt, in the lists that the contract has. It shows candidates as the service
 //! gave them and never decides.
 
+use super::answer::Answered;
+use super::call::{Call, Called};
+use super::exchange::Exchange;
+use super::gate::Wake;
+use super::machine::{Action, Cx, Input};
+use super::until::stop;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::call::{Call, Called};
-use super::exchange::Exchange;
-use super::until::stop;
-use super::{Action, Answered, Cx, Input, Wake};
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
 use crate::policy::{Lookup as Read, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
@@ -99,7 +101,8 @@ impl Lookup {
         for item in listed.unwrap_or_else(|| whole.into_iter().collect()) {
             let shown: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(item.get()).unwrap_or_default();
             let says = |name: &str, value: &str| member(&shown, name).map(|shown| is_same(shown, value));
-            let other = read.keys.iter().any(|(field, name)| self.match_fields.get(*field).is_some_and(|value| says(name, value) == Some(false)));
+            let other =
+                read.keys.iter().any(|(field, name)| self.match_fields.get(*field).is_some_and(|value| says(name, value) == Some(false)));
             if other {
                 continue;
             }
@@ -125,21 +128,20 @@ impl Lookup {
 /// The request that comes next.
 fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize, page: u32) -> Option<(&'static Endpoint, Built)> {
     let read: &Read = lookups(operation).get(read)?;
-        let endpoint = endpoint(read.read)?;
-        let mut params: BTreeMap<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
-        for (to, from) in read.filled {
-            let Some(value) = match_fields.get(*from) else { continue };
-            let number = endpoint.request.field(to).is_some_and(|field| matches!(field.shape, Shape::Integer));
-            params.insert(to, if number { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value.as_str()).to_string()) });
-        }
-        if let Some(size) = page_size(endpoint) {
-            params.insert(size, Cow::Borrowed("100"));
-            params.insert("page", Cow::Owned(page.to_string()));
-        }
-        let members: Vec<String> = params.iter().map(|(name, json)| format!("\"{name}\":{json}")).collect();
-        build(endpoint, &format!("{{{}}}", members.join(","))).ok().map(|built| (endpoint, built))
+    let endpoint = endpoint(read.read)?;
+    let mut params: BTreeMap<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
+    for (to, from) in read.filled {
+        let Some(value) = match_fields.get(*from) else { continue };
+        let number = endpoint.request.field(to).is_some_and(|field| matches!(field.shape, Shape::Integer));
+        params.insert(to, if number { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value.as_str()).to_string()) });
     }
-
+    if let Some(size) = page_size(endpoint) {
+        params.insert(size, Cow::Borrowed("100"));
+        params.insert("page", Cow::Owned(page.to_string()));
+    }
+    let members: Vec<String> = params.iter().map(|(name, json)| format!("\"{name}\":{json}")).collect();
+    build(endpoint, &format!("{{{}}}", members.join(","))).ok().map(|built| (endpoint, built))
+}
 
 /// Its errors are those of the lookup, whatever it was that it read.
 fn named(action: Action) -> Action {

@@ -14,165 +14,38 @@ mod jobs;
 mod key;
 mod listed;
 mod lookup;
+mod machine;
 mod order;
 mod poller;
 mod prices;
 mod redact;
+mod reserved;
+mod service;
 mod session;
 mod subject;
 mod terms;
 mod tokens;
 mod until;
+mod wants;
 mod write;
 
 pub use self::answer::{Answered, Phase};
-pub use self::event::{EventKind, RecordId};
-pub use self::until::Until;
 pub(crate) use self::attempts::Attempts;
-pub(crate) use self::exchange::{Exchange, Failing, Heard, Received, Service};
+pub use self::event::{EventKind, RecordId};
+pub(crate) use self::exchange::{Exchange, Failing, Heard};
 pub(crate) use self::gate::{Gate, Wake};
-pub(crate) use self::jobs::{Job, Then, requested_type};
+pub(crate) use self::jobs::open_session::requested_type;
+pub(crate) use self::jobs::{Job, Then};
 pub(crate) use self::key::Age;
 pub(crate) use self::lookup::Lookup;
+pub(crate) use self::machine::{Action, Bought, Cx, Input, Need, Note};
 pub(crate) use self::order::{Order, bad_order_no};
-pub(crate) use self::poller::{DEADLINE, Wants};
-pub(crate) use self::session::{Follow, Known, phase_of, shown};
+pub(crate) use self::reserved::{Reserved, sum};
+pub(crate) use self::service::{Received, Service};
+pub(crate) use self::session::{Follow, phase_of, shown};
 pub(crate) use self::subject::Subject;
-pub(crate) use self::terms::{Reserved, Terms, sum};
+pub(crate) use self::terms::Terms;
 pub(crate) use self::tokens::{LOGIN, Tokens};
+pub use self::until::Until;
+pub(crate) use self::wants::{DEADLINE, Known, Wants};
 pub(crate) use self::write::Write;
-
-use crate::contract::Decimal;
-use crate::entropy::Entropy;
-use crate::policy::{Error, Quota, Rules};
-use crate::time::{Clock, Millis};
-use crate::wire::{Facts, Request};
-
-/// What a machine waits for.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// An answer to this request: [`Input::Response`].
-    Send(Request),
-    /// Its record in the store, as it is now: [`Input::Stored`].
-    Put,
-    /// That time: [`Input::Due`].
-    Wake(Wake),
-    /// Something that outlives jobs: [`Input::Granted`].
-    Need(Need),
-    /// Nothing more. It had no effect: its record goes, and then this is said.
-    Erase(Error),
-    /// Nothing more, until somebody resumes or settles it: its effect is not known.
-    Doubt(Error),
-    /// Nothing more, until somebody resumes it: what it follows lives on.
-    Rest(Error),
-    /// Nothing more.
-    End(Result<Answered, Error>),
-}
-
-/// What came of an action.
-pub(crate) enum Input<'a> {
-    /// The time has come; it was to come then.
-    Due(Millis),
-    /// What came of a request.
-    Response(Received<'a>),
-    /// Whether the store has the record.
-    Stored(bool),
-    /// Whether there is now what it needed.
-    Granted(Result<Option<Reserved>, Error>),
-}
-
-/// What a machine needs and does not have by itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Need {
-    /// A token to send with.
-    Token,
-    /// The service's time.
-    ServerTime,
-    /// So much of the day's cap, in USD, in place of what was set aside before.
-    Reserve(Decimal, Option<Reserved>),
-}
-
-/// What a machine has to say beside what it waits for. Nothing that it does depends on it.
-#[derive(Debug)]
-pub(crate) enum Note {
-    /// Progress.
-    Event(EventKind),
-    /// A session was bought.
-    Bought(Box<Bought>),
-    /// A read showed the session that is followed; a new status is an event where a phase is given.
-    Shown(Facts, Option<Phase>),
-    /// An answer says how a session is.
-    Learnt(Facts),
-    /// The session has another exit.
-    Moved,
-    /// The session is no more.
-    Gone,
-    /// The order was placed under this number.
-    Placed(String),
-    /// The service shows the order.
-    OrderShown,
-    /// What was set aside of the day's cap was charged, if the service says so.
-    Charged(Option<Reserved>, Option<Decimal>),
-    /// What was set aside of the day's cap is free again.
-    Freed(Reserved),
-    /// Whether the account can buy.
-    BackendReady(bool),
-}
-
-/// A session that was bought.
-#[derive(Debug)]
-pub(crate) struct Bought {
-    pub(crate) facts: Facts,
-    /// What was asked for, where the answer does not say what it is.
-    pub(crate) session_type: Option<String>,
-}
-
-/// What a part of a job says.
-#[derive(Debug)]
-pub(crate) enum Part<T> {
-    /// It waits for something.
-    Asks(Action),
-    /// It is over.
-    Done(T),
-}
-
-/// What a machine is given beside what it is told.
-pub(crate) struct Cx<'a> {
-    pub(crate) clock: &'a mut Clock,
-    pub(crate) rules: Rules,
-    pub(crate) service: &'a Service,
-    pub(crate) gate: &'a mut Gate,
-    pub(crate) quota: &'a mut Quota,
-    pub(crate) tokens: &'a mut Tokens,
-    pub(crate) dice: &'a mut Entropy,
-    pub(crate) notes: &'a mut Vec<Note>,
-    /// What its errors are about.
-    pub(crate) subject: &'a mut Subject,
-    /// Whether anybody waits for it still. If not, it asks for no further send and ends by what it knows.
-    pub(crate) wanted: bool,
-    /// What all who wait for it want together.
-    pub(crate) wants: &'a Wants,
-    /// What is known of its session.
-    pub(crate) known: Option<Known<'a>>,
-    /// The UTC day, where a day's purchases have a cap.
-    pub(crate) day: Option<i64>,
-}
-
-impl Cx<'_> {
-    pub(crate) fn now(&self) -> Millis {
-        self.clock.monotonic()
-    }
-
-    pub(crate) fn note(&mut self, event: EventKind) {
-        self.notes.push(Note::Event(event));
-    }
-
-    /// Until when its callers wait, monotonic; one last read begins then, and nothing after it.
-    pub(crate) fn deadline(&self) -> Millis {
-        self.wants.since.unwrap_or(self.now()).saturating_add(self.wants.deadline_ms)
-    }
-
-    pub(crate) fn is_past_deadline(&self) -> bool {
-        self.now() >= self.deadline()
-    }
-}

@@ -1,13 +1,18 @@
 //! Following a static order: read from the list of static orders by its number until it is usable, over, or the deadline has come.
 
+use super::answer::{Answered, Phase};
 use super::call::{Call, Called};
+use super::event::EventKind;
 use super::exchange::Exchange;
+use super::gate::Wake;
 use super::listed::{found, status_of};
+use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
-use super::{Action, Answered, Cx, EventKind, Input, Note, Phase, Wake};
+use super::subject::Subject;
 use crate::contract::reseller::ListStaticOrders;
 use crate::contract::{Json, Operation, StaticOrder};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
+use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
 /// No order is read further than this many pages of 100, or this many bytes of items.
@@ -89,7 +94,7 @@ impl Order {
     }
 
     /// What whoever gives up waiting is told.
-    pub(crate) fn let_go(&self, subject: &super::Subject) -> Error {
+    pub(crate) fn let_go(&self, subject: &Subject) -> Error {
         let effect = if self.placed { Effect::Done } else { Effect::None };
         let what = format!("waiting for order {} was given up; the order lives on", self.order_no);
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::WaitOrder)
@@ -170,7 +175,7 @@ impl Order {
     }
 
     /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
-    pub(crate) fn read_again(&mut self, asked_to_wait: crate::time::Millis, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn read_again(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Action {
         let wake = self.poller.next_call(asked_to_wait, cx);
         if !cx.wanted {
             return self.stop(cx);
@@ -200,5 +205,17 @@ impl Order {
         let facts = Facts { order_no: Some(self.order_no.clone()), status: self.status.clone(), ..Facts::default() };
         let raw = self.last.clone().or_else(of_known).unwrap_or_default();
         Action::End(Ok(Answered { raw, phase, http_status, attempts: cx.subject.attempts, ..Answered::of(facts) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_statuses_of_the_contract_mean_something() {
+        let phase = |status| phase_of(status, &["failed".to_owned()]);
+        assert_eq!([phase(Some("processing")), phase(Some("active"))], [Phase::Pending, Phase::Ready]);
+        assert_eq!([phase(Some("failed")), phase(Some("odd")), phase(None)], [Phase::Ended, Phase::Unknown, Phase::Unknown]);
     }
 }

@@ -1,28 +1,13 @@
 //! Waiting by reading: ever longer waits between two reads, up to a deadline.
 
-use super::{Cx, Wake};
+use super::gate::Wake;
+use super::machine::Cx;
 use crate::policy::jittered;
 use crate::time::Millis;
 
-/// How long a session or an order is waited for, unless the caller says otherwise.
-pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
 /// The wait before the first read; each further one is half as long again, up to the last.
 const FIRST: Millis = 1000;
 const LAST: Millis = 10_000;
-
-/// What all who wait for a job want together.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wants {
-    /// Whether a session's username and password are wanted.
-    pub(crate) credentials: bool,
-    /// Whether what is seen through the session may rotate it.
-    pub(crate) auto_rotate: bool,
-    /// Further statuses that end a session or an order.
-    pub(crate) ends: Vec<String>,
-    pub(crate) deadline_ms: Millis,
-    /// Since when they wait, monotonic: since it was started or resumed.
-    pub(crate) since: Option<Millis>,
-}
 
 /// When to read next.
 #[derive(Debug, Clone, Copy, Hash)]

@@ -42,7 +42,8 @@ const KEPT_SENTENCE: usize = 240;
 /// A text of the service without those secrets, in whatever case and as JSON escapes them, or nothing if it is empty.
 fn without(secrets: &[&Secret], text: &str) -> Option<String> {
     let escaped = |secret: &str| serde_json::to_string(secret).ok().and_then(|json| json.get(1..json.len() - 1).map(str::to_owned));
-    let mut forms: Vec<String> = secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
+    let mut forms: Vec<String> =
+        secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
     forms.extend(forms.iter().filter_map(|secret| escaped(secret)).collect::<Vec<_>>());
     // Of two that begin alike the longer one goes first, so that nothing of it is left.
     forms.sort_by_key(|form| std::cmp::Reverse(form.len()));

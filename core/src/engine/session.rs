@@ -1,9 +1,12 @@
 //! Following a session: read at growing intervals, up to a deadline, whatever happens to any one read.
 
+use super::answer::{Answered, Phase};
 use super::call::unfit;
 use super::exchange::{Exchange, Failing, Heard};
+use super::gate::Wake;
+use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
-use super::{Action, Answered, Cx, Input, Note, Phase, Wake};
+use super::wants::Known;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Json, Operation};
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -12,17 +15,6 @@ use crate::wire::{Built, Facts, build};
 
 /// For this long after the purchase the service may not know the session yet.
 const NOT_YET_KNOWN: Millis = 10_000;
-
-/// What is known of a session.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known<'a> {
-    pub(crate) status: Option<&'a str>,
-    pub(crate) session_type: Option<&'a str>,
-    /// Whether a read has shown it.
-    pub(crate) seen: bool,
-    /// Of one that only a person named, and the service has not shown yet: its intent, and the name of its record.
-    pub(crate) named: Option<(Option<&'a str>, Option<&'a str>)>,
-}
 
 /// What a status means for waiting.
 pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {

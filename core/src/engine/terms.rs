@@ -1,8 +1,7 @@
 //! What a purchase may cost: the caller's limits, the price that was read, and what is set aside of the day's cap for it.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Cx, Note};
+use super::machine::{Cx, Note};
+use super::reserved::{Reserved, sum};
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::policy::{Error, Rule, Rules, times};
@@ -10,14 +9,6 @@ use crate::wire::Built;
 
 /// How a purchase gets a price where the list has none in USD.
 pub(crate) const PRICE_FIELD: &str = "expected_charge_usd";
-
-/// What a purchase may cost, set aside of the cap of a UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Reserved {
-    /// Days since 1970.
-    pub(crate) day: i64,
-    pub(crate) usd: Decimal,
-}
 
 /// What is bought.
 #[derive(Debug, Clone, Hash)]
@@ -131,9 +122,4 @@ impl Terms {
         self.earlier = Some(Reserved { usd, ..reserved });
         None
     }
-}
-
-/// No sum of prices comes near the largest number; one that did would be over any cap.
-pub(crate) fn sum(one: Decimal, other: Decimal) -> Decimal {
-    Decimal(one.0.checked_add(other.0).unwrap_or(rust_decimal::Decimal::MAX))
 }

@@ -113,3 +113,19 @@ fn expiry(token: &str) -> Option<Millis> {
     let claims: Claims = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
     Some((claims.exp * 1000.0) as Millis)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_token_is_read_where_it_can_be() {
+        let token = |payload: &str| format!("h.{}.s", URL_SAFE_NO_PAD.encode(payload));
+        assert_eq!(expiry(&token(r#"{"exp":1700000000,"sub":1}"#)), Some(1_700_000_000_000));
+        assert_eq!(expiry(&token(r#"{"exp":1700000000.5}"#)), Some(1_700_000_000_500));
+        for odd in ["", "opaque", "a.b", "a.!!.c", &token("{}"), &token(r#"{"exp":"soon"}"#), &token("[]")] {
+            assert_eq!(expiry(odd), None, "{odd}");
+        }
+        assert_eq!(expiry(&token(r#"{"exp":1e300}"#)), Some(Millis::MAX));
+    }
+}

@@ -1,11 +1,15 @@
 //! A call that changes something: priced and counted where it has to be, put in the store, sent, and sent again or ended.
 
+use super::answer::Answered;
 use super::call::{Call, Called, Next};
+use super::event::EventKind;
 use super::exchange::Exchange;
+use super::gate::Wake;
 use super::key::{Age, Key};
+use super::machine::{Action, Cx, Input, Need, Note, Part};
 use super::prices::{Price, Prices};
-use super::terms::{PRICE_FIELD, Reserved, Terms, Wanted};
-use super::{Action, Answered, Cx, EventKind, Input, Need, Part, Wake};
+use super::reserved::Reserved;
+use super::terms::{PRICE_FIELD, Terms, Wanted};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice, times};
@@ -153,7 +157,7 @@ impl Write {
             Called::Success(answered) => {
                 if let Some(reserved) = self.terms.reserved.take() {
                     let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse().ok());
-                    cx.notes.push(super::Note::Charged(Some(reserved), charge));
+                    cx.notes.push(Note::Charged(Some(reserved), charge));
                 }
                 Part::Done(Written::Accepted(answered))
             }
@@ -317,7 +321,9 @@ impl Write {
                 if cx.wanted { self.put(cx) } else { self.stop(cx) }
             }
             Err(_) if !cx.wanted => self.stop(cx),
-            Err(error) if error.kind == Kind::Store => self.store_failed("was not sent, because the store could not save what is spent today", cx),
+            Err(error) if error.kind == Kind::Store => {
+                self.store_failed("was not sent, because the store could not save what is spent today", cx)
+            }
             Err(error) => self.not_sent(error, cx),
         }
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::codes::{self, Advice};
-use crate::time::Millis;
 use crate::contract::{Api, Json};
+use crate::time::Millis;
 
 /// What kind of failure it is. The list is closed: a program can match all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::facts::{is_number, word};
 use super::{media_type, time};
-use crate::time::Millis;
 use crate::contract::{Api, Json};
+use crate::time::Millis;
 
 /// The most of a body that an error keeps.
 const KEPT_TEXT: usize = 2048;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::time::Millis;
 use crate::contract::Method;
+use crate::time::Millis;
 
 /// A request to send. Its `Debug` shows neither the key nor the body.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -1,11 +1,14 @@
 //! A rotation or a renewal of a session. The answer to a key that may have been sent before can be a replay of how the session was,
 //! so then the session is read once more.
 
+use crate::engine::answer::Answered;
+use crate::engine::call::unfit;
 use crate::engine::confirm::{Confirm, Confirmed};
+use crate::engine::machine::{Action, Cx, Input, Note, Part};
 use crate::engine::session::phase_of;
 use crate::engine::write::{Write, Written};
-use crate::engine::{Action, Answered, Cx, Input, Note, Part, call::unfit};
-use crate::policy::{Advice, Effect, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::time::Millis;
 
 /// A change of a session.
 #[derive(Debug, Clone, Hash)]
@@ -86,7 +89,7 @@ impl Change {
 }
 
 /// The service asks to wait before the read longer than a call may take.
-pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: i64, cx: &Cx<'_>) -> crate::policy::Error {
+pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
     let what = "could not be confirmed by a read, since the service asked to wait longer than it may take";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
     error.retry_at = Some(cx.clock.unix().saturating_add(wait));

@@ -1,21 +1,27 @@
 //! The scripts: what each kind of job does, one part after the other.
 
 mod change;
-mod open_session;
+pub(crate) mod open_session;
 mod place_order;
 mod terminate;
 
-pub(crate) use self::change::Change;
-pub(crate) use self::open_session::{OpenSession, requested_type};
-pub(crate) use self::place_order::PlaceOrder;
-pub(crate) use self::terminate::Terminate;
-use super::call::{Call, Called};
-use super::until::{UntilRead, stop};
-use super::write::{Write, Written};
-use super::{Action, Cx, Exchange, Follow, Input, Lookup, Note, Order, Part, Subject};
-use crate::contract::{Decimal, Operation};
+use self::change::Change;
+use self::open_session::OpenSession;
+use self::place_order::PlaceOrder;
+use self::terminate::Terminate;
 use crate::contract::agent::{CreateSession, GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::reseller::CreateStaticOrder;
+use crate::contract::{Decimal, Operation};
+use crate::engine::call::{Call, Called};
+use crate::engine::exchange::Exchange;
+use crate::engine::gate::Wake;
+use crate::engine::lookup::Lookup;
+use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::order::Order;
+use crate::engine::session::Follow;
+use crate::engine::subject::Subject;
+use crate::engine::until::{Until, UntilRead, stop};
+use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rules};
 
 /// What comes after a write was accepted.
@@ -44,7 +50,7 @@ pub(crate) enum Job {
 
 impl Job {
     /// A job that reads, once or until something is as its caller wants it.
-    pub(crate) fn read(exchange: Exchange, policy: RetryPolicy, until: Option<super::Until>) -> Job {
+    pub(crate) fn read(exchange: Exchange, policy: RetryPolicy, until: Option<Until>) -> Job {
         let call = Call::new(exchange, policy);
         match until {
             Some(until) => Job::Until(Box::new(UntilRead::new(until, call))),
@@ -152,12 +158,12 @@ impl Job {
             Job::PlaceOrder(job) => {
                 if let Some(order) = &mut job.order {
                     order.resume(cx);
-                    return Action::Wake(super::Wake::at(cx.now()));
+                    return Action::Wake(Wake::at(cx.now()));
                 }
             }
             _ => {}
         }
-        self.write_mut().map_or(Action::Wake(super::Wake::at(cx.now())), |write| write.resume(cx))
+        self.write_mut().map_or(Action::Wake(Wake::at(cx.now())), |write| write.resume(cx))
     }
 
     /// What a command is told that no longer waits for this job.

@@ -1,8 +1,11 @@
 //! `open_session`: a session is bought, and followed until it can be used.
 
 use crate::contract::agent::CreateSession;
+use crate::engine::answer::Answered;
+use crate::engine::event::EventKind;
+use crate::engine::machine::{Action, Bought, Cx, Input, Note, Part};
+use crate::engine::session::Follow;
 use crate::engine::write::{Write, Written};
-use crate::engine::{Action, Answered, Bought, Cx, EventKind, Follow, Input, Note, Part};
 use crate::policy::{Advice, Effect, Kind};
 use crate::wire::Built;
 

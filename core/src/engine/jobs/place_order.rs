@@ -1,7 +1,10 @@
 //! `place_order`: a static order is placed once, and followed until its proxies can be used.
 
+use crate::engine::answer::Answered;
+use crate::engine::event::EventKind;
+use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::order::Order;
 use crate::engine::write::{Write, Written};
-use crate::engine::{Action, Answered, Cx, EventKind, Input, Note, Order, Part};
 use crate::policy::{Advice, Effect, Kind};
 
 /// A static order, and what comes after it was placed.

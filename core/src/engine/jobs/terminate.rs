@@ -1,10 +1,12 @@
 //! The end of a session. A second DELETE that finds no session says nothing of the first one: then the session is read.
 
 use super::change::too_long;
+use crate::engine::answer::{Answered, Phase};
+use crate::engine::call::unfit;
 use crate::engine::confirm::{Confirm, Confirmed};
+use crate::engine::machine::{Action, Cx, Input, Note, Part};
 use crate::engine::session::phase_of;
 use crate::engine::write::{Write, Written};
-use crate::engine::{Action, Answered, Cx, Input, Note, Part, Phase, call::unfit};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Facts;
 

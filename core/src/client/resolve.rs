@@ -1,0 +1,151 @@
+//! What came of a step, on its way to whoever waits for it.
+
+use super::types::{FailureKind, Misuse, Now, Outcome, Sent, StepId};
+use super::{Client, Pending};
+use crate::engine::{Input, Received};
+
+impl Client {
+    /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
+    pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
+        let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
+        match (pending, &outcome) {
+            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask | Pending::Login, Outcome::Saved) => {
+                return Err(Misuse::WrongAnswer);
+            }
+            _ => {}
+        }
+        self.clock.tick(now);
+        let pending = self.pending.remove(&id);
+        match (pending, received(outcome)) {
+            (Some(Pending::Save(record)), received) => self.saved_step(&record, received.is_none()),
+            (Some(pending), Some(received)) => self.received(pending, id, received),
+            (_, None) | (None, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
+    /// as the end of a sentence. Its command ends at once.
+    pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
+        match self.pending.get(&id) {
+            Some(Pending::Send(_) | Pending::Login) => {
+                self.clock.tick(now);
+                if let Some(pending) = self.pending.remove(&id) {
+                    self.received(pending, id, Received::Unfit(rule));
+                }
+                Ok(())
+            }
+            _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
+        }
+    }
+
+    /// Whoever waits for it is told what came over HTTP.
+    fn received(&mut self, pending: Pending, step: StepId, received: Received<'_>) {
+        match pending {
+            Pending::Send(job) => self.tell(job, Input::Response(received)),
+            Pending::Ask => self.on_server_time(step, received),
+            Pending::Login => self.on_login(step, received),
+            Pending::Save(_) => {}
+        }
+    }
+}
+
+/// What came over HTTP; none where a Save was done.
+fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
+    match outcome {
+        Outcome::Saved => None,
+        Outcome::Response { status, headers, body, truncated } => Some(Received::Response { status, headers, body, truncated }),
+        Outcome::Failed { kind, sent } => Some(Received::Failed(kind, sent)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallOptions, ClientOptions, CommandId, Step};
+    use super::*;
+    use crate::contract::{Api, Secret};
+    use crate::policy::{Effect, Error, Kind};
+
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+    const RULE: &str = "has a value of `x` that is not visible ASCII";
+    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
+
+    /// Refuses the headers of each Send but the first `answered`, which get these bodies; how many there were.
+    fn run(client: &mut Client, command: CommandId, answered: &[Option<&str>]) -> (usize, Error) {
+        let (mut now, mut sends) = (NOW, 0);
+        loop {
+            match client.poll(now) {
+                Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now).expect("is answered once"),
+                Step::Send { id, .. } => {
+                    match answered.get(sends) {
+                        Some(Some(body)) => {
+                            let response = Outcome::Response { status: 202, headers: &[], body: body.as_bytes(), truncated: false };
+                            client.resolve(id, response, now)
+                        }
+                        Some(None) => client.resolve(id, Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe }, now),
+                        None => client.refuse_headers(id, RULE, now),
+                    }
+                    .expect("is answered once");
+                    sends += 1;
+                }
+                Step::Wait { until: Some(until) } => now.monotonic = until,
+                Step::Wait { until: None } => {
+                    let result = client.take_answer(command).expect("has completed");
+                    return (sends, result.expect_err("is refused"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn agent() -> Client {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        Client::new(options, [7; 16]).expect("the options are sound")
+    }
+
+    #[test]
+    fn nothing_is_repeated_and_the_headers_are_named() {
+        for operation in ["create_session", "open_session"] {
+            for more in [CallOptions::default(), CallOptions { max_unit_price: "1".parse().ok(), ..CallOptions::intent("job") }] {
+                let mut client = agent();
+                let command = client.start_json(operation, BUY, more);
+                let (sends, error) = run(&mut client, command, &[]);
+                let said = (error.kind, error.effect, error.field.as_deref(), error.attempts, sends);
+                assert_eq!(said, (Kind::Invalid, Effect::None, Some("headers"), 0, 1), "{error}");
+                assert!(error.to_string().contains(RULE) && client.saved().is_empty(), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_bought_stays_in_doubt_and_what_was_is_done() {
+        let mut client = agent();
+        let command = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        let (sends, error) = run(&mut client, command, &[None]);
+        assert_eq!((error.kind, error.effect, error.record.is_some(), sends), (Kind::InDoubt, Effect::Unknown, true, 2), "{error}");
+        let mut client = agent();
+        let command = client.start_json("open_session", BUY, CallOptions::default());
+        let bought = r#"{"success":true,"data":{"session_id":"s-1","status":"creating"}}"#;
+        let (sends, error) = run(&mut client, command, &[Some(bought)]);
+        assert_eq!(
+            (error.kind, error.effect, error.session_id.as_deref(), sends),
+            (Kind::Invalid, Effect::Done, Some("s-1"), 2),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_login_is_not_repeated_either() {
+        let options = ClientOptions {
+            api: Api::Reseller,
+            base_url: "https://api.example/api".into(),
+            username: Some(Secret::new("reseller")),
+            password: Some(Secret::new("word")),
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let command = client.start_json("get_dashboard", "{}", CallOptions::default());
+        let (sends, error) = run(&mut client, command, &[]);
+        assert_eq!((error.kind, error.effect, error.field.as_deref(), sends), (Kind::Invalid, Effect::None, Some("headers"), 1), "{error}");
+    }
+}

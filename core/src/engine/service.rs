@@ -1,0 +1,57 @@
+//! The service that a client speaks to, and what comes from it.
+
+use crate::contract::{Api, Secret};
+use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing};
+use crate::wire::{Answer, BaseUrl, Failure, Verdict};
+
+/// The service that a client speaks to, and how.
+#[derive(Clone, Hash)]
+pub(crate) struct Service {
+    pub(crate) api: Api,
+    pub(crate) base: BaseUrl,
+    pub(crate) key: Option<Secret>,
+    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
+    pub(crate) token_codes: Vec<String>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) max_body: u32,
+}
+
+impl Service {
+    /// Whether the service says that there is too much.
+    pub(crate) fn is_throttle(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
+            (Verdict::Failure(_), Api::Reseller) => answer.status == 429,
+            _ => false,
+        }
+    }
+
+    /// Whether an answer is a failure that may be over soon, so that a read is repeated.
+    pub(crate) fn is_passing(&self, answer: &Answer) -> bool {
+        match (&answer.verdict, self.api) {
+            (Verdict::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
+                Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
+                None => is_passing(answer.status),
+            },
+            (Verdict::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
+            (Verdict::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
+            (Verdict::Success(_), _) => false,
+        }
+    }
+
+    /// Whether an answer with the envelope says that the token is no good.
+    pub(crate) fn refuses_token(&self, answer: &Answer) -> bool {
+        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
+        self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
+    }
+}
+
+/// What came over HTTP.
+pub(crate) enum Received<'a> {
+    /// A response.
+    Response { status: u16, headers: &'a [(&'a str, &'a str)], body: &'a [u8], truncated: bool },
+    /// None.
+    Failed(FailureKind, Sent),
+    /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.
+    Unfit(&'a str),
+}

@@ -1,0 +1,30 @@
+//! What a machine is told of those who wait for it, and of what is known already.
+
+use crate::time::Millis;
+
+/// How long a session or an order is waited for, unless the caller says otherwise.
+pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
+/// What all who wait for a job want together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wants {
+    /// Whether a session's username and password are wanted.
+    pub(crate) credentials: bool,
+    /// Whether what is seen through the session may rotate it.
+    pub(crate) auto_rotate: bool,
+    /// Further statuses that end a session or an order.
+    pub(crate) ends: Vec<String>,
+    pub(crate) deadline_ms: Millis,
+    /// Since when they wait, monotonic: since it was started or resumed.
+    pub(crate) since: Option<Millis>,
+}
+
+/// What is known of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) status: Option<&'a str>,
+    pub(crate) session_type: Option<&'a str>,
+    /// Whether a read has shown it.
+    pub(crate) seen: bool,
+    /// Of one that only a person named, and the service has not shown yet: its intent, and the name of its record.
+    pub(crate) named: Option<(Option<&'a str>, Option<&'a str>)>,
+}

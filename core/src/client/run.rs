@@ -19,7 +19,7 @@ impl Client {
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
         let day = self.guard.as_ref().map(|guard| guard.day(self.clock.unix()));
-        let Some(Entry { job, subject, wants, wanted, .. }) = self.jobs.get_mut(&id) else { return None };
+        let Entry { job, subject, wants, wanted, .. } = self.jobs.get_mut(&id)?;
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let mut notes = Vec::new();
         let mut cx = Cx {
@@ -69,7 +69,7 @@ impl Client {
             Action::Erase(error) => self.erase(id, error),
             Action::Doubt(error) => self.doubt(id, error),
             Action::Rest(error) => self.rest(id, error),
-            Action::End(result) => self.finish(id, result),
+            Action::End(result) => self.finish(id, result.map(|answered| *answered)),
         }
     }
 

@@ -88,7 +88,7 @@ impl Lookup {
             self.call.begin_anew(cx);
             return Action::Wake(Wake::at(cx.now()));
         }
-        Action::End(Ok(Answered::of(Facts::default())))
+        Action::End(Ok(Box::new(Answered::of(Facts::default()))))
     }
 
     /// Keeps the items of an answer that may be it; an answer that is no list may be it as a whole. Returns whether they are those

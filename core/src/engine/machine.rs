@@ -32,7 +32,7 @@ pub(crate) enum Action {
     /// Nothing more, until somebody resumes it: what it follows lives on.
     Rest(Error),
     /// Nothing more.
-    End(Result<Answered, Error>),
+    End(Result<Box<Answered>, Error>),
 }
 
 /// What came of an action.

@@ -204,7 +204,7 @@ impl Order {
         let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
         let facts = Facts { order_no: Some(self.order_no.clone()), status: self.status.clone(), ..Facts::default() };
         let raw = self.last.clone().or_else(of_known).unwrap_or_default();
-        Action::End(Ok(Answered { raw, phase, http_status, attempts: cx.subject.attempts, ..Answered::of(facts) }))
+        Action::End(Ok(Box::new(Answered { raw, phase, http_status, attempts: cx.subject.attempts, ..Answered::of(facts) })))
     }
 }
 

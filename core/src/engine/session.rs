@@ -150,7 +150,7 @@ impl Follow {
         match phase {
             Phase::Ready if cx.wants.credentials && !self.asked_credentials && by_read => Action::Wake(Wake::at(cx.now())),
             Phase::Pending | Phase::Unknown if !cx.is_past_deadline() => self.read_again(0, cx),
-            _ => Action::End(Ok(Answered { phase: Some(phase), ..answered })),
+            _ => Action::End(Ok(Box::new(Answered { phase: Some(phase), ..answered }))),
         }
     }
 
@@ -192,6 +192,6 @@ impl Follow {
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
         let (facts, raw) = shown(&self.session_id, cx.known);
         let phase = phase_of(facts.status.as_deref(), &cx.wants.ends);
-        Action::End(Ok(Answered { raw, phase: Some(phase), ..Answered::of(facts) }))
+        Action::End(Ok(Box::new(Answered { raw, phase: Some(phase), ..Answered::of(facts) })))
     }
 }

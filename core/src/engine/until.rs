@@ -96,7 +96,7 @@ impl UntilRead {
         }
         let phase = if self.until.holds(value.as_deref()) { Phase::Ready } else { Phase::Pending };
         if phase == Phase::Ready || cx.is_past_deadline() {
-            return Action::End(Ok(Answered { phase: Some(phase), ..answered }));
+            return Action::End(Ok(Box::new(Answered { phase: Some(phase), ..answered })));
         }
         if !cx.wanted {
             return stop(cx);

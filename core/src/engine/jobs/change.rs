@@ -46,36 +46,26 @@ impl Change {
             return Confirm::begin(cx);
         }
         cx.notes.push(Note::Learnt(answered.facts.clone()));
-        Action::End(Ok(answered))
+        Action::End(Ok(Box::new(answered)))
     }
 
     /// The session is read.
     fn confirming(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let Some(confirm) = &mut self.confirm else { return Confirm::begin(cx) };
-        let let_go = || {
-            let what = "waiting for the session was given up; the session lives on";
-            Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
-        };
         if !cx.wanted && !matches!(input, Input::Response(_)) {
-            return let_go();
+            return let_go(cx);
         }
         let confirmed = match confirm.told(input, cx.wants.credentials, cx) {
             Part::Asks(action) => return action,
             Part::Done(confirmed) => confirmed,
         };
-        if let (Confirmed::Shown(answered), false) = (&confirmed, cx.wanted) {
-            cx.notes.push(Note::Shown(answered.facts.clone(), None));
-        }
-        if !cx.wanted {
-            let what = "waiting for the session was given up; the session lives on";
-            return Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)));
-        }
         match confirmed {
             Confirmed::Shown(answered) => {
                 let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
-                Action::End(Ok(Answered { phase: Some(phase), ..*answered }))
+                if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { let_go(cx) }
             }
+            _ if !cx.wanted => let_go(cx),
             Confirmed::Failed(failing) => {
                 let kind = if failing.passing || failing.is_page_of_success() { Kind::Unavailable } else { Kind::Refused };
                 let mut error = cx.subject.error_of_read(kind, Effect::Done, failing.what(cx.service.api), Advice::ReadSession);
@@ -86,6 +76,12 @@ impl Change {
             Confirmed::Unfit(rule) => Action::End(Err(unfit(&rule, Effect::Done, cx))),
         }
     }
+}
+
+/// Nobody waits for it any more: the session lives on.
+fn let_go(cx: &Cx<'_>) -> Action {
+    let what = "waiting for the session was given up; the session lives on";
+    Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
 }
 
 /// The service asks to wait before the read longer than a call may take.

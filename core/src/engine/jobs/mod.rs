@@ -79,7 +79,7 @@ impl Job {
             Job::Lookup(lookup) => lookup.told(input, cx),
             Job::Write(write) => match write.told(input, cx) {
                 Part::Asks(action) => action,
-                Part::Done(Written::Accepted(answered)) => Action::End(Ok(*answered)),
+                Part::Done(Written::Accepted(answered)) => Action::End(Ok(answered)),
                 Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
             },
             Job::OpenSession(job) => job.told(input, cx),
@@ -192,7 +192,7 @@ fn read(call: &mut Call, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
             if call.exchange.endpoint.name == GetSession::ENDPOINT.name {
                 cx.notes.push(Note::Learnt(answered.facts.clone()));
             }
-            Action::End(Ok(*answered))
+            Action::End(Ok(answered))
         }
     }
 }

@@ -106,5 +106,5 @@ impl Terminate {
 /// The session is terminated: it is followed no more.
 fn gone(answered: Answered, cx: &mut Cx<'_>) -> Action {
     cx.notes.push(Note::Gone);
-    Action::End(Ok(answered))
+    Action::End(Ok(Box::new(answered)))
 }

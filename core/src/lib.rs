@@ -58,6 +58,8 @@ pub mod client;
 pub mod contract;
 mod engine;
 mod entropy;
+#[cfg(test)]
+mod layers;
 pub mod policy;
 mod time;
 pub mod wire;

@@ -6,15 +6,13 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::facts::{is_number, word};
+use super::text::{KEPT_WORD, cut, is_number, word};
 use super::{media_type, time};
 use crate::contract::{Api, Json};
 use crate::time::Millis;
 
 /// The most of a body that an error keeps.
 const KEPT_TEXT: usize = 2048;
-/// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
-pub(crate) const KEPT_WORD: usize = 1024;
 
 /// The deepest nesting of a body. serde_json, Python and others stop at about this depth.
 const MAX_DEPTH: u32 = 100;
@@ -247,15 +245,6 @@ fn beginning(bytes: &[u8]) -> String {
     cut(&String::from_utf8_lossy(bytes.get(..KEPT_TEXT).unwrap_or(bytes)), KEPT_TEXT)
 }
 
-/// At most `most` bytes of a text, never through a character.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,11 +378,6 @@ mod tests {
             failure.details.is_some()
         };
         assert_eq!([2, 65_536, 65_537].map(kept), [true, true, false]);
-    }
-
-    #[test]
-    fn a_text_is_cut_before_a_character_that_does_not_fit() {
-        assert_eq!([cut("aé€", 2), cut("aé€", 3), cut("aé€", 5), cut("aé€", 9)], ["a", "aé", "aé", "aé€"]);
     }
 
     #[test]

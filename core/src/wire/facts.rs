@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::envelope::{KEPT_WORD, cut};
+use super::text::{KEPT_WORD, is_number, word};
 
 /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
 #[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize)]
@@ -116,20 +116,11 @@ pub(crate) fn items(data: &str) -> Option<Vec<&RawValue>> {
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
-pub(super) fn word(raw: &RawValue) -> Option<String> {
-    serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
-}
-
 /// The number or the status of an order as text, which may be a text or a number: the contract does not document which.
 pub(crate) fn number_of(raw: &RawValue) -> Option<String> {
     let number = || is_number(raw.get()).then(|| raw.get().to_owned());
     let text = serde_json::from_str(raw.get()).ok().or_else(number);
     text.filter(|text: &String| !text.is_empty() && text.len() <= KEPT_WORD)
-}
-
-/// Whether some JSON is a number.
-pub(super) fn is_number(json: &str) -> bool {
-    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 #[cfg(test)]

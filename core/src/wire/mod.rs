@@ -7,14 +7,16 @@ mod envelope;
 mod facts;
 mod media_type;
 mod request;
+mod text;
 pub(crate) mod time;
 mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, is_target, page_size, params_of};
 pub(crate) use check::Refusal;
-pub(crate) use envelope::{Answer, Body, Failure, KEPT_WORD, Verdict, classify, cut};
+pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify};
 pub use facts::Facts;
 pub(crate) use facts::{count_items, items, number_of};
 pub use request::Request;
+pub(crate) use text::{KEPT_WORD, cut};
 pub(crate) use view::view;

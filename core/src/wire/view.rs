@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::check::{Members, quote};
-use super::facts::is_number;
+use super::text::is_number;
 use crate::contract::{Field, Json, Record, Shape};
 
 /// What an answer says in the names and words of the table.

@@ -1,0 +1,35 @@
+//! Short texts of the service: so much of each is kept.
+
+use serde_json::value::RawValue;
+
+/// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
+pub(crate) const KEPT_WORD: usize = 1024;
+
+/// At most `most` bytes of a text, never through a character.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// A text, as far as it is kept.
+pub(super) fn word(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
+}
+
+/// Whether some JSON is a number.
+pub(super) fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_before_a_character_that_does_not_fit() {
+        assert_eq!([cut("aé€", 2), cut("aé€", 3), cut("aé€", 5), cut("aé€", 9)], ["a", "aé", "aé", "aé€"]);
+    }
+}

@@ -54,9 +54,9 @@ impl Client {
     /// its key is the caller's, gets a record now.
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
-        let Some(Entry { custody, .. }) = self.jobs.get_mut(&id) else { return };
-        custody.doubt_since.get_or_insert(unix);
-        let record = custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.doubt_since.get_or_insert(unix);
+        let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
         self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.save_job(id, None);
         self.rest(id, error);
@@ -84,7 +84,7 @@ impl Client {
         }
         let follows = entry.job.follows();
         let reserved = entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default();
-        let Entry { subject, wants, waiting, custody, .. } = &mut entry;
+        let Entry { subject, wants, waiting, custody, .. } = &mut *entry;
         if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
             phase.get_or_insert(phase_of(Some(status), &wants.ends));
         }

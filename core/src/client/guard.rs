@@ -84,13 +84,14 @@ impl Client {
         if !self.rules.holds(Rule::TotalIsSaved) {
             return self.tell(id, Input::Granted(Ok(Some(new))));
         }
-        entry.parked = Parked::Reserving { new, before };
+        entry.parked = Parked::Reserving(Box::new((new, before)));
         self.save_guard(Some(id));
     }
 
     /// The day's total was saved, for a job that waited for it.
     pub(super) fn reserved(&mut self, id: JobId, kept: bool) {
-        let Some(Parked::Reserving { new, before }) = self.jobs.get(&id).map(|entry| entry.parked.clone()) else { return };
+        let Some(Parked::Reserving(counted)) = self.jobs.get(&id).map(|entry| &entry.parked) else { return };
+        let (new, before) = **counted;
         if kept {
             return self.tell(id, Input::Granted(Ok(Some(new))));
         }

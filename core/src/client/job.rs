@@ -14,7 +14,7 @@ pub(super) enum Parked {
     /// The store has its record.
     Storing,
     /// The store has the day's total with what it may cost; what was set aside for its key before.
-    Reserving { new: Reserved, before: Option<Reserved> },
+    Reserving(Box<(Reserved, Option<Reserved>)>),
     /// Its record is gone. Then it ends with this, unless somebody wants it after all.
     Erasing(Option<Error>),
     /// An answer.
@@ -39,7 +39,7 @@ pub(super) struct Custody {
     pub(super) recalls: bool,
     pub(super) doubt_since: Option<Millis>,
     /// Of an order that was placed: the call that placed it.
-    pub(super) placed: Option<SavedCall>,
+    pub(super) placed: Option<Box<SavedCall>>,
 }
 
 /// A job.

@@ -93,7 +93,7 @@ impl Client {
 
     /// The same, and the result stays until it is taken or abandoned.
     pub fn result_text(&self, command: u32) -> Option<Result<TakenText, Error>> {
-        Some(told(self.commands.get(&CommandId(command))?.result.as_ref()?))
+        Some(told(self.result(CommandId(command))?))
     }
 
     /// Takes records back: `{"held":[record],"refused":[{"record","reason","message","intent"}]}`.

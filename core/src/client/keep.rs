@@ -52,7 +52,7 @@ impl Client {
         let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
         data.intent.clone_from(&entry.subject.intent);
         data.fingerprint = entry.subject.intent.is_some().then(|| entry.custody.fingerprint.clone());
-        data.call = entry.custody.placed.clone().or_else(|| entry.saved_call(elapsed));
+        data.call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(elapsed));
         if let Some(Age::Saved { unix, .. }) = entry.job.write().map(|write| write.key.age) {
             // The age is that of the record as it was read; the time must stay with it, or the key would grow younger.
             data.unix = unix;

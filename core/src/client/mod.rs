@@ -87,7 +87,8 @@ pub struct Client {
     /// Whether the account can buy, as far as is known.
     backend_ready: Option<bool>,
     gate: Gate,
-    jobs: BTreeMap<JobId, Entry>,
+    /// Boxed, as a map's nodes have room for more than they hold.
+    jobs: BTreeMap<JobId, Box<Entry>>,
     commands: BTreeMap<CommandId, Command>,
     sessions: BTreeMap<String, Tracked>,
     intents: BTreeMap<String, Intent>,
@@ -132,7 +133,13 @@ impl std::fmt::Debug for Client {
 struct Command {
     job: Option<JobId>,
     operation: &'static str,
-    result: Option<Result<Answered, Error>>,
+    ended: Option<Box<Ended>>,
+}
+
+/// What a command ended with.
+#[derive(Debug, Clone, Hash)]
+struct Ended {
+    result: Result<Answered, Error>,
     left: Left,
 }
 
@@ -249,7 +256,7 @@ impl Client {
     /// be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.clock.tick(now);
-        let id = self.commands.get(&command).filter(|command| command.result.is_none()).and_then(|command| command.job)?;
+        let id = self.commands.get(&command).filter(|command| command.ended.is_none()).and_then(|command| command.job)?;
         let entry = self.jobs.get_mut(&id)?;
         if entry.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.
@@ -300,15 +307,16 @@ impl Client {
 
     /// The untyped result of a command that completed, once.
     pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
-        self.commands.get(&command)?.result.as_ref()?;
+        self.commands.get(&command)?.ended.as_ref()?;
         let taken = self.commands.remove(&command)?;
-        taken.left.records().for_each(|record| self.delete(record));
-        taken.result
+        let ended = *taken.ended?;
+        ended.left.records().for_each(|record| self.delete(record));
+        Some(ended.result)
     }
 
     /// Whether a command is known and has not completed.
     pub fn is_pending(&self, command: CommandId) -> bool {
-        self.commands.get(&command).is_some_and(|command| command.result.is_none())
+        self.commands.get(&command).is_some_and(|command| command.ended.is_none())
     }
 
     fn step_id(&mut self) -> StepId {
@@ -388,9 +396,8 @@ impl Client {
     /// The same where records go once it was taken.
     fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
         if let Some(entry) = self.commands.get_mut(&command) {
-            entry.result = Some(result);
             left.records().for_each(|record| self.store.own(record, Owner::Result));
-            entry.left = left;
+            entry.ended = Some(Box::new(Ended { result, left }));
             self.steps.push_back(Step::Completed { command });
         }
     }

@@ -86,7 +86,7 @@ impl Client {
         let elapsed = self.clock.elapsed();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.doubt_since = None;
-        entry.custody.placed = entry.saved_call(elapsed).map(|call| SavedCall { order_no: Some(order_no.to_owned()), ..call });
+        entry.custody.placed = entry.saved_call(elapsed).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
         if self.rules.holds(Rule::OrderIsSaved) {
             self.save_job(id, None);
         }

@@ -240,7 +240,7 @@ impl Client {
         if let (Job::PlaceOrder(job), Some(order_no)) = (&mut job, call.order_no) {
             let order = job.become_order(order_no, None, name.is_none() || placed.unanswered);
             order.only_named = placed.unanswered;
-            custody.placed = Some(placed);
+            custody.placed = Some(Box::new(placed));
         }
         self.store.own(&record, Owner::Job(id));
         if let (Some(session), true) = (call.session_id, endpoint.changes_session()) {
@@ -250,7 +250,7 @@ impl Client {
             self.intents.insert(name, Intent::Active(id));
         }
         let entry = Entry::new(job, subject, &options);
-        self.jobs.insert(id, Entry { parked: Parked::Resting, custody, ..entry });
+        self.jobs.insert(id, Box::new(Entry { parked: Parked::Resting, custody, ..entry }));
     }
 
     /// Goes on with what a record holds: a keyed call sends the same bytes with the same key, a session is waited for.

@@ -19,7 +19,7 @@ impl Client {
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
         let day = self.guard.as_ref().map(|guard| guard.day(self.clock.unix()));
-        let Entry { job, subject, wants, wanted, .. } = self.jobs.get_mut(&id)?;
+        let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let mut notes = Vec::new();
         let mut cx = Cx {
@@ -122,7 +122,7 @@ impl Client {
     pub(super) fn stored(&mut self, id: JobId, kept: bool) {
         match self.jobs.get(&id).map(|entry| &entry.parked) {
             Some(Parked::Storing) => self.tell(id, Input::Stored(kept)),
-            Some(Parked::Reserving { .. }) => self.reserved(id, kept),
+            Some(Parked::Reserving(_)) => self.reserved(id, kept),
             Some(Parked::Erasing(_)) => self.erased(id, kept),
             _ => {}
         }
@@ -160,7 +160,7 @@ impl Client {
     }
 
     pub(super) fn notify(&mut self, id: JobId, what: EventKind) {
-        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id) {
+        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
             let event = Event { command: waiting.first().copied(), operation: subject.operation, intent: subject.intent.clone(), what };
             self.steps.push_back(Step::Notify(event));
         }

@@ -134,7 +134,7 @@ pub(super) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
 impl Client {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
-        let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id) else { return };
+        let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
         let tracked = Tracked {
             record: custody.record.take(),
@@ -278,7 +278,8 @@ impl Client {
             }
             // Whoever opened it still waits for it, and remembers it in the end.
             Some(Intent::Active(other)) => {
-                let waits = |entry: &&mut Entry| entry.subject.session_id.as_deref() == Some(session) && entry.custody.record.is_none();
+                let waits =
+                    |entry: &&mut Box<Entry>| entry.subject.session_id.as_deref() == Some(session) && entry.custody.record.is_none();
                 if let Some(entry) = self.jobs.get_mut(other).filter(waits) {
                     record.iter().for_each(|record| self.store.own(record, Owner::Job(*other)));
                     entry.custody.record = record.take();

@@ -8,7 +8,7 @@ use super::record::{SavedCall, SavedSession};
 use super::store::{JobId, Owner};
 use super::types::RecordId;
 use super::untaken::Untaken;
-use super::{Accepted, Client};
+use super::{Accepted, Client, Ended};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::engine::{Job, bad_order_no, requested_type};
@@ -130,8 +130,8 @@ impl Client {
                 job.become_order(order_no.clone(), None, true).only_named = true;
                 entry.subject.order_no = Some(order_no.clone());
                 entry.custody.doubt_since = None;
-                let call = entry.custody.placed.take().or_else(|| entry.saved_call(elapsed));
-                entry.custody.placed = call.map(|call| SavedCall { order_no: Some(order_no), unanswered: true, ..call });
+                let call = entry.custody.placed.take().map(|call| *call).or_else(|| entry.saved_call(elapsed));
+                entry.custody.placed = call.map(|call| Box::new(SavedCall { order_no: Some(order_no), unanswered: true, ..call }));
                 self.save_job(id, None);
             }
             _ => self.close_doubt(record, id, facts),
@@ -172,7 +172,7 @@ impl Client {
 
     /// The record of a purchase in doubt becomes that of its session.
     fn become_session(&mut self, record: &RecordId, id: JobId, session: String) {
-        let Some(Entry { job, subject, wants, custody, .. }) = self.jobs.remove(&id) else { return };
+        let Some(Entry { job, subject, wants, custody, .. }) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         let saved = SavedSession {
             id: session,
             session_type: job.write().and_then(|write| requested_type(&write.call.exchange.built)),
@@ -206,7 +206,7 @@ impl Client {
 
     /// Closes a doubt: it happened, and so much is known of it.
     fn close_doubt(&mut self, record: &RecordId, id: JobId, facts: Facts) {
-        let Some(Entry { job, subject, custody, .. }) = self.jobs.remove(&id) else { return };
+        let Some(Entry { job, subject, custody, .. }) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         if let Some(tracked) = subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
@@ -237,8 +237,8 @@ impl Client {
             Untaken::Done(done) if became(done.operation, &done.facts) => Some(record),
             _ => None,
         });
-        let results = self.commands.values().filter_map(|command| match &command.result {
-            Some(Ok(answered)) if became(command.operation, &answered.facts) => command.left.own.as_ref(),
+        let results = self.commands.values().filter_map(|command| match command.ended.as_deref() {
+            Some(Ended { result: Ok(answered), left }) if became(command.operation, &answered.facts) => left.own.as_ref(),
             _ => None,
         });
         session.into_iter().chain(orders).chain(accepted).chain(untaken).chain(results).find(|record| Some(*record) != besides).cloned()

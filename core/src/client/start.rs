@@ -5,7 +5,7 @@ use super::options::CallOptions;
 use super::session::{OpenSession, forbidden};
 use super::store::JobId;
 use super::types::{CommandId, Millis, RecordId, Ticket};
-use super::{Client, Command, Intent, Left};
+use super::{Client, Command, Intent};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
@@ -95,7 +95,7 @@ impl Client {
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
-        self.jobs.insert(id, entry);
+        self.jobs.insert(id, Box::new(entry));
         self.set_timer(id, NOW);
         id
     }
@@ -127,7 +127,7 @@ impl Client {
         }
         let ends = self.sessions.get(&session_id).map(|tracked| tracked.ends.clone()).unwrap_or_default();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
-        let follow = Follow::known(session_id.clone(), endpoint.paid, headers(options), timeout_ms);
+        let follow = Follow::known(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.clone());
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
@@ -286,7 +286,7 @@ impl Client {
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         let command = self.command_id();
         let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
-        self.commands.insert(command, Command { job: None, operation: error.operation, result: None, left: Left::default() });
+        self.commands.insert(command, Command { job: None, operation: error.operation, ended: None });
         self.complete(command, Err(error));
         command
     }
@@ -297,7 +297,7 @@ impl Client {
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, operation, result: None, left: Left::default() });
+        self.commands.insert(command, Command { job: None, operation, ended: None });
         command
     }
 

@@ -3,7 +3,7 @@
 use super::ending::KEPT_RAW;
 use super::store::Owner;
 use super::types::{Answered, CommandId, RecordId};
-use super::{Accepted, CallOptions, Client, Holds, Saved};
+use super::{Accepted, CallOptions, Client, Command, Ended, Holds, Saved};
 use crate::contract::{Safety, endpoint};
 use crate::policy::{Effect, Error};
 
@@ -73,7 +73,7 @@ impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
     /// [abandoned](Self::abandon).
     pub fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
-        self.commands.get(&command)?.result.as_ref()
+        Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or
@@ -83,15 +83,16 @@ impl Client {
         if self.result(command).is_none() {
             return false;
         }
-        let Some(mut taken) = self.commands.remove(&command) else { return false };
+        let Some(Command { operation, ended: Some(ended), .. }) = self.commands.remove(&command) else { return false };
+        let Ended { result, mut left } = *ended;
         // Under an intent it has no record to keep: that is what the intent is remembered by.
-        if let Some(kept) = taken.result.and_then(|result| Untaken::of(taken.operation, result))
-            && let Some(record) = taken.left.own.take()
+        if let Some(kept) = Untaken::of(operation, result)
+            && let Some(record) = left.own.take()
         {
             self.store.own(&record, Owner::Result);
             self.untaken.insert(record, kept);
         }
-        taken.left.records().for_each(|record| self.delete(record));
+        left.records().for_each(|record| self.delete(record));
         true
     }
 
@@ -110,8 +111,8 @@ impl Client {
                 command
             }
         };
-        if let Some(entry) = self.commands.get_mut(&command) {
-            entry.left.own = Some(record.clone());
+        if let Some(ended) = self.commands.get_mut(&command).and_then(|command| command.ended.as_mut()) {
+            ended.left.own = Some(record.clone());
         }
         Some(command)
     }

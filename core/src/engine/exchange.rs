@@ -25,7 +25,7 @@ pub(crate) struct Exchange {
     pub(crate) timeout_ms: u32,
     sent_at: Millis,
     /// How often the host came to it too late.
-    late: u32,
+    pub(crate) late: u32,
     /// The token that it was last sent with, and whether another was fetched for it since.
     token: u32,
     renewed: bool,

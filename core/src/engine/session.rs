@@ -52,8 +52,13 @@ pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json)
 /// A session that is waited for until it is usable, over, or the deadline has come.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Follow {
-    session_id: String,
-    exchange: Exchange,
+    /// The caller's own.
+    headers: Vec<(String, String)>,
+    timeout_ms: u32,
+    /// How often the host came too late to a read.
+    late: u32,
+    /// The read that is out.
+    out: Option<Box<Exchange>>,
     poller: Poller,
     /// Whether it was bought by whoever waits for it, now or before.
     bought: bool,
@@ -64,16 +69,15 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
-    /// Follows a session that is known by its id.
-    pub(crate) fn known(session_id: String, bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
-        let endpoint = GetSession::ENDPOINT;
-        let exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, timeout_ms);
-        Follow { session_id, exchange, poller: Poller::default(), bought, since: None, asked_credentials: false }
+    /// Follows the session that its subject names.
+    pub(crate) fn known(bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
+        let poller = Poller::default();
+        Follow { headers, timeout_ms, late: 0, out: None, poller, bought, since: None, asked_credentials: false }
     }
 
     /// Somebody else waits for it, with other options.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, timeout_ms: u32) {
-        (self.exchange.headers, self.exchange.timeout_ms) = (headers, timeout_ms);
+        (self.headers, self.timeout_ms) = (headers, timeout_ms);
     }
 
     /// Follows a session that was bought just now. If the answer to the purchase says all that is wanted, no read is made.
@@ -102,12 +106,14 @@ impl Follow {
 
     /// Whatever it is told.
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
-        let received = match input {
-            Input::Response(received) => received,
+        let (received, mut exchange) = match (input, self.out.take()) {
+            (Input::Response(received), Some(exchange)) => (received, exchange),
             _ if !cx.wanted => return Action::End(Err(self.let_go(cx))),
             _ => return self.due(cx),
         };
-        match self.exchange.take_in(received, cx) {
+        let heard = exchange.take_in(received, cx);
+        self.late = exchange.late;
+        match heard {
             Heard::Success(mut answered) => {
                 answered.view = None;
                 if !cx.wanted {
@@ -119,7 +125,7 @@ impl Follow {
             Heard::Late => Action::Wake(Wake::at(cx.now())),
             Heard::Unfit(_) if !cx.wanted => Action::End(Err(self.let_go(cx))),
             Heard::Unfit(rule) => Action::End(Err(unfit(&rule, self.effect(), cx))),
-            Heard::Failure(failing) => self.not_read(&failing, cx),
+            Heard::Failure(failing) => self.not_read(&exchange, &failing, cx),
         }
     }
 
@@ -137,10 +143,13 @@ impl Follow {
         let active = cx.known.is_none_or(|known| phase_of(known.status, &[]) == Phase::Ready);
         self.asked_credentials = cx.wants.credentials && active;
         self.since.get_or_insert(now);
-        if let Some(built) = read_of(&self.session_id, self.asked_credentials) {
-            self.exchange.built = built;
-        }
-        self.exchange.send(None, Millis::MAX, cx)
+        let session_id = cx.subject.session_id.as_deref().unwrap_or_default();
+        let built = read_of(session_id, self.asked_credentials).unwrap_or_else(|| Built::at(GetSession::ENDPOINT.path));
+        let mut exchange = Exchange::new(GetSession::ENDPOINT, built, self.headers.clone(), self.timeout_ms);
+        exchange.late = self.late;
+        let action = exchange.send(None, Millis::MAX, cx);
+        self.out = Some(Box::new(exchange));
+        action
     }
 
     /// The session was shown: is that the end of waiting?
@@ -161,7 +170,7 @@ impl Follow {
     }
 
     /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
-    fn not_read(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> Action {
+    fn not_read(&mut self, exchange: &Exchange, failing: &Failing, cx: &mut Cx<'_>) -> Action {
         if !cx.wanted {
             return Action::End(Err(self.let_go(cx)));
         }
@@ -178,7 +187,7 @@ impl Follow {
         }
         let what = failing.what(cx.service.api);
         let mut error = cx.subject.error_of_read(Kind::Refused, self.effect(), what, Advice::ReadSession);
-        self.exchange.describe(&mut error, failing, cx);
+        exchange.describe(&mut error, failing, cx);
         if let Some((intent, record)) = named {
             error.operation = CreateSession::ENDPOINT.name;
             (error.kind, error.effect, error.advice) = (Kind::InDoubt, Effect::Unknown, Advice::CheckAccount);
@@ -190,7 +199,7 @@ impl Follow {
 
     /// The deadline has come without a read: the caller gets what is known, not an error that drops the session.
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
-        let (facts, raw) = shown(&self.session_id, cx.known);
+        let (facts, raw) = shown(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
         let phase = phase_of(facts.status.as_deref(), &cx.wants.ends);
         Action::End(Ok(Box::new(Answered { raw, phase: Some(phase), ..Answered::of(facts) })))
     }

@@ -49,9 +49,9 @@ impl OpenSession {
         cx.subject.session_id = Some(session_id.clone());
         let session_type = requested_type(&self.write.call.exchange.built);
         cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
-        cx.note(EventKind::Accepted { session_id: session_id.clone(), estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
+        cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
         let exchange = &self.write.call.exchange;
-        let mut follow = Follow::known(session_id, true, exchange.headers.clone(), exchange.timeout_ms);
+        let mut follow = Follow::known(true, exchange.headers.clone(), exchange.timeout_ms);
         let action = follow.bought(answered, self.write.was_resent(), cx);
         self.follow = Some(follow);
         action

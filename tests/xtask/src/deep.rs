@@ -13,7 +13,12 @@ use crate::cargo::{cache, cargo, root, run, target};
 use crate::check::{Check, Lane, Outcome};
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&["core", "tests/fuzz"]),
+    Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&[
+        "core",
+        "tests/fuzz",
+        "tests/world",
+        "tests/sandbox",
+    ]),
     Check::new(Lane::Rust, "deep: each sampled change of core is noticed", 3600, |_| {
         run(&mut cargo(&["run", "--quiet", "--package", "hopline-coverage", "--", "--mutate"]))
     })

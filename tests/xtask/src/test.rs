@@ -6,7 +6,7 @@ mod process;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cargo::{Profile, is_ci, programs, root};
 use crate::check::{Check, Lane, Outcome};
@@ -65,13 +65,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Fail> {
     let before = tree();
     let mut ended = check_all(&checks, again, profile);
     ended.insert(TREE, Ended { outcome: unchanged(before, tree()), took: None });
-    println!("seconds  check");
-    for check in &checks {
-        let took = ended[check.name].took.map_or("-".to_owned(), |took| took.as_secs().to_string());
-        println!("{took:>7}  {}", check.name);
-    }
-    println!("{:>7}  in all", begun.elapsed().as_secs());
+    print_costs(&checks, &ended, begun.elapsed());
     Ok(end(&ended))
+}
+
+/// What each check took, as the table that `tests/README.md` shows.
+fn print_costs(checks: &[&Check], ended: &BTreeMap<&str, Ended>, whole: Duration) {
+    let row = |seconds: &str, name: &str| println!("| {seconds:>7} | {name} |");
+    row("Seconds", "Check");
+    println!("|--------:|---|");
+    for check in checks {
+        let took = ended[check.name].took.map(|took| took.as_secs().to_string());
+        row(took.as_deref().unwrap_or("-"), check.name);
+    }
+    row(&whole.as_secs().to_string(), "in all");
 }
 
 /// `cargo xtask check NAME`: one check by itself, once what it needs is there. With a profile and a file it is one of `test`'s,

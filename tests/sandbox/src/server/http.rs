@@ -79,6 +79,6 @@ async fn api(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<S
     };
     let request = Request::from_parts(parts, body.to_vec());
     shared.note(Arrival::new(peer, &request));
-    let fault = Service::operation(&request).and_then(|operation| shared.take_fault(operation));
+    let fault = shared.take_fault(Service::operation(&request));
     faults::deliver(&shared, &request, fault).await
 }

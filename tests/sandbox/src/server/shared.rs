@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn take_fault(&self, operation: &str) -> Option<ConnectionFault> {
+    pub(super) fn take_fault(&self, operation: Option<&str>) -> Option<ConnectionFault> {
         faults::take(&mut self.lock().faults, operation, |_| true)
     }
 

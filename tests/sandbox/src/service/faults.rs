@@ -10,10 +10,10 @@ use super::envelope::{CODES, Refusal};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule<F = Fault> {
-    /// The operation by name; any operation when absent.
+    /// The operation by name; any request when absent.
     #[serde(default)]
     pub operation: Option<String>,
-    /// How many matching operations it is applied to.
+    /// How many requests it is applied to.
     #[serde(default = "once")]
     pub times: u32,
     /// What happens to them.
@@ -102,10 +102,11 @@ impl Fault {
     }
 }
 
-/// Takes one use of the first rule that matches; a rule that is used up goes.
-pub(crate) fn take<F: Clone>(rules: &mut Vec<FaultRule<F>>, operation: &str, matches: impl Fn(&F) -> bool) -> Option<F> {
-    let applies =
-        |rule: &FaultRule<F>| rule.times > 0 && matches(&rule.fault) && rule.operation.as_deref().is_none_or(|name| name == operation);
+/// Takes one use of the first rule that matches a request, which may be none of the operations; a rule that is used up goes.
+pub(crate) fn take<F: Clone>(rules: &mut Vec<FaultRule<F>>, operation: Option<&str>, matches: impl Fn(&F) -> bool) -> Option<F> {
+    let applies = |rule: &FaultRule<F>| {
+        rule.times > 0 && matches(&rule.fault) && rule.operation.as_deref().is_none_or(|name| Some(name) == operation)
+    };
     let place = rules.iter().position(applies)?;
     let rule = &mut rules[place];
     rule.times -= 1;
@@ -140,10 +141,10 @@ mod tests {
         let rule = |operation: Option<&str>, times, fault| FaultRule { operation: operation.map(str::to_owned), times, fault };
         let mut rules = vec![rule(Some("a"), 1, 'x'), rule(None, 2, 'y')];
         let mut taken = |operation| take(&mut rules, operation, |_| true);
-        assert_eq!(taken("b"), Some('y'));
-        assert_eq!(taken("a"), Some('x'));
-        assert_eq!(taken("a"), Some('y'));
-        assert_eq!(taken("a"), None);
+        assert_eq!(taken(None), Some('y'));
+        assert_eq!(taken(Some("a")), Some('x'));
+        assert_eq!(taken(Some("b")), Some('y'));
+        assert_eq!(taken(Some("a")), None);
         assert!(rules.is_empty());
     }
 }

@@ -158,7 +158,7 @@ impl Service {
         let path = request.uri().path();
         let (route, _) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;
         let account = if route.auth == Auth::Key { self.enter(request.headers(), route.operation, now_ms)? } else { 0 };
-        if let Some(Fault::Error(error)) = take(&mut self.faults, route.operation, Fault::is_before_the_store) {
+        if let Some(Fault::Error(error)) = take(&mut self.faults, Some(route.operation), Fault::is_before_the_store) {
             return Err(error.refusal());
         }
         let key = if route.repeat == Repeat::Keyed { idempotency::key(request.headers())? } else { None };
@@ -169,7 +169,7 @@ impl Service {
         }
 
         let caller = Owner { agent: account, user: None };
-        let error = match take(&mut self.faults, route.operation, |_| true) {
+        let error = match take(&mut self.faults, Some(route.operation), |_| true) {
             Some(Fault::InProgress { ms, error }) => {
                 let ends_at = now_ms.saturating_add(ms);
                 if let Some(key) = key {

@@ -82,7 +82,7 @@ impl Service {
         if route.auth == Auth::Reseller && caller.user.is_some() {
             return Err(forbidden("only a reseller may do this"));
         }
-        let error = match take(&mut self.faults, route.operation, |_| true) {
+        let error = match take(&mut self.faults, Some(route.operation), |_| true) {
             Some(Fault::InProgress { ms, error }) => return Ok(self.put_off(request, caller, now_ms.saturating_add(ms), error)),
             Some(Fault::Error(error)) => Some(error),
             None => None,

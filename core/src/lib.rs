@@ -61,6 +61,7 @@ mod entropy;
 #[cfg(test)]
 mod layers;
 pub mod policy;
+mod state;
 mod time;
 pub mod wire;
 

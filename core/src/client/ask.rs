@@ -1,12 +1,13 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
+use super::client::Client;
+use super::client::Pending;
 use super::job::Parked;
-use super::store::JobId;
-use super::types::{CommandId, EventKind, Millis, StepId};
-use super::{Client, Pending};
 use crate::contract::{Api, endpoint};
-use crate::engine::{Exchange, Heard, Input, Received};
+use crate::engine::{EventKind, Exchange, Heard, Input, Received};
 use crate::policy::{Advice, Effect, Kind};
+use crate::state::{CommandId, JobId, StepId};
+use crate::time::Millis;
 use crate::wire::Built;
 
 impl Client {

@@ -1,12 +1,15 @@
 //! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
 
+use super::client::Client;
+use super::types::{Event, Outcome, Outputs, Step, Ticket};
+use crate::engine::RecordId;
+use crate::policy::{FailureKind, Sent};
+use crate::time::{Millis, Now};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::types::{Event, FailureKind, Millis, Now, Outcome, RecordId, Sent, Step};
-use super::{Client, Outputs, Ticket};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Request;
 

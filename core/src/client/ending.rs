@@ -1,18 +1,16 @@
 //! How a job ends: without effect, in doubt, or for good.
 
+use super::client::Client;
+use super::client::Left;
 use super::job::{Entry, Parked};
 use super::session::ended;
-use super::store::JobId;
-use super::types::{Answered, EventKind, Phase, RecordId};
-use super::{Accepted, Client, Left};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::{Job, phase_of};
+use crate::engine::{Answered, EventKind, Job, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::state::KEPT_RAW;
+use crate::state::{Accepted, JobId};
 use crate::wire::Facts;
-
-/// The longest answer that an accepted intent is remembered with, in bytes; of a longer one only the facts are kept.
-pub(super) const KEPT_RAW: usize = 4096;
 
 impl Client {
     /// Ends a job that had no effect: its record goes first, then that is said.

@@ -1,52 +1,14 @@
 //! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
 //! its send names one of the commands that wait for it.
 
-use super::types::{CommandId, Millis, Step, StepId};
-use super::{Client, Pending};
-use crate::engine::{Action, Attempts, Cx, Exchange, Failing, Gate, Heard, Received, Subject, Wants};
-use crate::policy::{Again, Error, RetryPolicy};
-
-/// An errand.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Errand {
-    attempts: Attempts,
-    sends: u32,
-    /// What is out. There may be more than one only where a rule was taken away.
-    out: Vec<(StepId, Exchange)>,
-    /// When it may be sent again, monotonic.
-    not_before: Option<Millis>,
-}
-
-impl Errand {
-    pub(super) fn new(policy: RetryPolicy) -> Self {
-        Errand { attempts: Attempts::new(policy), sends: 0, out: Vec::new(), not_before: None }
-    }
-
-    pub(super) fn is_out(&self) -> bool {
-        !self.out.is_empty()
-    }
-
-    pub(super) fn sends(&self) -> u32 {
-        self.sends
-    }
-
-    /// When it may be sent, if not now.
-    pub(super) fn not_before(&self, gate: Gate, now: Millis) -> Option<Millis> {
-        Some(gate.until().max(self.not_before.unwrap_or(Millis::MIN))).filter(|at| *at > now)
-    }
-
-    /// It is over; whoever needs it next is to wait only for as long as the service said.
-    pub(super) fn done(&mut self, not_before: Option<Millis>) {
-        self.begin_anew();
-        self.not_before = not_before;
-    }
-
-    /// Nobody waits for it any more.
-    pub(super) fn begin_anew(&mut self) {
-        self.sends = 0;
-        self.attempts.begin_anew();
-    }
-}
+use super::client::Client;
+use super::client::Pending;
+use super::types::Step;
+use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants};
+use crate::policy::{Again, Error};
+use crate::state::Errand;
+use crate::state::{CommandId, StepId};
+use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.
 const NO_WANTS: Wants = Wants { credentials: false, auto_rotate: false, ends: Vec::new(), deadline_ms: 0, since: None };
@@ -81,6 +43,7 @@ impl Client {
         let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
         let (id, now) = (self.step_id(), self.clock.monotonic());
         let errand = self.errand(which.clone());
+        exchange.late = errand.late;
         errand.attempts.sent(now);
         errand.sends = errand.sends.saturating_add(1);
         errand.out.push((id, exchange));
@@ -90,10 +53,16 @@ impl Client {
 
     /// What came of it.
     pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: Received<'_>) -> Option<(Exchange, Heard)> {
-        let out = &mut self.errand(which).out;
+        let out = &mut self.errand(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
         let (_, mut exchange) = out.remove(at);
         let heard = self.with_errand(|cx| exchange.take_in(received, cx));
+        let errand = self.errand(which);
+        errand.late = exchange.late;
+        if matches!(heard, Heard::Late) {
+            errand.attempts.unsent();
+            errand.sends = errand.sends.saturating_sub(1);
+        }
         Some((exchange, heard))
     }
 

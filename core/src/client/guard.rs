@@ -1,68 +1,12 @@
 //! The spend guard: what this client buys in a UTC day stays within the caller's cap. Each key counts at the price that it may
 //! be charged, on each day that it is sent on; the day's total is saved before the key is sent. What is in doubt stays counted.
 
-use super::Client;
+use super::client::Client;
 use super::job::Parked;
-use super::store::JobId;
-use super::types::{Millis, RecordId};
 use crate::contract::Decimal;
-use crate::engine::{Input, Reserved, sum};
+use crate::engine::{Input, RecordId, Reserved, sum};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-
-const DAY: Millis = 24 * 3600 * 1000;
-
-/// The day's total.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Guard {
-    cap: Decimal,
-    spent: Reserved,
-    record: Option<RecordId>,
-    /// The records of clients that are gone, whose totals are in ours.
-    adopted: Vec<RecordId>,
-    /// Those whose totals are in a Save of ours: they go once it was answered.
-    merged: Vec<RecordId>,
-}
-
-impl Guard {
-    pub(super) fn new(cap: Decimal) -> Self {
-        let spent = Reserved { day: 0, usd: Decimal::from(0) };
-        Guard { cap, spent, record: None, adopted: Vec::new(), merged: Vec::new() }
-    }
-
-    /// The day that counts now.
-    pub(super) fn day(&self, unix: Millis) -> i64 {
-        unix.div_euclid(DAY).max(self.spent.day)
-    }
-
-    /// Begins the day anew when it is another one; time that runs backwards does not bring an old one back.
-    fn roll(&mut self, unix: Millis) {
-        let day = unix.div_euclid(DAY);
-        if day > self.spent.day {
-            self.spent = Reserved { day, usd: Decimal::from(0) };
-        }
-    }
-
-    /// Whether the record is one of its own.
-    pub(super) fn holds(&self, record: &RecordId) -> bool {
-        self.record.as_ref() == Some(record) || self.adopted.contains(record) || self.merged.contains(record)
-    }
-
-    /// Takes in what a client that is gone had spent.
-    pub(super) fn adopt(&mut self, record: RecordId, spent: Reserved) {
-        self.roll(spent.day.saturating_mul(DAY));
-        if spent.day == self.spent.day {
-            self.spent.usd = sum(self.spent.usd, spent.usd);
-        }
-        self.adopted.push(record);
-    }
-
-    /// The day's total without what was set aside.
-    fn without(&self, reserved: Option<Reserved>) -> Decimal {
-        let counted = reserved.filter(|reserved| reserved.day == self.spent.day).map_or(Decimal::from(0), |reserved| reserved.usd);
-        let left = self.spent.usd.0.checked_sub(counted.0).unwrap_or(self.spent.usd.0);
-        Decimal(left.max(rust_decimal::Decimal::ZERO))
-    }
-}
+use crate::state::JobId;
 
 impl Client {
     /// Counts what a purchase may cost under the day's cap, before it is saved and sent.

@@ -1,48 +1,24 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
+use super::client::Client;
+use super::client::misfit;
 use super::job::Parked;
 use super::options::CallOptions;
-use super::session::{ended, is_over_for_good};
+use super::session::ended;
 use super::settle::becomes;
 use super::start::check_rotation;
-use super::store::JobId;
-use super::types::{Answered, CommandId, Millis, Phase, RecordId};
-use super::{Client, misfit};
 use crate::contract::agent::CreateSession;
-use crate::contract::{Endpoint, Json, Operation, Shape, endpoint};
-use crate::engine::{Then, phase_of};
+use crate::contract::{Endpoint, Operation, Shape, endpoint};
+use crate::engine::{Answered, Phase, Then, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind};
+use crate::state::Accepted;
+use crate::state::Intent;
+use crate::state::{CommandId, JobId, is_over_for_good};
+use crate::time::Millis;
 use crate::wire::{Facts, view};
 
 /// An accepted intent is remembered for this long.
 const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
-
-/// What is known of an intent.
-#[derive(Debug, Clone, Hash)]
-pub(super) enum Intent {
-    /// A job is at it, or holds it.
-    Active(JobId),
-    /// It was accepted.
-    Accepted(Box<Accepted>),
-}
-
-/// An accepted intent.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Accepted {
-    pub(super) fingerprint: String,
-    pub(super) operation: &'static str,
-    pub(super) facts: Facts,
-    pub(super) raw: Option<Json>,
-    pub(super) record: Option<RecordId>,
-    /// Of `open_session`: the session lives on under this id.
-    pub(super) opened: bool,
-    /// When it was accepted, by this client's wall clock: which of two is the later one.
-    pub(super) at: Millis,
-    /// When it was finished, by the service's clock: when it was accepted, and of a session, when that was seen to be over.
-    pub(super) finished_at: Option<Millis>,
-    /// From when its 30 days count, monotonic; none while its session lives.
-    pub(super) since: Option<Millis>,
-}
 
 impl Client {
     /// The command of an intent that is known: joined, resumed, returned or refused. `None` if it may start.

@@ -1,10 +1,10 @@
 //! A job as the client keeps it: its machine, who waits for it, what it waits for, and the record that it is kept under.
 
 use super::options::CallOptions;
-use super::record::SavedCall;
-use super::types::{CommandId, Millis, RecordId, StepId};
-use crate::engine::{Job, Reserved, Subject, Wants};
+use crate::engine::{Job, RecordId, Reserved, Subject, Wants};
 use crate::policy::{Error, RetryPolicy};
+use crate::state::{CommandId, SavedCall, StepId};
+use crate::time::Millis;
 
 /// What a job waits for.
 #[derive(Debug, Clone, Hash)]

@@ -2,12 +2,17 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
+use super::client::Client;
+use super::options::CallOptions;
+use super::settle::Settlement;
+use super::types::{Event, Misuse, Outcome, Record};
+use crate::engine::{Answered, Phase, RecordId};
+use crate::policy::{FailureKind, Sent};
+use crate::state::{CommandId, Seen, StepId, Verdict};
+use crate::time::Now;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
-use super::options::CallOptions;
-use super::types::{Answered, CommandId, Event, FailureKind, Misuse, Now, Outcome, Phase, Record, RecordId, Sent, StepId};
-use super::{Client, Seen, Settlement, Verdict};
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind, quote};
 use crate::wire::Facts;
@@ -183,7 +188,7 @@ pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
     let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    super::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
+    super::client::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.

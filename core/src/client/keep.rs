@@ -1,14 +1,11 @@
 //! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
 
+use super::client::Client;
 use super::job::Entry;
-use super::record::{Data, Done, SavedCall, SavedSession};
-use super::session::Tracked;
-use super::store::{JobId, Owner};
-use super::types::Millis;
-use super::types::RecordId;
-use super::{Accepted, Client};
 use crate::contract::{ANY, Safety};
-use crate::engine::Age;
+use crate::engine::{Age, RecordId};
+use crate::state::{Accepted, Data, Done, JobId, Owner, SavedCall, SavedSession, Tracked};
+use crate::time::Millis;
 
 impl Entry {
     /// The part of its record that is the call itself.

@@ -1,14 +1,15 @@
 //! The login of the reseller API, for all jobs that wait for it: one for any number of calls, again when its token is refused or
 //! about to end, and never again by itself once the service has refused it.
 
+use super::client::Client;
+use super::client::Pending;
 use super::job::Parked;
-use super::store::JobId;
-use super::types::{CommandId, Millis, StepId};
-use super::{Client, Pending};
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
 use crate::engine::{Exchange, Heard, Input, LOGIN, Received};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::state::{CommandId, JobId, StepId};
+use crate::time::Millis;
 use crate::wire::build;
 
 impl Client {
@@ -144,5 +145,39 @@ mod tests {
             }
         }
         assert!(client.timers_set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers_set);
+    }
+
+    /// How often a login is sent, and what the call that waits for it ends with, where it always comes to this.
+    fn logins(outcome: Outcome<'static>) -> (usize, Error) {
+        let options = ClientOptions {
+            api: Api::Reseller,
+            base_url: "https://api.example/api".into(),
+            username: Some(Secret::new("reseller")),
+            password: Some(Secret::new("word")),
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let command = client.start_json("get_dashboard", "{}", CallOptions::default());
+        let (mut now, mut sends) = (Now { unix: 1_700_000_000_000, monotonic: 0 }, 0);
+        loop {
+            match client.poll(now) {
+                Step::Send { id, .. } => {
+                    sends += 1;
+                    assert!(sends < 50, "it is sent for ever");
+                    client.resolve(id, outcome, now).expect("is out");
+                }
+                Step::Wait { until: Some(until) } => now.monotonic = until,
+                Step::Wait { until: None } => break,
+                _ => {}
+            }
+        }
+        (sends, client.take_answer(command).expect("has completed").expect_err("there is no login"))
+    }
+
+    #[test]
+    fn a_host_that_is_always_too_late_does_not_log_in_for_ever() {
+        let (lost, _) = logins(Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe });
+        let (late, error) = logins(Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never });
+        assert_eq!((lost, late, error.kind), (4, 12, Kind::Unavailable), "8 that are too late do not count");
     }
 }

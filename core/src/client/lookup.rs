@@ -1,13 +1,13 @@
 //! Looking for what became of an operation in doubt.
 
-use super::Client;
+use super::client::Client;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
-use super::store::Owner;
-use super::types::{Answered, CommandId, Misfit, Outputs, RecordId, Ticket};
+use super::types::{Misfit, Outputs, Ticket};
 use crate::contract::{Json, Reconciliation};
-use crate::engine::{Job, Lookup, Subject};
+use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
+use crate::state::{CommandId, Owner};
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::reconcile`].

@@ -1,15 +1,14 @@
 //! Static orders: placed once, then followed by their number.
 
-use super::Client;
+use super::client::Client;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
-use super::record::SavedCall;
-use super::store::JobId;
-use super::types::{Answered, CommandId, Misfit, Outputs, Phase, Ticket};
+use super::types::{Misfit, Outputs, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Operation, StaticOrder};
-use crate::engine::{Job, Order, Subject, bad_order_no};
+use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
 use crate::policy::{Error, Rule};
+use crate::state::{CommandId, JobId, SavedCall};
 
 /// Marks the ticket of [`Client::place_order`] and [`Client::wait_order`].
 #[derive(Debug, Clone, Copy)]

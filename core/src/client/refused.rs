@@ -1,18 +1,11 @@
 //! Records that were refused: each keeps the intent that can be read in it from being bought a second time, until somebody
 //! forgets it.
 
-use super::record::BadRecord;
-use super::types::RecordId;
-use super::{Client, Holds, Saved};
+use super::client::Client;
+use crate::engine::RecordId;
 use crate::policy::{Error, Report};
-
-/// A record that was refused.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Refused {
-    pub(super) bad: BadRecord,
-    /// The caller's own name for what it stands for, as far as it can be read.
-    pub(super) intent: Option<String>,
-}
+use crate::state::Refused;
+use crate::state::{BadRecord, Holds, Saved};
 
 impl Client {
     /// Remembers a record that was refused; `blocks` says whether what it stands for may be this account's.

@@ -1,9 +1,12 @@
 //! What came of a step, on its way to whoever waits for it.
 
-use super::types::{FailureKind, Misuse, Now, Outcome, Sent, StepId};
-use super::{Client, Pending};
+use super::client::Client;
+use super::client::Pending;
+use super::types::{Misuse, Outcome};
 use crate::engine::{Input, Received};
-
+use crate::policy::{FailureKind, Sent};
+use crate::state::StepId;
+use crate::time::Now;
 impl Client {
     /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
     pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
@@ -61,7 +64,7 @@ fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallOptions, ClientOptions, CommandId, Step};
+    use super::super::{CallOptions, ClientOptions, CommandId, Record, Step};
     use super::*;
     use crate::contract::{Api, Secret};
     use crate::policy::{Effect, Error, Kind};
@@ -147,5 +150,46 @@ mod tests {
         let command = client.start_json("get_dashboard", "{}", CallOptions::default());
         let (sends, error) = run(&mut client, command, &[]);
         assert_eq!((error.kind, error.effect, error.field.as_deref(), sends), (Kind::Invalid, Effect::None, Some("headers"), 1), "{error}");
+    }
+
+    #[test]
+    fn a_restored_write_without_a_key_needs_a_login_and_no_age() {
+        let reseller = |entropy: u8, token: bool| {
+            let options = ClientOptions {
+                api: Api::Reseller,
+                base_url: "https://api.example/api".into(),
+                username: Some(Secret::new("reseller")),
+                password: Some(Secret::new("word")),
+                token: token.then(|| Secret::new("a-token")),
+                ..ClientOptions::default()
+            };
+            Client::new(options, [entropy; 16]).expect("the options are sound")
+        };
+        let mut first = reseller(1, true);
+        let params = r#"{"method":"PUT","path":"/x","safety":"idempotent"}"#;
+        first.start_json("request", params, CallOptions::default());
+        let (record, data) = loop {
+            if let Step::Save { record, data: Some(data), .. } = first.poll(NOW) {
+                break (record, data);
+            }
+        };
+        let mut second = reseller(2, false);
+        second.poll(NOW);
+        assert_eq!(second.restore([Record { id: record.clone(), data }]).held.len(), 1);
+        let command = second.resume(&record, CallOptions::default());
+        loop {
+            match second.poll(NOW) {
+                Step::Save { id, .. } => second.resolve(id, Outcome::Saved, NOW).expect("is out"),
+                Step::Send { id, request, .. } => {
+                    let body = if request.url.ends_with("/auth/login") { r#"{"token":"another"}"# } else { "{}" };
+                    let body = format!(r#"{{"code":0,"message":"ok","data":{body}}}"#);
+                    let response = Outcome::Response { status: 200, headers: &[], body: body.as_bytes(), truncated: false };
+                    second.resolve(id, response, NOW).expect("is out");
+                }
+                Step::Wait { .. } => break,
+                _ => {}
+            }
+        }
+        assert_eq!(second.take_answer(command).expect("has completed").map(|_| ()).map_err(|error| error.to_string()), Ok(()));
     }
 }

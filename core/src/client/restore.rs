@@ -1,19 +1,19 @@
 //! After a crash: records are read back, held, resumed or forgotten. Nothing is sent until somebody says so.
 
+use super::client::Client;
 use super::job::{Custody, Entry, Parked};
 use super::options::CallOptions;
-use super::record::{BadRecord, Data, SavedCall, SavedSession, intent_of};
-use super::session::Tracked;
 use super::start::check_rotation;
-use super::store::{JobId, Owner};
-use super::types::{CommandId, Millis, Record, RecordId};
-use super::untaken::Untaken;
-use super::{Accepted, Client, Holds, Intent};
+use super::types::Record;
 use crate::contract::agent::CreateSession;
 use crate::contract::{Operation, endpoint};
-use crate::engine::{Age, Exchange, Job, Subject, Terms, Then, Write, requested_type};
+use crate::engine::{Age, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::entropy::digest;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
+use crate::state::{
+    Accepted, BadRecord, CommandId, Data, Holds, Intent, JobId, Owner, SavedCall, SavedSession, Tracked, Untaken, intent_of,
+};
+use crate::time::Millis;
 use crate::wire::Built;
 
 /// What became of the records that were given to [`Client::restore`].

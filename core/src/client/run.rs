@@ -1,11 +1,13 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
+use super::client::Client;
+use super::client::Pending;
 use super::job::{Entry, Parked};
-use super::store::JobId;
-use super::types::{CommandId, Event, Millis, Step};
-use super::{Client, Pending};
+use super::types::{Event, Step};
 use crate::engine::{Action, Cx, EventKind, Input, Job, Need, Note, Wake};
 use crate::policy::jittered;
+use crate::state::{CommandId, JobId};
+use crate::time::Millis;
 use crate::wire::Request;
 
 impl Client {

@@ -1,59 +1,9 @@
 //! What the store holds, for people: doubts, sessions, accepted intents.
 
-use serde::Serialize;
-
-use super::Client;
-use super::intent::Intent;
-use super::types::{Millis, RecordId};
-
-/// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Saved {
-    /// Its record.
-    pub record: RecordId,
-    /// The operation that made it.
-    pub operation: String,
-    /// The caller's own name for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent: Option<String>,
-    /// Its session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// Its order's number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order_no: Option<String>,
-    /// The status of the session or of the order, when it was last read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// What there is to do about it.
-    pub holds: Holds,
-    /// Of a record that was refused: why, in a word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
-    /// Since when it is in doubt, Unix milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_doubt_since: Option<Millis>,
-}
-
-/// What a record stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Holds {
-    /// An operation under way in this client.
-    UnderWay,
-    /// An operation in doubt, which can be resumed or settled.
-    InDoubt,
-    /// An operation in doubt that can't be sent again: it can only be settled.
-    InDoubtForGood,
-    /// A session.
-    Session,
-    /// An order that was accepted, and is to be watched.
-    Order,
-    /// An intent that was accepted, and all that is left of it: its session, if it had one, is over.
-    Accepted,
-    /// A record that was refused: it can only be forgotten.
-    Refused,
-}
+use super::client::Client;
+use crate::state::Holds;
+use crate::state::Intent;
+use crate::state::Saved;
 
 impl Client {
     /// What the store holds, as far as this client knows. Nothing is sent.

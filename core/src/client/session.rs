@@ -1,60 +1,17 @@
 //! What is known of sessions.
 
+use super::client::Client;
+use super::job::Entry;
+use super::types::{Misfit, Outputs};
+use crate::engine::{Answered, Bought, Phase, RecordId, phase_of, shown};
+use crate::state::Tracked;
+use crate::state::{Intent, JobId, Owner};
 use std::collections::BTreeSet;
 
-use super::job::Entry;
-use super::store::{JobId, Owner};
-use super::types::{Answered, Millis, Misfit, Outputs, Phase, RecordId};
-use super::{Client, Intent};
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
-use crate::engine::{Bought, Known, phase_of, shown};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::wire::Facts;
-
-/// A session that this client follows.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Tracked {
-    pub(super) record: Option<RecordId>,
-    pub(super) session_type: Option<String>,
-    pub(super) status: Option<String>,
-    /// Whether a read has shown it.
-    pub(super) seen: bool,
-    /// Whether a person named it, and the service has not shown it yet.
-    pub(super) only_named: bool,
-    /// Whether its username and password are wanted.
-    pub(super) credentials: bool,
-    /// Whether what is seen through it may rotate it.
-    pub(super) auto_rotate: bool,
-    /// Further statuses that end it.
-    pub(super) ends: Vec<String>,
-    /// When it was seen to be over, by the service's clock.
-    pub(super) over_at: Option<Millis>,
-    /// Whether its record went as it was over: should it live again, as a renewed one does, it gets another.
-    pub(super) lapsed: bool,
-    /// The jobs that change it: one, unless more of them came out of records.
-    pub(super) changing: BTreeSet<JobId>,
-    /// The intent it was bought under, and what tells its request from another.
-    pub(super) intent: Option<(String, String)>,
-    pub(super) observed: super::observe::Observed,
-}
-
-impl Tracked {
-    /// What a job may know of it.
-    pub(super) fn known(&self) -> Known<'_> {
-        let intent = self.intent.as_ref().map(|(name, _)| name.as_str());
-        Known {
-            status: self.status.as_deref(),
-            session_type: self.session_type.as_deref(),
-            seen: self.seen,
-            named: self.only_named.then(|| (intent, self.record.as_ref().map(|record| record.0.as_str()))),
-        }
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
-    }
-}
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
 #[derive(Debug, Clone, Copy)]
@@ -90,15 +47,6 @@ impl Outputs for OpenSession {
     }
 }
 
-/// Whether a session can never be usable again: a static one that has expired can still be renewed.
-pub(super) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>) -> bool {
-    match status {
-        Some("terminated") => true,
-        Some("expired") => session_type == Some("dynamic"),
-        _ => false,
-    }
-}
-
 /// What a start is told under an intent whose session is over.
 pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
     let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
@@ -109,26 +57,6 @@ pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
         record: record.map(|record| record.0),
         ..Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).into_report()
     })
-}
-
-/// Why a change of a session is refused without a request, as far as is known.
-pub(super) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
-    let (kind, status) = (tracked.session_type.as_deref(), tracked.status.as_deref());
-    match (operation, kind, status) {
-        ("rotate_session", Some(kind), _) if kind != "dynamic" => {
-            Some(format!("names a {kind} session, and only a dynamic one can be rotated"))
-        }
-        ("rotate_session", _, Some(status @ ("creating" | "expired"))) => {
-            Some(format!("names a session that is {status}, and only an active one can be rotated"))
-        }
-        ("renew_session", Some(kind), _) if kind != "static" => {
-            Some(format!("names a {kind} session, and only a static one can be renewed"))
-        }
-        ("renew_session", _, Some(status @ "creating")) => {
-            Some(format!("names a session that is {status}, and only an active or expired one can be renewed"))
-        }
-        _ => None,
-    }
 }
 
 impl Client {

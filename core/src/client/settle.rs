@@ -1,17 +1,14 @@
 //! A person closes a doubt: it did not happen, or it did and this is what came of it.
 
+use super::client::Client;
+use super::client::Ended;
+use super::job::Entry;
+use crate::engine::{Job, RecordId, bad_order_no, requested_type};
+use crate::state::{Accepted, Intent, JobId, Owner, SavedCall, SavedSession, Untaken};
 use serde::{Deserialize, Serialize};
 
-use super::intent::Intent;
-use super::job::Entry;
-use super::record::{SavedCall, SavedSession};
-use super::store::{JobId, Owner};
-use super::types::RecordId;
-use super::untaken::Untaken;
-use super::{Accepted, Client, Ended};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::engine::{Job, bad_order_no, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::{Facts, build};
 

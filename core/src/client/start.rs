@@ -1,17 +1,19 @@
 //! How a command begins: checked, matched with what is under way, and queued. Nothing is sent here.
 
+use super::client::Client;
+use super::client::Command;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::session::{OpenSession, forbidden};
-use super::store::JobId;
-use super::types::{CommandId, Millis, RecordId, Ticket};
-use super::{Client, Command, Intent};
+use super::session::OpenSession;
+use super::types::Ticket;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::engine::{Exchange, Follow, Job, Subject, Terms, Then, Write, requested_type};
+use crate::engine::{Exchange, Follow, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::entropy::digest;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
+use crate::state::{CommandId, Intent, JobId, forbidden};
+use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
 /// Due at once.

@@ -1,23 +1,16 @@
 //! The words of the drive contract: what the client asks of its host, and what the host answers.
 
+use crate::state::{CommandId, StepId};
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::contract::{AnyRequest, Json, Operation};
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
 use crate::wire::{Facts, Request};
-
-/// Names a step that must be answered. A host answers each once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct StepId(pub u32);
-
-/// Names a command: a call, a purchase, a change of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CommandId(pub u32);
 
 /// A record as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,73 +1,14 @@
 //! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
-use super::ending::KEPT_RAW;
-use super::store::Owner;
-use super::types::{Answered, CommandId, RecordId};
-use super::{Accepted, CallOptions, Client, Command, Ended, Holds, Saved};
-use crate::contract::{Safety, endpoint};
-use crate::policy::{Effect, Error};
-
-/// What became of an operation whose caller was gone.
-#[derive(Debug, Clone, Hash)]
-pub(super) enum Untaken {
-    /// It was done.
-    Done(Box<Accepted>),
-    /// It is not known whether it was done, and it can't be sent again.
-    Unknown { operation: &'static str, error: Box<Error> },
-}
-
-impl Untaken {
-    /// What is worth keeping of a result. A read is not, nor what had no effect.
-    fn of(operation: &'static str, result: Result<Answered, Error>) -> Option<Untaken> {
-        if endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe) {
-            return None;
-        }
-        let done = |facts, raw| Accepted {
-            fingerprint: String::new(),
-            operation,
-            facts,
-            raw,
-            record: None,
-            opened: false,
-            at: 0,
-            finished_at: None,
-            since: None,
-        };
-        match result {
-            Ok(Answered { facts, raw, .. }) => {
-                let raw = (raw.text().len() <= KEPT_RAW).then_some(raw);
-                Some(Untaken::Done(Box::new(done(facts, raw))))
-            }
-            Err(error) if error.effect == Effect::None => None,
-            Err(error) => Some(Untaken::Unknown { operation, error: Box::new(error) }),
-        }
-    }
-
-    /// As [`Client::saved`] shows it.
-    pub(super) fn shown(&self, record: &RecordId) -> Saved {
-        let (operation, session_id, order_no, status, holds) = match self {
-            Untaken::Done(done) => {
-                let facts = done.facts.clone();
-                (done.operation, facts.session_id, facts.order_no, facts.status, Holds::Accepted)
-            }
-            Untaken::Unknown { operation, error } => {
-                (*operation, error.session_id.clone(), error.order_no.clone(), None, Holds::InDoubtForGood)
-            }
-        };
-        let record = record.clone();
-        Saved {
-            record,
-            operation: operation.to_owned(),
-            intent: None,
-            session_id,
-            order_no,
-            status,
-            holds,
-            reason: None,
-            in_doubt_since: None,
-        }
-    }
-}
+use super::client::Client;
+use super::client::Command;
+use super::client::Ended;
+use super::options::CallOptions;
+use crate::engine::{Answered, RecordId};
+use crate::policy::Error;
+use crate::state::Intent;
+use crate::state::Untaken;
+use crate::state::{CommandId, Owner};
 
 impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
@@ -130,8 +71,8 @@ impl Client {
     /// Whether a record is kept under this intent, so that the host must keep the name as well.
     pub fn holds_intent(&self, name: &str) -> bool {
         match self.intents.get(name) {
-            Some(super::Intent::Active(id)) => self.jobs.get(id).is_some_and(|entry| entry.custody.record.is_some()),
-            Some(super::Intent::Accepted(accepted)) => {
+            Some(Intent::Active(id)) => self.jobs.get(id).is_some_and(|entry| entry.custody.record.is_some()),
+            Some(Intent::Accepted(accepted)) => {
                 let session = || self.sessions.get(accepted.facts.session_id.as_deref()?)?.record.as_ref();
                 accepted.record.is_some() || accepted.opened && session().is_some()
             }
@@ -142,8 +83,9 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ClientOptions, Now, Outcome, Step};
+    use super::super::{ClientOptions, Holds, Now, Outcome, Step};
     use super::*;
+    use crate::policy::Effect;
 
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
     const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;

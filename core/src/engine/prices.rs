@@ -92,7 +92,10 @@ impl Prices {
         };
         let answered = match self.exchange.take_in(received, cx) {
             Heard::Success(answered) => answered,
-            Heard::Late => return self.begin_list(Wake::at(now)),
+            Heard::Late => {
+                self.attempts.unsent();
+                return self.begin_list(Wake::at(now));
+            }
             Heard::Unfit(rule) => return Part::Done(Err(unfit(&rule, Effect::None, cx))),
             Heard::Failure(failing) => return self.failed(&failing, cx),
         };

@@ -34,6 +34,8 @@ enum Before {
     Pricing(Box<Prices>),
     /// It is being counted under the day's cap.
     Reserving,
+    /// The service's time is being read, for the age of a restored key.
+    Aging,
 }
 
 /// How a write ended, where its script is to say what comes next.
@@ -87,10 +89,11 @@ impl Write {
             let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
         }
-        match self.key.is_restored() && self.call.exchange.is_keyed() {
-            true => Action::Need(Need::ServerTime),
-            false => Action::Wake(Wake::at(cx.now())),
+        if self.key.is_restored() && self.call.exchange.is_keyed() {
+            self.before = Before::Aging;
+            return Action::Need(Need::ServerTime);
         }
+        Action::Wake(Wake::at(cx.now()))
     }
 
     /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer.
@@ -116,13 +119,11 @@ impl Write {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
             (Before::Reserving, Input::Granted(granted)) => Part::Asks(self.reserved(granted, cx)),
-            (_, Input::Granted(Err(error))) if self.key.is_restored() => Part::Asks(self.age_unknown(error, cx)),
+            (Before::Aging, Input::Granted(granted)) => Part::Asks(self.aged(granted, cx)),
             (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
             (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),
-            (_, Input::Granted(Ok(_))) => Part::Asks(match self.key.take_age(cx) {
-                true => Action::Wake(Wake::at(cx.now())),
-                false => self.too_old(cx),
-            }),
+            // There is a token.
+            (_, Input::Granted(Ok(_))) => Part::Asks(Action::Wake(Wake::at(cx.now()))),
             (_, Input::Granted(Err(error))) => {
                 let ended = self.call.not_logged_in(&error, cx);
                 self.called(ended, cx)
@@ -221,8 +222,13 @@ impl Write {
         Action::Doubt(error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount))
     }
 
-    /// The service's time could not be read: it is as in doubt as before.
-    fn age_unknown(&self, because: Error, cx: &Cx<'_>) -> Action {
+    /// The service's time was read, and with it the age of the key; or it is as in doubt as before.
+    fn aged(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
+        let because = match granted {
+            Ok(_) if self.key.take_age(cx) => return Action::Wake(Wake::at(cx.now())),
+            Ok(_) => return self.too_old(cx),
+            Err(because) => because,
+        };
         let (kind, what) = match cx.wanted {
             true => (Kind::InDoubt, "was not resumed, because the service's time could not be read"),
             false => (Kind::Cancelled, "was given up before it was resumed"),

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::types::RecordId;
+use crate::engine::RecordId;
 
 /// A number that names a job inside the client.
-pub(super) type JobId = u32;
+pub(crate) type JobId = u32;
 
 /// What a record is kept for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// A call, by its job.
     Job(JobId),
     /// A session, by its id.
@@ -33,39 +33,39 @@ struct Slot {
 
 /// The Saves of all records.
 #[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Store {
+pub(crate) struct Store {
     slots: BTreeMap<RecordId, Slot>,
     owners: BTreeMap<RecordId, Owner>,
 }
 
 impl Store {
     /// From now on the record is kept for this.
-    pub(super) fn own(&mut self, record: &RecordId, owner: Owner) {
+    pub(crate) fn own(&mut self, record: &RecordId, owner: Owner) {
         self.owners.insert(record.clone(), owner);
     }
 
     /// The record is kept for nothing any more.
-    pub(super) fn disown(&mut self, record: &RecordId) {
+    pub(crate) fn disown(&mut self, record: &RecordId) {
         self.owners.remove(record);
     }
 
     /// What a record is kept for.
-    pub(super) fn owner(&self, record: &RecordId) -> Option<&Owner> {
+    pub(crate) fn owner(&self, record: &RecordId) -> Option<&Owner> {
         self.owners.get(record)
     }
 
     /// The records that are kept for something.
-    pub(super) fn records(&self) -> impl Iterator<Item = &RecordId> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &RecordId> {
         self.owners.keys()
     }
 
     /// Whether this client has a use for the record, or has not heard yet that it is gone.
-    pub(super) fn is_alive(&self, record: &RecordId) -> bool {
+    pub(crate) fn is_alive(&self, record: &RecordId) -> bool {
         self.owners.contains_key(record) || self.slots.contains_key(record)
     }
 
     /// Asks for a Save, which goes out with the next `send`.
-    pub(super) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
+    pub(crate) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
         let slot = self.slots.entry(record.clone()).or_default();
         let mut waiters = slot.next.take().map(|(_, waiters)| waiters).unwrap_or_default();
         waiters.extend(waiter);
@@ -73,7 +73,7 @@ impl Store {
     }
 
     /// The next Save of this record, if none is out.
-    pub(super) fn send(&mut self, record: &RecordId) -> Option<Option<Vec<u8>>> {
+    pub(crate) fn send(&mut self, record: &RecordId) -> Option<Option<Vec<u8>>> {
         let slot = self.slots.get_mut(record)?;
         if slot.out.is_some() {
             return None;
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// The Save was answered: who waited for it, and whether another is to go out.
-    pub(super) fn answered(&mut self, record: &RecordId) -> (Vec<JobId>, bool) {
+    pub(crate) fn answered(&mut self, record: &RecordId) -> (Vec<JobId>, bool) {
         let Some(slot) = self.slots.get_mut(record) else { return (Vec::new(), false) };
         let waiters = slot.out.take().unwrap_or_default();
         let more = slot.next.is_some();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::Millis;
 use crate::contract::{ANY, Api, Endpoint, Method, Safety, any, endpoint};
 use crate::engine::Reserved;
+use crate::time::Millis;
 use crate::wire::{Facts, is_key, is_target};
 
 /// The version that this library writes, and the newest that it reads.
@@ -16,138 +16,138 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
-pub(super) struct Data {
+pub(crate) struct Data {
     /// The version of the format.
-    pub(super) hopline: u32,
+    pub(crate) hopline: u32,
     /// The API it belongs to.
-    pub(super) base_url: String,
+    pub(crate) base_url: String,
     /// Whose it is.
-    pub(super) account: Account,
+    pub(crate) account: Account,
     /// When it was written, Unix milliseconds.
-    pub(super) unix: Millis,
+    pub(crate) unix: Millis,
     /// The caller's own name for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) intent: Option<String>,
+    pub(crate) intent: Option<String>,
     /// Tells the request of the intent from another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     /// The call that may be under way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) call: Option<SavedCall>,
+    pub(crate) call: Option<SavedCall>,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) session: Option<SavedSession>,
+    pub(crate) session: Option<SavedSession>,
     /// What an intent ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) done: Option<Done>,
+    pub(crate) done: Option<Done>,
     /// What was bought and set aside in a UTC day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) spent: Option<Reserved>,
+    pub(crate) spent: Option<Reserved>,
 }
 
 /// An account, known again without being named.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Account {
-    pub(super) salt: String,
-    pub(super) digest: String,
+pub(crate) struct Account {
+    pub(crate) salt: String,
+    pub(crate) digest: String,
     /// Whether the caller named it: then the digest is of that name, and not of a key that may change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) named: bool,
+    pub(crate) named: bool,
 }
 
 /// A call that was about to be sent.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
-pub(super) struct SavedCall {
-    pub(super) operation: String,
+pub(crate) struct SavedCall {
+    pub(crate) operation: String,
     /// Of a request that the table does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) any: Option<(Method, Safety)>,
-    pub(super) target: String,
+    pub(crate) any: Option<(Method, Safety)>,
+    pub(crate) target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) body: Option<String>,
+    pub(crate) body: Option<String>,
     /// The request held a secret and was not saved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) secret: bool,
+    pub(crate) secret: bool,
     /// The session that it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) session_id: Option<String>,
+    pub(crate) session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) key: Option<String>,
+    pub(crate) key: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) given: bool,
+    pub(crate) given: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) may_have_sold: bool,
+    pub(crate) may_have_sold: bool,
     /// Whether an earlier send had no settling answer when this was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) unanswered: bool,
+    pub(crate) unanswered: bool,
     /// Whether the key is settled and the effect open all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) spent: bool,
+    pub(crate) spent: bool,
     /// Whether it is `open_session`, which goes on after the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) opens: bool,
+    pub(crate) opens: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) credentials: bool,
+    pub(crate) credentials: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) auto_rotate: bool,
+    pub(crate) auto_rotate: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) ends: Vec<String>,
+    pub(crate) ends: Vec<String>,
     /// The age of the first send when this was written.
-    pub(super) age_ms: Millis,
+    pub(crate) age_ms: Millis,
     /// Since when it is in doubt, Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) doubt_since: Option<Millis>,
+    pub(crate) doubt_since: Option<Millis>,
     /// What it has set aside of the day's cap, and of which day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) reserved: Option<Reserved>,
+    pub(crate) reserved: Option<Reserved>,
     /// The same for earlier keys that may have bought all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) earlier: Option<Reserved>,
+    pub(crate) earlier: Option<Reserved>,
     /// What a list may show of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) clues: BTreeMap<String, String>,
+    pub(crate) clues: BTreeMap<String, String>,
     /// The order that it was accepted as: all that is left is to watch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) order_no: Option<String>,
+    pub(crate) order_no: Option<String>,
 }
 
 /// A session of this client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct SavedSession {
-    pub(super) id: String,
+pub(crate) struct SavedSession {
+    pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) session_type: Option<String>,
+    pub(crate) session_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Whether its username and password are wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) credentials: bool,
+    pub(crate) credentials: bool,
     /// Whether what is seen through it may rotate it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) auto_rotate: bool,
+    pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) ends: Vec<String>,
+    pub(crate) ends: Vec<String>,
     /// When it was seen to be over, by the service's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) over_at: Option<Millis>,
+    pub(crate) over_at: Option<Millis>,
     /// Whether a person named it, and the service has not shown it yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) only_named: bool,
+    pub(crate) only_named: bool,
 }
 
 /// What an accepted intent is remembered by.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
-pub(super) struct Done {
-    pub(super) operation: String,
-    pub(super) facts: Facts,
+pub(crate) struct Done {
+    pub(crate) operation: String,
+    pub(crate) facts: Facts,
     /// Whether it opened a session, which is waited for when the intent is started again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) opened: bool,
-    pub(super) at: Millis,
+    pub(crate) opened: bool,
+    pub(crate) at: Millis,
     /// When it was finished, by the service's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) finished_at: Option<Millis>,
+    pub(crate) finished_at: Option<Millis>,
 }
 
 /// What a record says of itself to somebody who looks into the store, such as a test of a store or of this client.
@@ -206,7 +206,7 @@ pub enum BadRecord {
 }
 
 /// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
-pub(super) fn intent_of(bytes: &[u8]) -> Option<String> {
+pub(crate) fn intent_of(bytes: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         intent: Option<String>,
@@ -235,12 +235,12 @@ impl BadRecord {
 }
 
 impl Data {
-    pub(super) fn version() -> u32 {
+    pub(crate) fn version() -> u32 {
         VERSION
     }
 
     /// Reads a record and checks all that the engine will rely on.
-    pub(super) fn read(bytes: &[u8], api: Api) -> Result<Data, BadRecord> {
+    pub(crate) fn read(bytes: &[u8], api: Api) -> Result<Data, BadRecord> {
         #[derive(Deserialize)]
         struct Version {
             hopline: u32,
@@ -279,13 +279,13 @@ impl Data {
         Ok(data)
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
 impl SavedCall {
-    pub(super) fn endpoint(&self, api: Api) -> Option<&'static Endpoint> {
+    pub(crate) fn endpoint(&self, api: Api) -> Option<&'static Endpoint> {
         match self.any {
             Some((method, safety)) if self.operation == ANY => Some(any(api, method, safety)),
             _ => endpoint(&self.operation).filter(|endpoint| endpoint.api == api),

@@ -1,0 +1,384 @@
+//! The client's own state, the commands in it, and the timers.
+
+use super::job::{Entry, Parked};
+use super::options::ClientOptions;
+use super::types::Event;
+use super::types::Outputs;
+use super::types::Step;
+use super::types::Ticket;
+use crate::engine::Answered;
+use crate::engine::EventKind;
+use crate::engine::RecordId;
+use crate::engine::{Gate, Input, Received, Service, Tokens};
+use crate::policy::FailureKind;
+use crate::policy::Sent;
+use crate::state::CommandId;
+use crate::state::StepId;
+use crate::state::{Account, Errand, Guard, IdAllocator, Intent, JobId, Owner, Refused, Store, Tracked, Untaken};
+use crate::time::Millis;
+use crate::time::Now;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::contract::{Decimal, Secret};
+use crate::entropy::Entropy;
+use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, Rules};
+use crate::time::Clock;
+use crate::wire::BaseUrl;
+
+/// The response headers that the client reads. A host passes these and no others.
+pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
+/// The longest body that is read, unless the caller says otherwise.
+const MAX_BODY: u32 = 8 << 20;
+
+/// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
+pub struct Client {
+    pub(super) service: Service,
+    pub(super) tokens: Tokens,
+    pub(super) account_name: Secret,
+    pub(super) account: Account,
+    pub(super) rules: Rules,
+    pub(super) entropy: Entropy,
+    pub(super) clock: Clock,
+    pub(super) quota: Quota,
+    /// The caller's cap on what is bought in a day.
+    pub(super) guard: Option<Guard>,
+    /// Whether the account can buy, as far as is known.
+    pub(super) backend_ready: Option<bool>,
+    pub(super) gate: Gate,
+    /// Boxed, as a map's nodes have room for more than they hold.
+    pub(super) jobs: BTreeMap<JobId, Box<Entry>>,
+    pub(super) commands: BTreeMap<CommandId, Command>,
+    pub(super) sessions: BTreeMap<String, Tracked>,
+    pub(super) intents: BTreeMap<String, Intent>,
+    /// When intents were finished, monotonic, and their names: the oldest are forgotten first.
+    pub(super) finished: BTreeSet<(Millis, String)>,
+    /// Finished intents whose age waits for the service's time.
+    pub(super) unaged: BTreeSet<String>,
+    /// Whether those that were restored before the first poll have begun to age.
+    pub(super) aging: bool,
+    /// The records that were refused, and the intents that can be read in them.
+    pub(super) refused: BTreeMap<RecordId, Refused>,
+    pub(super) refused_intents: BTreeSet<(String, RecordId)>,
+    /// What became of operations whose callers were gone, by their records.
+    pub(super) untaken: BTreeMap<RecordId, Untaken>,
+    pub(super) store: Store,
+    pub(super) pending: BTreeMap<StepId, Pending>,
+    pub(super) login: Errand,
+    pub(super) asking: Errand,
+    pub(super) timers: BTreeSet<(Millis, JobId)>,
+    /// How often a timer was set, for the tests that count work.
+    #[cfg(test)]
+    pub(super) timers_set: usize,
+    pub(super) steps: VecDeque<Step>,
+    pub(super) next_job: IdAllocator,
+    pub(super) next_command: IdAllocator,
+    pub(super) next_step: IdAllocator,
+}
+
+/// Says how much there is, and nothing of what it is.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("base_url", &self.service.base.as_str())
+            .field("commands", &self.commands.len())
+            .field("sessions", &self.sessions.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A command, until its result is taken.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Command {
+    pub(super) job: Option<JobId>,
+    pub(super) operation: &'static str,
+    pub(super) ended: Option<Box<Ended>>,
+}
+
+/// What a command ended with.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Ended {
+    pub(super) result: Result<Answered, Error>,
+    pub(super) left: Left,
+}
+
+/// The records that go once a result was taken.
+#[derive(Debug, Default, Clone, Hash)]
+pub(super) struct Left {
+    /// The operation's own.
+    pub(super) own: Option<RecordId>,
+    /// Those of sessions that are over.
+    pub(super) others: Vec<RecordId>,
+}
+
+impl Left {
+    pub(super) fn records(&self) -> impl Iterator<Item = &RecordId> {
+        self.others.iter().chain(&self.own)
+    }
+}
+
+/// Which answer is awaited.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Pending {
+    Save(RecordId),
+    Send(JobId),
+    Ask,
+    Login,
+}
+
+impl Client {
+    /// A client. `entropy` is 16 bytes from the host's own generator, new ones for each client: keys are made from them.
+    pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
+        let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
+        let base = BaseUrl::new(&options.base_url, options.allow_http)
+            .map_err(|error| Error::from(Report { what: error.to_string(), ..refuse("base_url", "is refused").into_report() }))?;
+        let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
+        for (field, secret) in [("api_key", &options.api_key), ("token", &options.token)] {
+            if secret.as_ref().is_some_and(|secret| !visible(secret)) {
+                return Err(refuse(field, "must be visible ASCII characters"));
+            }
+        }
+        if let Some((field, rule)) = options.misplaced() {
+            return Err(refuse(field, rule));
+        }
+        if let Some((field, rule)) = options.retry.refusal() {
+            return Err(refuse(field, rule));
+        }
+        if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
+            return Err(refuse("daily_cap_usd", "must not be negative"));
+        }
+        let entropy = Entropy::new(entropy);
+        let owner = options.api_key.as_ref().or(options.username.as_ref());
+        let named = options.account.is_some();
+        let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
+        let (name, salt) = (Secret::new(name), entropy.salt());
+        Ok(Client {
+            account: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt, named },
+            account_name: name,
+            service: Service {
+                api: options.api,
+                base,
+                key: options.api_key,
+                token_codes: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
+                retry: options.retry,
+                max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
+            },
+            tokens: Tokens::new(options.username.zip(options.password), options.token),
+            #[cfg(feature = "ablation")]
+            rules: Rules { without: options.without },
+            #[cfg(not(feature = "ablation"))]
+            rules: Rules::default(),
+            entropy,
+            clock: Clock::default(),
+            quota: Quota::new(),
+            guard: options.daily_cap_usd.map(Guard::new),
+            backend_ready: options.backend_ready,
+            gate: Gate::default(),
+            jobs: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            finished: BTreeSet::new(),
+            unaged: BTreeSet::new(),
+            aging: false,
+            refused: BTreeMap::new(),
+            refused_intents: BTreeSet::new(),
+            untaken: BTreeMap::new(),
+            store: Store::default(),
+            pending: BTreeMap::new(),
+            login: Errand::new(options.retry),
+            asking: Errand::new(options.retry),
+            timers: BTreeSet::new(),
+            #[cfg(test)]
+            timers_set: 0,
+            steps: VecDeque::new(),
+            next_job: IdAllocator::default(),
+            next_command: IdAllocator::default(),
+            next_step: IdAllocator::default(),
+        })
+    }
+
+    /// What to do next. Drain it until [`Step::Wait`].
+    pub fn poll(&mut self, now: Now) -> Step {
+        self.clock.tick(now);
+        while self.steps.is_empty() {
+            let due = self.timers.first().copied().filter(|(at, _)| *at <= now.monotonic);
+            let Some((at, id)) = due else { break };
+            self.timers.remove(&(at, id));
+            self.advance(id, at);
+        }
+        self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
+    }
+
+    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
+    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
+    /// be resumed.
+    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
+        self.clock.tick(now);
+        let id = self.commands.get(&command).filter(|command| command.ended.is_none()).and_then(|command| command.job)?;
+        let entry = self.jobs.get_mut(&id)?;
+        if entry.waiting.len() > 1 {
+            // Others wait for the same purchase: only this one lets go.
+            entry.waiting.retain(|waiting| *waiting != command);
+            let error = entry.let_go();
+            self.complete(command, Err(error));
+            return None;
+        }
+        entry.wanted = false;
+        match entry.parked.clone() {
+            Parked::Sending(step) if self.take_back(step) => {
+                self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
+                None
+            }
+            Parked::Sending(step) => Some(step),
+            Parked::Waking => {
+                self.tell(id, Input::Due(now.monotonic));
+                None
+            }
+            Parked::LoggingIn | Parked::Asking => {
+                let what = "was given up";
+                self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
+                None
+            }
+            // It hears of it when what it waits for comes back.
+            _ => None,
+        }
+    }
+
+    /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
+    pub(super) fn take_back(&mut self, step: StepId) -> bool {
+        let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
+        self.steps.remove(at);
+        self.pending.remove(&step).is_some()
+    }
+
+    /// The typed result of a command that completed, once.
+    pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
+        let operation = self.commands.get(&ticket.command)?.operation;
+        let result = self.take_answer(ticket.command)?;
+        Some(result.and_then(|answered| {
+            O::read(answered).map_err(|misfit| {
+                let (answered, error) = *misfit;
+                self::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
+            })
+        }))
+    }
+
+    /// The untyped result of a command that completed, once.
+    pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
+        self.commands.get(&command)?.ended.as_ref()?;
+        let taken = self.commands.remove(&command)?;
+        let ended = *taken.ended?;
+        ended.left.records().for_each(|record| self.delete(record));
+        Some(ended.result)
+    }
+
+    /// Whether a command is known and has not completed.
+    pub fn is_pending(&self, command: CommandId) -> bool {
+        self.commands.get(&command).is_some_and(|command| command.ended.is_none())
+    }
+
+    pub(super) fn step_id(&mut self) -> StepId {
+        let id = self.next_step.next(|id| self.pending.contains_key(&StepId(id)));
+        StepId(id)
+    }
+
+    pub(super) fn command_id(&mut self) -> CommandId {
+        let id = self.next_command.next(|id| self.commands.contains_key(&CommandId(id)));
+        CommandId(id)
+    }
+
+    pub(super) fn job_id(&mut self) -> JobId {
+        self.next_job.next(|id| self.jobs.contains_key(&id))
+    }
+
+    pub(super) fn clear_timer(&mut self, id: JobId) {
+        if let Some(at) = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take()) {
+            self.timers.remove(&(at, id));
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, id: JobId, at: Millis) {
+        #[cfg(test)]
+        {
+            self.timers_set += 1;
+        }
+        if let Some(job) = self.jobs.get_mut(&id) {
+            if let Some(old) = job.timer.replace(at) {
+                self.timers.remove(&(old, id));
+            }
+            self.timers.insert((at, id));
+        }
+    }
+
+    /// Deletes a record that is of no use any more.
+    pub(super) fn delete(&mut self, record: &RecordId) {
+        self.store.disown(record);
+        self.save(record, None, None);
+    }
+
+    /// Asks for a Save of a record, now or after the one that is out.
+    pub(super) fn save(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
+        self.store.want(record, data, waiter);
+        self.save_next(record);
+    }
+
+    pub(super) fn save_next(&mut self, record: &RecordId) {
+        if let Some(data) = self.store.send(record) {
+            let id = self.step_id();
+            self.pending.insert(id, Pending::Save(record.clone()));
+            self.steps.push_back(Step::Save { id, record: record.clone(), data });
+        }
+    }
+
+    pub(super) fn saved_step(&mut self, record: &RecordId, kept: bool) {
+        let (waiters, more) = self.store.answered(record);
+        if more {
+            self.save_next(record);
+        } else if kept {
+            self.total_saved(record);
+        }
+        if !kept && waiters.is_empty() {
+            let what = EventKind::StoreFailed { record: record.clone() };
+            self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
+        }
+        for id in waiters {
+            self.stored(id, kept);
+        }
+    }
+
+    /// Gives a command its result.
+    pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+        self.complete_with(command, result, Left::default());
+    }
+
+    /// The same where records go once it was taken.
+    pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
+        if let Some(entry) = self.commands.get_mut(&command) {
+            left.records().for_each(|record| self.store.own(record, Owner::Result));
+            entry.ended = Some(Box::new(Ended { result, left }));
+            self.steps.push_back(Step::Completed { command });
+        }
+    }
+}
+
+/// The error for an answer that does not fit its type, and where.
+pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
+    let effect = match crate::contract::endpoint(operation) {
+        Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
+        _ => Effect::Done,
+    };
+    let (what, advice) = match answered.facts.settled {
+        true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
+        false => (format!("the answer does not fit its type at {place}"), Advice::ReadRaw),
+    };
+    Error::from(Report {
+        session_id: answered.facts.session_id,
+        order_no: answered.facts.order_no,
+        request_id: answered.facts.request_id,
+        raw: Some(answered.raw),
+        status: answered.http_status,
+        attempts: answered.attempts,
+        ..Error::new(Kind::Decode, effect, operation, what, advice).into_report()
+    })
+}

@@ -1,0 +1,50 @@
+//! A request of the client's own that jobs wait for: a login, or the service's time.
+
+use super::ids::StepId;
+use crate::engine::{Attempts, Exchange, Gate};
+use crate::policy::RetryPolicy;
+use crate::time::Millis;
+
+/// An errand.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Errand {
+    pub(crate) attempts: Attempts,
+    pub(crate) sends: u32,
+    /// How often the host came too late to it.
+    pub(crate) late: u32,
+    /// What is out. There may be more than one only where a rule was taken away.
+    pub(crate) out: Vec<(StepId, Exchange)>,
+    /// When it may be sent again, monotonic.
+    pub(crate) not_before: Option<Millis>,
+}
+
+impl Errand {
+    pub(crate) fn new(policy: RetryPolicy) -> Self {
+        Errand { attempts: Attempts::new(policy), sends: 0, late: 0, out: Vec::new(), not_before: None }
+    }
+
+    pub(crate) fn is_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    pub(crate) fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// When it may be sent, if not now.
+    pub(crate) fn not_before(&self, gate: Gate, now: Millis) -> Option<Millis> {
+        Some(gate.until().max(self.not_before.unwrap_or(Millis::MIN))).filter(|at| *at > now)
+    }
+
+    /// It is over; whoever needs it next is to wait only for as long as the service said.
+    pub(crate) fn done(&mut self, not_before: Option<Millis>) {
+        self.begin_anew();
+        self.not_before = not_before;
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.sends, self.late) = (0, 0);
+        self.attempts.begin_anew();
+    }
+}

@@ -1,0 +1,134 @@
+//! What the caller's own traffic shows of a session's exit, and what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::CommandId;
+use crate::contract::agent::RotateReason;
+use crate::time::Millis;
+
+/// After a change the old exit may still show for this long: what is seen of it is no reason to rotate again. It is also the
+/// least time between two rotations that are asked for, whatever comes of the first.
+const COOL_DOWN: Millis = 5_000;
+/// Rotations asked for within an hour, after which the exit is not what is wrong.
+const CAP: usize = 12;
+const HOUR: Millis = 3_600_000;
+/// One timeout may be anybody's; two in a row are the exit's.
+const TIMEOUTS: u32 = 2;
+
+/// What a request through the session met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    /// A response with this status.
+    Status(u16),
+    /// A page that asks for a captcha.
+    Captcha,
+    /// No response in time.
+    Timeout,
+    /// A block that shows in another way.
+    Block,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Nothing: it works.
+    Keep,
+    /// Rotate, with this reason.
+    Rotate(RotateReason),
+    /// It is being rotated, with this reason. The command ends as one of `rotate_session` does: its `Ticket::of` is for `take`.
+    Rotating(RotateReason, CommandId),
+    /// Not enough is known, or rotating would not help; this says why.
+    Unsure(&'static str),
+}
+
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Observed {
+    timeouts: u32,
+    /// When the exit changed last, or was asked to.
+    moved_at: Option<Millis>,
+    /// When rotations were asked for.
+    rotations: Vec<Millis>,
+}
+
+impl Observed {
+    /// A rotation is asked for.
+    pub(crate) fn asked(&mut self, now: Millis) {
+        self.moved_at = Some(now);
+        self.rotations.retain(|at| now.saturating_sub(*at) < HOUR);
+        self.rotations.push(now);
+    }
+
+    /// The session has a new exit.
+    pub(crate) fn changed(&mut self, now: Millis) {
+        self.timeouts = 0;
+        self.moved_at = Some(now);
+    }
+
+    pub(crate) fn judge(&mut self, seen: Seen) -> Verdict {
+        let timeouts = std::mem::take(&mut self.timeouts);
+        match seen {
+            Seen::Status(403) => Verdict::Rotate(RotateReason::Http403),
+            Seen::Status(429) => Verdict::Rotate(RotateReason::Http429),
+            Seen::Status(407) => Verdict::Unsure("the proxy refused the credentials; read the session again"),
+            Seen::Status(500..) => Verdict::Unsure("the target failed, which another exit does not mend"),
+            Seen::Status(_) => Verdict::Keep,
+            Seen::Captcha => Verdict::Rotate(RotateReason::Captcha),
+            Seen::Block => Verdict::Rotate(RotateReason::Block),
+            Seen::Timeout => {
+                self.timeouts = timeouts.saturating_add(1);
+                if self.timeouts < TIMEOUTS {
+                    return Verdict::Unsure("one timeout may have any cause");
+                }
+                Verdict::Rotate(RotateReason::Timeout)
+            }
+        }
+    }
+
+    /// Why no rotation may be asked for now.
+    pub(crate) fn held_back(&self, now: Millis) -> Option<&'static str> {
+        if self.moved_at.is_some_and(|at| now.saturating_sub(at) < COOL_DOWN) {
+            return Some("the exit changed a moment ago, or was asked to");
+        }
+        let often = self.rotations.iter().filter(|at| now.saturating_sub(**at) < HOUR).count() >= CAP;
+        often.then_some("this session was rotated too often within the hour for the exit to be the cause")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_a_reason_to_rotate_and_a_success_is_not() {
+        let mut observed = Observed::default();
+        assert_eq!(observed.judge(Seen::Status(200)), Verdict::Keep);
+        assert_eq!(observed.judge(Seen::Status(403)), Verdict::Rotate(RotateReason::Http403));
+        assert_eq!(observed.judge(Seen::Status(429)), Verdict::Rotate(RotateReason::Http429));
+        assert_eq!(observed.judge(Seen::Captcha), Verdict::Rotate(RotateReason::Captcha));
+        assert!(matches!(observed.judge(Seen::Status(503)), Verdict::Unsure(_)));
+        assert!(matches!(observed.judge(Seen::Status(407)), Verdict::Unsure(_)));
+    }
+
+    #[test]
+    fn two_timeouts_in_a_row_are_the_exits_fault() {
+        let mut observed = Observed::default();
+        assert!(matches!(observed.judge(Seen::Timeout), Verdict::Unsure(_)));
+        assert_eq!(observed.judge(Seen::Status(200)), Verdict::Keep);
+        assert!(matches!(observed.judge(Seen::Timeout), Verdict::Unsure(_)));
+        assert_eq!(observed.judge(Seen::Timeout), Verdict::Rotate(RotateReason::Timeout));
+    }
+
+    #[test]
+    fn a_rotation_cools_down_and_too_many_are_no_cure() {
+        let mut observed = Observed::default();
+        observed.asked(1000);
+        assert!(observed.held_back(2000).is_some());
+        observed.changed(5000);
+        assert!(observed.held_back(7000).is_some());
+        assert_eq!(observed.held_back(10_000), None);
+        (1..CAP as i64).for_each(|n| observed.asked(10_000 + n));
+        assert!(observed.held_back(60_000).is_some_and(|why| why.contains("too often")));
+        assert_eq!(observed.held_back(60_000 + HOUR), None);
+    }
+}

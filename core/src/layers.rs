@@ -116,3 +116,24 @@ fn no_files_know_each_other_in_a_circle() {
     }
     assert!(circles.is_empty(), "{circles:#?}");
 }
+
+/// Every `file.rs` and the functions that README names after it, in its flow of a purchase.
+#[test]
+fn readme_names_functions_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("is there");
+    let (_, flow) = readme.split_once("# One purchase").expect("has the flow");
+    let (mut file, mut found) = (String::new(), 0);
+    for name in flow.split('`').skip(1).step_by(2) {
+        if name.ends_with(".rs") {
+            file = std::fs::read_to_string(root.join("src").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        } else if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && name != "open_session" {
+            assert!(
+                file.contains(&format!("fn {name}(")) || file.contains(&format!("fn {name}<")),
+                "there is no `{name}` where README says"
+            );
+            found += 1;
+        }
+    }
+    assert!(found > 25, "only {found} names were read");
+}

@@ -1,6 +1,6 @@
 //! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
 
-use super::client::Client;
+use super::root::Client;
 use super::types::{Event, Outcome, Outputs, Step, Ticket};
 use crate::engine::RecordId;
 use crate::policy::{FailureKind, Sent};

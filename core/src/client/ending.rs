@@ -1,8 +1,8 @@
 //! How a job ends: without effect, in doubt, or for good.
 
-use super::client::Client;
-use super::client::Left;
 use super::job::{Entry, Parked};
+use super::root::Client;
+use super::root::Left;
 use super::session::ended;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;

@@ -1,8 +1,8 @@
 //! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
 //! its send names one of the commands that wait for it.
 
-use super::client::Client;
-use super::client::Pending;
+use super::root::Client;
+use super::root::Pending;
 use super::types::Step;
 use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants};
 use crate::policy::{Again, Error};

@@ -1,8 +1,8 @@
 //! The spend guard: what this client buys in a UTC day stays within the caller's cap. Each key counts at the price that it may
 //! be charged, on each day that it is sent on; the day's total is saved before the key is sent. What is in doubt stays counted.
 
-use super::client::Client;
 use super::job::Parked;
+use super::root::Client;
 use crate::contract::Decimal;
 use crate::engine::{Input, RecordId, Reserved, sum};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};

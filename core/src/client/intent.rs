@@ -1,9 +1,9 @@
 //! The caller's own name for a write: what is remembered under it, and what a start under a known name does.
 
-use super::client::Client;
-use super::client::misfit;
 use super::job::Parked;
 use super::options::CallOptions;
+use super::root::Client;
+use super::root::misfit;
 use super::session::ended;
 use super::settle::becomes;
 use super::start::check_rotation;

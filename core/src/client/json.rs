@@ -2,8 +2,8 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
-use super::client::Client;
 use super::options::CallOptions;
+use super::root::Client;
 use super::settle::Settlement;
 use super::types::{Event, Misuse, Outcome, Record};
 use crate::engine::{Answered, Phase, RecordId};
@@ -188,7 +188,7 @@ pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
     let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    super::client::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
+    super::root::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.

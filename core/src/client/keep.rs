@@ -1,7 +1,7 @@
 //! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
 
-use super::client::Client;
 use super::job::Entry;
+use super::root::Client;
 use crate::contract::{ANY, Safety};
 use crate::engine::{Age, RecordId};
 use crate::state::{Accepted, Data, Done, JobId, Owner, SavedCall, SavedSession, Tracked};

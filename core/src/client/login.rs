@@ -1,9 +1,9 @@
 //! The login of the reseller API, for all jobs that wait for it: one for any number of calls, again when its token is refused or
 //! about to end, and never again by itself once the service has refused it.
 
-use super::client::Client;
-use super::client::Pending;
 use super::job::Parked;
+use super::root::Client;
+use super::root::Pending;
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
 use crate::engine::{Exchange, Heard, Input, LOGIN, Received};

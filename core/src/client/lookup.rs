@@ -1,8 +1,8 @@
 //! Looking for what became of an operation in doubt.
 
-use super::client::Client;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
+use super::root::Client;
 use super::types::{Misfit, Outputs, Ticket};
 use crate::contract::{Json, Reconciliation};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};

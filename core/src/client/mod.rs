@@ -4,7 +4,6 @@
 //! drains again. Extra polls change nothing.
 
 mod ask;
-mod client;
 mod drive;
 mod ending;
 mod errand;
@@ -22,6 +21,7 @@ mod pages;
 mod refused;
 mod resolve;
 mod restore;
+mod root;
 mod run;
 mod saved;
 mod session;
@@ -32,7 +32,6 @@ mod untaken;
 
 pub use crate::engine::Until;
 pub use crate::state::{BadRecord, CommandId, Description, Holds, Saved, Seen, StepId, Verdict, describe};
-pub use client::{Client, RESPONSE_HEADERS};
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
 pub use lookup::Reconcile;
@@ -40,6 +39,7 @@ pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
 pub use restore::Restored;
+pub use root::{Client, RESPONSE_HEADERS};
 pub use session::{OpenSession, SessionReply};
 pub use settle::Settlement;
 pub use types::*;

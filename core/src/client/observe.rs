@@ -1,8 +1,8 @@
 //! What the caller's own traffic says about a session: keep it, rotate it, or it is too early to tell. A session that was
 //! opened with [`CallOptions::auto_rotate`] is rotated at once.
 
-use super::client::Client;
 use super::options::CallOptions;
+use super::root::Client;
 use crate::engine::{Phase, phase_of};
 use crate::state::Seen;
 use crate::state::Verdict;

@@ -1,8 +1,8 @@
 //! Static orders: placed once, then followed by their number.
 
-use super::client::Client;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
+use super::root::Client;
 use super::types::{Misfit, Outputs, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Operation, StaticOrder};

@@ -1,7 +1,7 @@
 //! Records that were refused: each keeps the intent that can be read in it from being bought a second time, until somebody
 //! forgets it.
 
-use super::client::Client;
+use super::root::Client;
 use crate::engine::RecordId;
 use crate::policy::{Error, Report};
 use crate::state::Refused;

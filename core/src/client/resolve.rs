@@ -1,7 +1,7 @@
 //! What came of a step, on its way to whoever waits for it.
 
-use super::client::Client;
-use super::client::Pending;
+use super::root::Client;
+use super::root::Pending;
 use super::types::{Misuse, Outcome};
 use crate::engine::{Input, Received};
 use crate::policy::{FailureKind, Sent};

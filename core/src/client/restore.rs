@@ -1,8 +1,8 @@
 //! After a crash: records are read back, held, resumed or forgotten. Nothing is sent until somebody says so.
 
-use super::client::Client;
 use super::job::{Custody, Entry, Parked};
 use super::options::CallOptions;
+use super::root::Client;
 use super::start::check_rotation;
 use super::types::Record;
 use crate::contract::agent::CreateSession;

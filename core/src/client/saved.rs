@@ -1,6 +1,6 @@
 //! What the store holds, for people: doubts, sessions, accepted intents.
 
-use super::client::Client;
+use super::root::Client;
 use crate::state::Holds;
 use crate::state::Intent;
 use crate::state::Saved;

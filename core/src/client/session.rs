@@ -1,7 +1,7 @@
 //! What is known of sessions.
 
-use super::client::Client;
 use super::job::Entry;
+use super::root::Client;
 use super::types::{Misfit, Outputs};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of, shown};
 use crate::state::Tracked;

@@ -1,8 +1,8 @@
 //! A person closes a doubt: it did not happen, or it did and this is what came of it.
 
-use super::client::Client;
-use super::client::Ended;
 use super::job::Entry;
+use super::root::Client;
+use super::root::Ended;
 use crate::engine::{Job, RecordId, bad_order_no, requested_type};
 use crate::state::{Accepted, Intent, JobId, Owner, SavedCall, SavedSession, Untaken};
 use serde::{Deserialize, Serialize};

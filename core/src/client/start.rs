@@ -1,9 +1,9 @@
 //! How a command begins: checked, matched with what is under way, and queued. Nothing is sent here.
 
-use super::client::Client;
-use super::client::Command;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
+use super::root::Client;
+use super::root::Command;
 use super::session::OpenSession;
 use super::types::Ticket;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};

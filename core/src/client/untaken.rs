@@ -1,9 +1,9 @@
 //! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
-use super::client::Client;
-use super::client::Command;
-use super::client::Ended;
 use super::options::CallOptions;
+use super::root::Client;
+use super::root::Command;
+use super::root::Ended;
 use crate::engine::{Answered, RecordId};
 use crate::policy::Error;
 use crate::state::Intent;

@@ -6,7 +6,7 @@ use super::root::Left;
 use super::session::ended;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::{Answered, EventKind, Job, Phase, RecordId, phase_of};
+use crate::engine::{Answered, EventKind, Job, Phase, RecordId, Write, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::KEPT_RAW;
 use crate::state::{Accepted, JobId};
@@ -52,6 +52,10 @@ impl Client {
     /// its key is the caller's, gets a record now.
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        // What is in doubt is what was sent: a further key that was not is counted no more.
+        let unsent = entry.job.write_mut().and_then(Write::take_unsent);
+        self.uncount([unsent]);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.doubt_since.get_or_insert(unix);
         let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();

@@ -68,6 +68,12 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
+    /// What was set aside of the day's cap for a key that was surely never sent.
+    pub(crate) fn take_unsent(&mut self) -> Option<Reserved> {
+        let is_unsent = self.call.ledger.sends == 0 && !self.call.ledger.unanswered;
+        self.terms.reserved.take_if(|_| is_unsent)
+    }
+
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
     pub(crate) fn was_resent(&self) -> bool {
         self.call.ledger.sends > 1 || self.call.ledger.given

@@ -4,8 +4,9 @@ use hopline::client::{CommandId, Millis};
 use hopline::contract::Method;
 use hopline::wire::Request;
 
+use crate::checker::About;
 use crate::fate::{Fate, StoreFate};
-use crate::job::{Job, Task};
+use crate::job::{Job, Manner, Task};
 use crate::service::is_login;
 use crate::world::{HOUR, Out, World};
 
@@ -26,16 +27,19 @@ pub enum Act {
         /// What comes of it.
         fate: Fate,
     },
-    /// The oldest message that is under way arrives.
-    Arrive,
+    /// A message that is under way arrives.
+    Arrive {
+        /// Which; 0 is the oldest.
+        at: usize,
+    },
     /// A result is taken.
     Take,
     /// Time passes until the client has something to do.
     Pass,
     /// The program dies.
     Crash {
-        /// Whether what it waited for first is done all the same.
-        done: bool,
+        /// What is left of what it waited for first.
+        leaves: Leaves,
     },
     /// A program starts.
     Restart {
@@ -49,7 +53,23 @@ pub enum Act {
     /// The program does something.
     Plan(Plan),
     /// A job is started.
-    Start(Job),
+    Start(Job, Manner),
+    /// The intent of a job is resumed.
+    Resume(usize),
+    /// Whoever waited for a command that has completed is gone.
+    Abandon(CommandId),
+    /// Somebody ends a doubt without looking.
+    Guess {
+        /// Which.
+        at: usize,
+        /// What they say.
+        happened: bool,
+    },
+    /// Somebody drops a record too early.
+    Forget {
+        /// Which of those that are listed.
+        at: usize,
+    },
     /// Nobody waits for a command any more.
     Cancel(CommandId),
     /// The machine sleeps for a night.
@@ -60,6 +80,17 @@ pub enum Act {
     End,
 }
 
+/// What is left of a step that a program waited for when it died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// It was not done.
+    Nothing,
+    /// It was done.
+    All,
+    /// A record was written in part.
+    Part,
+}
+
 /// What a program, or a person, does by a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Plan {
@@ -67,6 +98,8 @@ pub enum Plan {
     Nothing,
     /// It starts its jobs again, by their intents.
     Again,
+    /// The same, by somebody who does not wait.
+    Hurry,
     /// It resumes what the store holds.
     ResumeAll,
     /// A person looks at the service and ends every doubt by what it shows, an hour after the last message was sent.
@@ -86,9 +119,9 @@ impl World {
         if !process.completed.is_empty() {
             acts.push(Act::Take);
             if trouble {
-                acts.push(Act::Crash { done: false });
+                acts.push(Act::Crash { leaves: Leaves::Nothing });
                 if !process.out.is_empty() {
-                    acts.push(Act::Crash { done: true });
+                    acts.push(Act::Crash { leaves: Leaves::All });
                 }
             }
             return acts;
@@ -96,11 +129,14 @@ impl World {
         let places = if self.scope.any_order { process.out.len() } else { process.out.len().min(1) };
         for at in 0..places {
             match &process.out[at] {
-                Out::Save { .. } => self.store_acts(at, &mut acts),
-                Out::Send { request, job, .. } => self.network_acts(at, request, *job, &mut acts),
+                Out::Save { data, .. } => self.store_acts(at, data.is_some(), &mut acts),
+                Out::Send { request, about, .. } => self.network_acts(at, request, *about, &mut acts),
             }
         }
+        let open = process.commands.keys().filter(|command| process.client.is_pending(**command));
+        let cancels = open.filter(|_| self.scope.cancels && self.budget.acts > 0).map(|command| Act::Cancel(*command));
         if !acts.is_empty() {
+            acts.extend(cancels);
             self.late(&mut acts);
             return acts;
         }
@@ -113,11 +149,7 @@ impl World {
                 acts.extend(self.scope.plans.iter().copied().filter(|plan| *plan != Plan::Nothing).map(Act::Plan));
             }
         }
-        if self.scope.cancels && self.budget.acts > 0 {
-            acts.extend(
-                process.commands.keys().filter(|command| process.client.is_pending(**command)).map(|command| Act::Cancel(*command)),
-            );
-        }
+        acts.extend(cancels);
         if trouble && is_pending {
             acts.push(Act::Sleep);
             acts.extend(self.scope.clocks.iter().map(|by| Act::Clock(*by)));
@@ -128,7 +160,11 @@ impl World {
 
     fn late(&self, acts: &mut Vec<Act>) {
         if !self.network.is_empty() {
-            acts.push(Act::Arrive);
+            acts.push(Act::Arrive { at: 0 });
+        }
+        // A later one may overtake it.
+        if self.network.len() > 1 {
+            acts.push(Act::Arrive { at: self.network.len() - 1 });
         }
     }
 
@@ -144,7 +180,7 @@ impl World {
         acts
     }
 
-    fn store_acts(&self, at: usize, acts: &mut Vec<Act>) {
+    fn store_acts(&self, at: usize, writes: bool, acts: &mut Vec<Act>) {
         let fates = match self.budget.troubles {
             0 => &StoreFate::ALL[..1],
             // A request that is under way would be as old as the night is long.
@@ -153,7 +189,10 @@ impl World {
         };
         acts.extend(fates.iter().map(|fate| Act::Keep { at, fate: *fate }));
         if self.budget.troubles > 0 && at == 0 {
-            acts.extend([Act::Crash { done: false }, Act::Crash { done: true }]);
+            acts.extend([Act::Crash { leaves: Leaves::Nothing }, Act::Crash { leaves: Leaves::All }]);
+            if writes {
+                acts.push(Act::Crash { leaves: Leaves::Part });
+            }
         }
     }
 
@@ -161,20 +200,23 @@ impl World {
         self.process.as_ref().is_some_and(|process| process.out.iter().any(|out| matches!(out, Out::Send { .. })))
     }
 
-    fn network_acts(&self, at: usize, request: &Request, job: Option<usize>, acts: &mut Vec<Act>) {
-        let fates = if self.budget.faults > 0 { self.fates_of(request, job) } else { Fate::HONEST };
+    fn network_acts(&self, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {
+        let fates = if self.budget.faults > 0 { self.fates_of(request, about) } else { Fate::HONEST };
         acts.extend(fates.iter().map(|fate| Act::Deliver { at, fate: *fate }));
         if self.budget.troubles > 0 && at == 0 {
             if request.method != Method::Get {
-                acts.push(Act::Crash { done: true });
+                acts.push(Act::Crash { leaves: Leaves::All });
             }
-            acts.push(Act::Crash { done: false });
+            acts.push(Act::Crash { leaves: Leaves::Nothing });
         }
     }
 
     /// What can come of a request while faults happen.
-    pub(crate) fn fates_of(&self, request: &Request, job: Option<usize>) -> &'static [Fate] {
-        let job = job.map(|at| self.jobs[at]);
+    pub(crate) fn fates_of(&self, request: &Request, about: Option<About>) -> &'static [Fate] {
+        let job = about.map(|about| self.jobs[about.job]);
+        if self.scope.seldom {
+            return Fate::SELDOM;
+        }
         if is_login(request) {
             return Fate::LOGIN;
         }
@@ -183,7 +225,7 @@ impl World {
             (hopline::contract::Api::Reseller, _) => Fate::KEYLESS,
             (_, Method::Get) if self.scope.reads => Fate::READ,
             (_, Method::Get) => Fate::HONEST,
-            (_, Method::Delete) => Fate::READ,
+            (_, Method::Delete) => Fate::END,
             _ if self.scope.cap.is_some() => Fate::CAPPED,
             _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Fate::FREE,
             _ => Fate::PAID,

@@ -25,10 +25,18 @@ pub enum Fate {
     DoorAfter,
     /// Executed; the answer is cut short.
     Cut,
+    /// Executed; the answer goes on beyond what was read.
+    Truncated,
+    /// Executed; the answer comes after every deadline.
+    Late,
     /// Refused for a second, with one request id for all.
     Throttled,
     /// Refused for an hour.
     ThrottledLong,
+    /// Refused, with a date until which to wait.
+    ThrottledUntil,
+    /// A gateway says when to come again.
+    Unavailable,
     /// Executed; a duplicate of the request is answered while the original is still in progress.
     Conflict,
     /// The work takes half a minute; meanwhile the connection breaks.
@@ -57,9 +65,9 @@ pub enum Fate {
 
 impl Fate {
     /// What a message can come to that nobody else has a say in.
-    pub const HONEST: &[Fate] = &[Fate::Answered];
+    pub(crate) const HONEST: &[Fate] = &[Fate::Answered];
     /// What can come of a write with a key that may cost money.
-    pub const PAID: &[Fate] = &[
+    pub(crate) const PAID: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::LostAfter,
@@ -70,40 +78,40 @@ impl Fate {
         Fate::Conflict,
         Fate::StoredFailure,
         Fate::Unreached,
+        Fate::Cut,
+        Fate::Refused,
+        Fate::Locked,
+        // What a free write is not tried with begins here.
         Fate::StoredSale,
         Fate::CopyLater,
+        Fate::Twice,
         Fate::Slow,
         Fate::SlowFails,
         Fate::DoorBefore,
         Fate::DoorAfter,
-        Fate::Cut,
-        Fate::Refused,
-        Fate::Locked,
         Fate::Unknown,
         Fate::Mismatch,
     ];
     /// The same for a write that is repeated after a stored failure: that it was done all the same is allowed, since it costs
     /// nothing.
-    pub const FREE: &[Fate] = &[
+    pub(crate) const FREE: &[Fate] = Fate::PAID.split_at(13).0;
+    /// What seldom comes of a message, and of any message alike.
+    pub(crate) const SELDOM: &[Fate] =
+        &[Fate::Answered, Fate::Truncated, Fate::Late, Fate::Unavailable, Fate::ThrottledUntil, Fate::LostAfter];
+    /// What can come of a purchase under a cap.
+    pub(crate) const CAPPED: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::LostAfter,
         Fate::Delayed,
-        Fate::PageBefore,
-        Fate::PageAfter,
-        Fate::Throttled,
-        Fate::Conflict,
+        Fate::StoredSale,
         Fate::StoredFailure,
-        Fate::Unreached,
-        Fate::Cut,
+        Fate::Dearer,
         Fate::Refused,
-        Fate::Locked,
+        Fate::Mismatch,
     ];
-    /// What can come of a purchase under a cap.
-    pub const CAPPED: &[Fate] =
-        &[Fate::Answered, Fate::LostBefore, Fate::LostAfter, Fate::Delayed, Fate::StoredSale, Fate::StoredFailure, Fate::Dearer];
-    /// What can come of a read, or of the end of a session.
-    pub const READ: &[Fate] = &[
+    /// What can come of a read.
+    pub(crate) const READ: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::LostAfter,
@@ -113,9 +121,22 @@ impl Fate {
         Fate::Cut,
         Fate::Locked,
     ];
+    /// What can come of the end of a session.
+    pub(crate) const END: &[Fate] = &[
+        Fate::Answered,
+        Fate::LostBefore,
+        Fate::LostAfter,
+        Fate::Delayed,
+        Fate::PageBefore,
+        Fate::PageAfter,
+        Fate::Throttled,
+        Fate::ThrottledLong,
+        Fate::Cut,
+        Fate::Locked,
+    ];
     /// What can come of a write of the reseller API, which has no keys. That the network brings a write twice is none of it:
     /// no client can help that.
-    pub const KEYLESS: &[Fate] = &[
+    pub(crate) const KEYLESS: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::LostAfter,
@@ -133,7 +154,7 @@ impl Fate {
         Fate::Unreached,
     ];
     /// What can come of a read of the reseller API.
-    pub const TOKEN_READ: &[Fate] = &[
+    pub(crate) const TOKEN_READ: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::Expired,
@@ -145,7 +166,7 @@ impl Fate {
         Fate::Cut,
     ];
     /// What can come of a login.
-    pub const LOGIN: &[Fate] = &[
+    pub(crate) const LOGIN: &[Fate] = &[
         Fate::Answered,
         Fate::LostBefore,
         Fate::LostAfter,
@@ -172,5 +193,5 @@ pub enum StoreFate {
 
 impl StoreFate {
     /// Every one.
-    pub const ALL: [StoreFate; 4] = [StoreFate::Done, StoreFate::Failed, StoreFate::FailedButDone, StoreFate::DoneAfterSleep];
+    pub(crate) const ALL: [StoreFate; 4] = [StoreFate::Done, StoreFate::Failed, StoreFate::FailedButDone, StoreFate::DoneAfterSleep];
 }

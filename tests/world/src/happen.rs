@@ -1,13 +1,18 @@
 //! What happens to a world when an act is chosen.
 
-use hopline::client::{FailureKind, Outcome, RecordId, Sent, StepId};
-use hopline::wire::Request;
+use hopline::client::{FailureKind, Millis, Outcome, RecordId, Sent, StepId, describe};
 
-use crate::act::{Act, Plan};
+use crate::act::{Act, Leaves, Plan};
 use crate::fate::{Fate, StoreFate};
-use crate::job::{Job, Task};
-use crate::service::Heard;
-use crate::world::{HOUR, Message, Out, World, Wrong, shows};
+use crate::job::{Job, Manner, Task};
+use crate::process::{SHOWN, shows};
+use crate::service::{Arrival, Effects, ExchangeResult, Response};
+use crate::world::{HOUR, Message, Out, World, Wrong};
+
+/// Longer than anybody waits for a session or an order.
+const LATE: Millis = HOUR / 10;
+/// What follows the intent in a record.
+const FINGERPRINT: &[u8] = b"\"fingerprint\"";
 
 impl World {
     /// What is waited for there, if it is of that kind: a life that is shortened may have something else in its place.
@@ -23,12 +28,20 @@ impl World {
         let Some(Out::Save { id, record, data }) = self.answer(at, is_it) else { return Ok(()) };
         let say = if data.is_some() { "save" } else { "delete" };
         self.tell(|| format!("{say} {record}: {fate:?}"));
-        let is_done = fate != StoreFate::Failed;
-        if is_done {
+        let fails = matches!(fate, StoreFate::Failed | StoreFate::FailedButDone);
+        if let Some(process) = &mut self.process {
+            if fails || data.is_none() {
+                process.kept.remove(&record)
+            } else {
+                process.kept.insert(record.clone())
+            };
+        }
+        if fate != StoreFate::Failed {
             self.put(record, data);
         }
-        let fails = matches!(fate, StoreFate::Failed | StoreFate::FailedButDone);
-        self.checker.unkept |= fails;
+        if fails {
+            self.checker.store_failed();
+        }
         if fate == StoreFate::DoneAfterSleep {
             self.pass(self.scope.night)?;
         }
@@ -36,42 +49,59 @@ impl World {
         self.resolve(id, if fails { failed } else { Outcome::Saved })
     }
 
-    pub(crate) fn put(&mut self, record: RecordId, data: Option<Vec<u8>>) {
+    fn put(&mut self, record: RecordId, data: Option<Vec<u8>>) {
+        if data.is_none()
+            && self.store.get(&record).and_then(|data| describe(data)).is_some_and(|told| told.operation.is_some())
+            && let Some(job) = self.job_of(&record)
+        {
+            self.checker.erased(job);
+        }
+        self.damaged.remove(&record);
         match data {
             Some(data) => _ = self.store.insert(record, data),
             None => _ = self.store.remove(&record),
         }
     }
 
+    /// A record is cut short on its way into the store.
+    fn cut(&mut self, record: RecordId, mut data: Vec<u8>) {
+        let about = describe(&data).filter(|told| told.operation.is_some() || told.session_id.is_some() || told.intent.is_some());
+        if about.is_none() {
+            // KNOWN GAP (`tests/pending/cap.json`: "a day's total that was cut short"): it is left out here.
+            return self.put(record, Some(data));
+        }
+        self.put(record.clone(), Some(data.clone()));
+        let job = self.job_of(&record);
+        // KNOWN GAP (`tests/pending/records.json`: "cut before its intent"): here it is cut behind it.
+        let named = data.windows(FINGERPRINT.len()).position(|part| part == FINGERPRINT);
+        data.truncate(named.unwrap_or_default().max(data.len() / 2));
+        self.store.insert(record.clone(), data);
+        self.damaged.insert(record, job);
+    }
+
     /// Lets a request have its fate.
     pub(crate) fn deliver(&mut self, at: usize, fate: Fate) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Send { .. });
-        let Some(Out::Send { id, command, request, job }) = self.answer(at, is_it) else { return Ok(()) };
+        let Some(Out::Send { id, command, request, about }) = self.answer(at, is_it) else { return Ok(()) };
         self.tell(|| format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
-        self.pass(50)?;
-        let about = job.and_then(|job| self.checker.current(job));
+        self.pass(if fate == Fate::Late { LATE } else { 50 })?;
         if matches!(fate, Fate::Delayed | Fate::CopyLater) {
-            self.network.push_back(Message { request: request.clone(), job, about });
+            self.network.push_back(Message { request: request.clone(), about });
         }
         let whole = http::Request::try_from(&request).map_err(|error| error.to_string())?;
-        let mut effects = Vec::new();
-        let heard = self.remote.meet(fate, &whole, job, self.now, &mut effects);
+        let mut effects = Effects::new();
+        let arrival = Arrival { request: &whole, job: about.map(|about| about.job), now: self.now };
+        let result = self.remote.meet(fate, arrival, &mut effects);
         self.note(effects, about)?;
-        let now = self.clock();
-        self.checker.hears(command, &request, &heard, self.remote.price, now.monotonic, self.now);
-        match &heard {
-            Heard::Lost(kind, sent) => self.resolve(id, Outcome::Failed { kind: *kind, sent: *sent }),
-            Heard::Response { status, headers, body } => {
-                let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                self.resolve(id, Outcome::Response { status: *status, headers: &headers, body, truncated: false })
-            }
-        }
-    }
-
-    /// A request is executed, and nobody hears of it.
-    pub(crate) fn execute_unheard(&mut self, request: Request, job: Option<usize>) -> Result<(), Wrong> {
-        let about = job.and_then(|job| self.checker.current(job));
-        self.arrive(Message { request, job, about })
+        let response = match result {
+            ExchangeResult::Response(response) => response,
+            ExchangeResult::Lost(kind, sent) => return self.resolve(id, Outcome::Failed { kind, sent }),
+        };
+        self.secrets.extend(passwords(&response));
+        self.checker.hears((command, about), &request, &response, (self.remote.price, self.now), self.clocks());
+        let headers: Vec<(&str, &str)> = response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let Response { status, ref body, truncated, .. } = response;
+        self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })
     }
 
     fn resolve(&mut self, id: StepId, outcome: Outcome<'_>) -> Result<(), Wrong> {
@@ -94,9 +124,9 @@ impl World {
             return Err("a result was taken twice".into());
         }
         if let Err(error) = &result
-            && shows(&format!("{error} {error:?}"))
+            && shows(&self.secrets, &format!("{error} {error:?}"))
         {
-            return Err("an error shows a secret".into());
+            return Err(format!("{SHOWN} by an error"));
         }
         let number = command.0;
         self.tell(|| match &result {
@@ -121,9 +151,9 @@ impl World {
                 self.budget.faults = self.budget.faults.saturating_sub(u8::from(*fate != Fate::Answered));
                 self.deliver(*at, *fate)
             }
-            Act::Arrive => {
+            Act::Arrive { at } => {
                 self.tell(|| "a late message arrives".into());
-                self.network.pop_front().map_or(Ok(()), |message| self.arrive(message))
+                self.network.remove(*at).map_or(Ok(()), |message| self.arrive(message))
             }
             Act::Take => self.take(),
             Act::Pass => {
@@ -132,9 +162,9 @@ impl World {
                 self.pass((until - now).max(1))?;
                 self.drain()
             }
-            Act::Crash { done } => {
+            Act::Crash { leaves } => {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
-                self.crash(*done)
+                self.crash(*leaves)
             }
             Act::Restart { after, skew, plan } => {
                 self.tell(|| format!("after {} h, with a wall clock that is {} h off:", after / HOUR, skew / HOUR));
@@ -171,19 +201,25 @@ impl World {
                 }
                 self.drain()
             }
-            Act::Start(job) => self.start(*job),
+            Act::Start(job, manner) => self.start(*job, *manner),
+            Act::Resume(job) => self.resume_intent(*job),
+            Act::Abandon(command) => self.abandon(*command),
+            Act::Guess { at, happened } => self.guess(*at, *happened),
+            Act::Forget { at } => self.forget(*at),
             Act::End => self.end(),
         }
     }
 
-    /// The program dies. What it waited for first is done, or not; the rest is lost.
-    fn crash(&mut self, done: bool) -> Result<(), Wrong> {
-        self.tell(|| format!("the program dies{}", if done { ", and what it waited for is done" } else { "" }));
+    /// The program dies. What it waited for first is done, or not, or in part; the rest is lost.
+    fn crash(&mut self, leaves: Leaves) -> Result<(), Wrong> {
+        self.tell(|| format!("the program dies; of what it waited for: {leaves:?}"));
+        self.checker.crashed();
         let first = self.process.take().and_then(|process| process.out.into_iter().next());
-        match first {
-            Some(Out::Save { record, data, .. }) if done => self.put(record, data),
-            Some(Out::Send { request, job, .. }) if done => self.execute_unheard(request, job)?,
-            _ => {}
+        match (first, leaves) {
+            (_, Leaves::Nothing) | (None, _) => {}
+            (Some(Out::Save { record, data: Some(data), .. }), Leaves::Part) => self.cut(record, data),
+            (Some(Out::Save { record, data, .. }), _) => self.put(record, data),
+            (Some(Out::Send { request, about, .. }), _) => self.arrive(Message { request, about })?,
         }
         Ok(())
     }
@@ -192,17 +228,27 @@ impl World {
     fn follow(&mut self, plan: Plan) -> Result<(), Wrong> {
         match plan {
             Plan::Nothing => Ok(()),
-            Plan::Again => {
-                let named: Vec<Job> = self.jobs.iter().copied().filter(|job| job.intent().is_some()).collect();
-                named.into_iter().try_for_each(|job| self.start(job))
-            }
+            Plan::Again => self.start_all(Manner::Usual),
+            Plan::Hurry => self.start_all(Manner::Hasty),
             Plan::ResumeAll => self.resume_all(),
             Plan::Look => self.look(),
             Plan::Misuse => self.misuse(),
             Plan::Read => {
                 self.pass(3 * HOUR)?;
-                self.start(Job::unnamed(Task::Balance, 0))
+                self.start(Job::unnamed(Task::Balance, 0), Manner::Usual)
             }
         }
     }
+
+    fn start_all(&mut self, manner: Manner) -> Result<(), Wrong> {
+        let named: Vec<Job> = self.jobs.iter().copied().filter(|job| job.intent().is_some()).collect();
+        named.into_iter().try_for_each(|job| self.start(job, manner))
+    }
+}
+
+/// What a response must not show elsewhere: passwords and tokens.
+fn passwords(response: &Response) -> Vec<String> {
+    let data = &response.json()["data"];
+    let secrets = [&data["token"], &data["proxy"]["credentials"]["password"], &data["password"]];
+    secrets.into_iter().filter_map(|secret| secret.as_str().map(str::to_owned)).collect()
 }

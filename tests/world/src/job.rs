@@ -1,7 +1,7 @@
 //! What people want done. Each job has a mark in its request, so that whatever the service does tells whose it was.
 
 use hopline::client::CallOptions;
-use hopline::contract::{Api, Decimal};
+use hopline::contract::Decimal;
 use serde_json::Value;
 
 /// What is wanted.
@@ -11,6 +11,8 @@ pub enum Task {
     Open,
     /// `create_session`.
     Create,
+    /// `open_session` of a static one, which can be renewed; there is one such job.
+    Rent,
     /// `rotate_session`, of the session with the job's number.
     Rotate,
     /// `renew_session`, of the session with the job's number.
@@ -29,8 +31,29 @@ pub enum Task {
     Order,
     /// `adjust_sub_user_balance`.
     Adjust,
+    /// `create_user`, with a password.
+    User,
     /// `get_current_balance`.
     Balance,
+}
+
+/// How a call is started, beside what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Manner {
+    /// With the options that a client has.
+    #[default]
+    Usual,
+    /// By somebody who does not wait: one attempt, and a deadline that has passed.
+    Hasty,
+}
+
+impl Manner {
+    pub(crate) fn options(self) -> CallOptions {
+        match self {
+            Manner::Usual => CallOptions::default(),
+            Manner::Hasty => CallOptions { attempts: Some(1), deadline_ms: Some(0), ..CallOptions::default() },
+        }
+    }
 }
 
 /// One thing that is to be done once, however often it is started.
@@ -71,11 +94,6 @@ impl Job {
         Job { task, number, name: Name::Key }
     }
 
-    /// The API that it is for.
-    pub fn api(self) -> Api {
-        if matches!(self.task, Task::Order | Task::Adjust | Task::Balance) { Api::Reseller } else { Api::Agent }
-    }
-
     /// Its intent.
     pub fn intent(self) -> Option<String> {
         (self.name == Name::Intent).then(|| format!("{:?}-{}", self.task, self.number).to_lowercase())
@@ -83,16 +101,31 @@ impl Job {
 
     /// Whether the service is to do something for it once at most.
     pub fn has_effect(self) -> bool {
-        !matches!(self.task, Task::Wait | Task::Read | Task::Balance | Task::Terminate)
+        !matches!(self.task, Task::Wait | Task::Read | Task::Balance)
     }
 
     /// Whether it can cost money, so that it is not tried again with a new key.
     pub fn is_paid(self) -> bool {
-        matches!(self.task, Task::Open | Task::Create | Task::Renew | Task::Recharge)
+        matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Renew | Task::Recharge)
+    }
+
+    /// Whether a daily cap counts it.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self.task, Task::Open | Task::Create)
+    }
+
+    /// Whether a record says that it was done: to end a session again changes nothing.
+    pub(crate) fn is_remembered(self) -> bool {
+        self.task != Task::Terminate
+    }
+
+    /// Whether what comes of it has an id of its own that a caller must come to know.
+    pub(crate) fn names_what_it_gets(self) -> bool {
+        matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Order)
     }
 
     /// What it is started with: the operation, its parameters, its options.
-    pub(crate) fn start(self, sessions: &[String]) -> (&'static str, String, CallOptions) {
+    pub(crate) fn start(self, sessions: &[String], manner: Manner) -> (&'static str, String, CallOptions) {
         let number = self.number;
         let none = "none".to_owned();
         let session = sessions.get(usize::from(number)).unwrap_or(&none);
@@ -102,6 +135,7 @@ impl Job {
                 let operation = if self.task == Task::Open { "open_session" } else { "create_session" };
                 (operation, format!(r#"{{"session_type":"dynamic","product_no":"dynamic-world","quantity":{}}}"#, quantity(number).0))
             }
+            Task::Rent => ("open_session", r#"{"session_type":"static","product_no":"static-us","quantity":1}"#.to_owned()),
             Task::Rotate => ("rotate_session", of_session),
             Task::Terminate => ("terminate_session", of_session),
             Task::Wait => ("wait_session", of_session),
@@ -117,26 +151,35 @@ impl Job {
                 ),
             ),
             Task::Adjust => ("adjust_sub_user_balance", format!(r#"{{"user_id":200001,"amount":1,"remark":"money-{number}"}}"#)),
+            Task::User => ("create_user", format!(r#"{{"username":"user-{number}","password":"{PASSWORD}","balance":0}}"#)),
             Task::Balance => ("get_current_balance", "{}".to_owned()),
         };
         let key = (self.name == Name::Key).then(|| format!("mine-{number}"));
-        (operation, params, CallOptions { intent: self.intent(), idempotency_key: key, ..CallOptions::default() })
+        let options = CallOptions { intent: self.intent(), idempotency_key: key, ..manner.options() };
+        (operation, params, CallOptions { credentials: self.task == Task::Open, ..options })
     }
 
     /// Whether a write is one of this job's: by the operation and the mark in its body or path.
     pub(crate) fn sends(self, operation: &str, url: &str, body: &Value, sessions: &[String]) -> bool {
         let of_session = || sessions.get(usize::from(self.number)).is_some_and(|id| url.contains(id.as_str()));
         match (self.task, operation) {
-            (Task::Open | Task::Create, "create_session") => body["quantity"].as_f64() == quantity(self.number).0.try_into().ok(),
+            (Task::Open | Task::Create, "create_session") => {
+                body["product_no"] == "dynamic-world" && body["quantity"].as_f64() == quantity(self.number).0.try_into().ok()
+            }
+            (Task::Rent, "create_session") => body["product_no"] == "static-us",
             (Task::Rotate, "rotate_session") | (Task::Renew, "renew_session") | (Task::Terminate, "terminate_session") => of_session(),
             (Task::Recharge, "create_recharge") => body["amount_usd"].as_u64() == Some(10 + u64::from(self.number)),
             (Task::Budget, "update_budget") => body["daily_limit_usd"].as_u64() == Some(5000 + u64::from(self.number)),
             (Task::Order, "create_static_order") => body["ipCount"].as_u64() == Some(1 + u64::from(self.number)),
             (Task::Adjust, "adjust_sub_user_balance") => body["remark"].as_str() == Some(&format!("money-{}", self.number)),
+            (Task::User, "create_user") => body["username"].as_str() == Some(&format!("user-{}", self.number)),
             _ => false,
         }
     }
 }
+
+/// The password of every sub-user.
+pub(crate) const PASSWORD: &str = "canary-password";
 
 /// What a purchase buys, in GB.
 fn quantity(number: u16) -> Decimal {

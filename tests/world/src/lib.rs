@@ -9,16 +9,22 @@ mod explore;
 mod fate;
 mod happen;
 mod job;
+mod network;
+mod people;
+mod process;
 mod scope;
 mod service;
 mod swarm;
 mod world;
 
-pub use act::{Act, Plan};
-pub use checker::{CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MIXED, REFUSED, RENEWED, THROWN, TWICE, UNSAVED};
+pub use act::{Act, Leaves, Plan};
+pub use checker::{
+    CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, THROWN, TWICE, UNCOUNTED,
+    UNSAVED,
+};
 pub use explore::{Explored, Found, Limits, explore, replay};
 pub use fate::{Fate, StoreFate};
-pub use job::{Job, Name, Task};
+pub use job::{Job, Manner, Name, Task};
 pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};
 pub use world::World;

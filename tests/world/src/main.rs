@@ -10,7 +10,7 @@ use hopline_world::{Kind, SCOPES, explore, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
-cargo xtask world seed agent|reseller N [RULE]               one life
+cargo xtask world seed agent|capped|reseller N [RULE]               one life
 cargo xtask swarm [--minutes N] [--seed S]                   lives on all cores, from a seed on";
 
 fn main() -> ExitCode {
@@ -70,7 +70,7 @@ fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
 
 fn kind_of(name: &str) -> Result<Kind, String> {
     let found = Kind::ALL.into_iter().find(|kind| format!("{kind:?}").to_lowercase() == name);
-    found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are agent and reseller"))
+    found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are agent, capped and reseller"))
 }
 
 fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {

@@ -5,7 +5,7 @@ use hopline::contract::Api;
 
 use crate::act::{HOURS, Plan};
 use crate::job::{Job, Task};
-use crate::world::{NIGHT, OVERNIGHT};
+use crate::world::{HOUR, NIGHT, OVERNIGHT};
 
 /// A world to begin with, and how much may happen in it.
 #[derive(Debug)]
@@ -40,8 +40,19 @@ pub struct Scope {
     pub night: Millis,
     /// What may be bought in a day, in thousandths of a dollar.
     pub cap: Option<i64>,
+    /// Whether callers allow a purchase that the service failed to be made again with another key.
+    pub retry_paid: bool,
+    /// Whether messages meet what seldom comes of one, in place of what often does.
+    pub seldom: bool,
     /// Whether a client of the reseller API starts with a token.
     pub has_token: bool,
+}
+
+impl Scope {
+    /// Whether whatever draws the acts says what is started.
+    pub(crate) fn is_life(&self) -> bool {
+        self.jobs.is_empty()
+    }
 }
 
 /// What most scopes have in common.
@@ -61,12 +72,14 @@ const AGENT: Scope = Scope {
     clocks: &[],
     night: NIGHT,
     cap: None,
+    retry_paid: false,
+    seldom: false,
     has_token: true,
 };
 const RESELLER: Scope = Scope { api: Api::Reseller, plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
 
 /// A purchase under a cap that allows two of its kind a day.
-const CAPPED: Scope = Scope { cap: Some(8_020), night: OVERNIGHT, plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
+const CAPPED: Scope = Scope { cap: Some(8_020), retry_paid: true, night: OVERNIGHT, plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
 
 /// The scopes that are walked in every run.
 pub static SCOPES: &[Scope] = &[
@@ -94,6 +107,14 @@ pub static SCOPES: &[Scope] = &[
     },
     Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
     Scope {
+        name: "a session is renewed",
+        before: &[Job::named(Task::Rent, 0)],
+        jobs: &[Job::named(Task::Renew, 0)],
+        faults: 1,
+        troubles: 2,
+        ..AGENT
+    },
+    Scope {
         name: "a session is ended",
         before: &[Job::named(Task::Open, 0)],
         jobs: &[Job::unnamed(Task::Terminate, 0)],
@@ -107,6 +128,29 @@ pub static SCOPES: &[Scope] = &[
         jobs: &[Job::named(Task::Create, 0), Job::named(Task::Create, 1), Job::named(Task::Create, 2)],
         faults: 1,
         ..CAPPED
+    },
+    Scope {
+        name: "two sessions are bought under a cap, and the clock is set back into the day before",
+        jobs: &[Job::named(Task::Create, 0), Job::named(Task::Create, 1)],
+        faults: 1,
+        troubles: 2,
+        plans: &[Plan::ResumeAll],
+        clocks: &[-9 * HOUR],
+        ..CAPPED
+    },
+    Scope {
+        name: "a session is bought, and again after a failure, as its buyer allows",
+        jobs: &[Job::named(Task::Create, 0)],
+        retry_paid: true,
+        ..AGENT
+    },
+    Scope {
+        name: "answers come late, cut, or with a time to wait",
+        jobs: &[Job::named(Task::Open, 0)],
+        reads: true,
+        seldom: true,
+        plans: &[Plan::Hurry],
+        ..AGENT
     },
     Scope { name: "a static order is placed", jobs: &[Job::named(Task::Order, 0)], ..RESELLER },
     Scope {
@@ -142,23 +186,28 @@ pub static SCOPES: &[Scope] = &[
 pub enum Kind {
     /// Many jobs of the agent API.
     Agent,
+    /// Many purchases under a cap.
+    Capped,
     /// Many jobs of the reseller API.
     Reseller,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 2] = [Kind::Agent, Kind::Reseller];
+    pub const ALL: [Kind; 3] = [Kind::Agent, Kind::Capped, Kind::Reseller];
 
     /// The world of such a life, in which whatever draws the acts says how much happens.
     pub(crate) fn scope(self) -> &'static Scope {
-        static AGENT_CROWD: Scope =
+        static AGENT_LIFE: Scope =
             Scope { name: "a life at the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
-        static RESELLER_CROWD: Scope =
+        static CAPPED_LIFE: Scope =
+            Scope { name: "a life under a cap", reads: true, any_order: true, cancels: true, clocks: HOURS, cap: Some(30_000), ..CAPPED };
+        static RESELLER_LIFE: Scope =
             Scope { name: "a life at the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };
         match self {
-            Kind::Agent => &AGENT_CROWD,
-            Kind::Reseller => &RESELLER_CROWD,
+            Kind::Agent => &AGENT_LIFE,
+            Kind::Capped => &CAPPED_LIFE,
+            Kind::Reseller => &RESELLER_LIFE,
         }
     }
 }

@@ -1,22 +1,68 @@
-//! The service, the network before it, and what the service's own books say of each job.
+//! The service, and what its own books say of each job.
 
 use hopline::client::{FailureKind, Millis, Sent};
 use hopline::contract::Api;
 use hopline::wire::Request;
-use hopline_sandbox::{BACKEND_PATH, Config, ErrorFault, Fault, FaultRule, Service};
-use rust_decimal::Decimal;
+use hopline_sandbox::{BACKEND_PATH, Config, Service};
+use serde_json::Value;
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
-use crate::fate::Fate;
-use crate::job::Task;
-
-/// A response, or the lack of one.
+/// A response.
 #[derive(Debug, Clone)]
-pub(crate) enum Heard {
-    Response { status: u16, headers: Vec<(String, String)>, body: Vec<u8> },
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Whether the body went on.
+    pub(crate) truncated: bool,
+}
+
+impl Response {
+    /// The body; null where it is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Whether it is an answer that says yes.
+    pub(crate) fn is_success(&self) -> bool {
+        !self.truncated && self.status < 300 && self.json()["success"] == true
+    }
+
+    /// The status of a failure that the service answers, and would answer again, under a key.
+    pub(crate) fn failure(&self) -> Option<u16> {
+        let body = self.json();
+        let code = body["error"]["code"].as_str().filter(|code| !matches!(*code, "IDEMPOTENCY_CONFLICT" | "SOMETHING_ELSE"))?;
+        (!code.is_empty() && !self.truncated && !matches!(self.status, 401 | 403)).then_some(self.status)
+    }
+
+    /// How long it asks to wait.
+    pub(crate) fn retry_after(&self) -> Millis {
+        let header = |name: &str| self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let date = |text: &str| Some(httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64);
+        let until = |text: &str| Some(date(text)? - date(header("date")?)?);
+        let asked = header("retry-after").and_then(|text| text.parse::<i64>().ok().or_else(|| until(text)));
+        1000 * self.json()["error"]["details"]["retry_after"].as_i64().max(asked).unwrap_or_default()
+    }
+}
+
+/// What comes of a request for whoever sent it.
+#[derive(Debug, Clone)]
+pub(crate) enum ExchangeResult {
+    Response(Response),
     Lost(FailureKind, Sent),
 }
+
+/// A request that meets the service, and the job that it is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) request: &'a http::Request<Vec<u8>>,
+    pub(crate) job: Option<usize>,
+    pub(crate) now: Millis,
+}
+
+/// What the service did, each with the job that it was for.
+pub(crate) type Effects = Vec<(usize, Effect)>;
 
 /// Something that the service did once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -29,37 +75,39 @@ pub(crate) struct Effect {
 
 /// How much the service has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Books {
+struct Counts {
     charges: usize,
     orders: usize,
     rotations: u32,
     budgets: u32,
     placed: usize,
     adjusted: usize,
+    users: usize,
+    ended: usize,
 }
 
 /// The service of a world.
 #[derive(Clone)]
 pub(crate) struct Remote {
-    api: Api,
-    service: Service,
+    pub(crate) api: Api,
+    pub(crate) service: Service,
     /// The token that a client starts from.
     pub(crate) token: Option<String>,
     /// What was changed so far, and when, as a number: two services with one number do the same from here on.
-    digest: u64,
+    pub(crate) digest: u64,
     requests: u64,
-    books: Books,
+    counts: Counts,
     /// The sessions that were accepted, in order.
     pub(crate) sessions: Vec<String>,
     /// What is worked on: whose it is.
-    working: Option<(usize, Option<String>)>,
+    pub(crate) working: Option<(usize, Option<String>)>,
     /// What one GB costs, in whole dollars.
     pub(crate) price: i64,
 }
 
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.digest, self.books, &self.working, &self.token).hash(state);
+        (self.digest, self.counts, &self.working, &self.token).hash(state);
         // Its tokens are made from the number of the request.
         (self.api == Api::Reseller).then_some(self.requests).hash(state);
     }
@@ -67,23 +115,30 @@ impl Hash for Remote {
 
 pub(crate) const API_KEY: &str = "canary-key-of-the-world";
 const START: Millis = 1_800_000_000_000;
-/// How long slow work takes.
-const SLOW: Millis = 30_000;
 
 impl Remote {
     pub(crate) fn new(api: Api) -> Remote {
         static AGENT: OnceLock<Service> = OnceLock::new();
         static RESELLER: OnceLock<(Service, String)> = OnceLock::new();
         let (service, token) = match api {
-            Api::Agent => (AGENT.get_or_init(|| Service::new(config())).clone(), None),
+            Api::Agent => (AGENT.get_or_init(agent).clone(), None),
             Api::Reseller => {
                 let (service, token) = RESELLER.get_or_init(reseller);
                 (service.clone(), Some(token.clone()))
             }
         };
-        let mut remote =
-            Remote { api, service, token, digest: 0, requests: 0, books: Books::default(), sessions: Vec::new(), working: None, price: 4 };
-        remote.books = remote.count(START);
+        let mut remote = Remote {
+            api,
+            service,
+            token,
+            digest: 0,
+            requests: 0,
+            counts: Counts::default(),
+            sessions: Vec::new(),
+            working: None,
+            price: 4,
+        };
+        remote.counts = remote.count(START);
         remote
     }
 
@@ -94,14 +149,9 @@ impl Remote {
         self.service.logins().into_iter().next().map(|login| (login.username, login.password)).unwrap_or_default()
     }
 
-    /// Executes a request, and says what came of it: the answer, and what else it did, each with the job that it was for.
-    pub(crate) fn execute(
-        &mut self,
-        request: &http::Request<Vec<u8>>,
-        job: Option<usize>,
-        now: Millis,
-        effects: &mut Vec<(usize, Effect)>,
-    ) -> Heard {
+    /// Executes a request, and says what came of it: the answer, and what else it did.
+    pub(crate) fn execute(&mut self, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
+        let Arrival { request, job, now } = arrival;
         self.settle(now, effects);
         self.requests += 1;
         if request.method() != "GET" {
@@ -115,162 +165,43 @@ impl Remote {
         self.note(now, job, key.as_deref(), effects);
         if answer.extensions().get::<hopline_sandbox::InProgress>().is_some() {
             self.working = job.map(|job| (job, key));
-            return lost();
+            return crate::network::lost();
         }
         let (parts, body) = answer.into_parts();
         let headers = parts.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
-        Heard::Response { status: parts.status.as_u16(), headers: headers.collect(), body }
+        ExchangeResult::Response(Response { status: parts.status.as_u16(), headers: headers.collect(), body, truncated: false })
     }
 
     /// Lets the work be done whose time has come.
-    pub(crate) fn settle(&mut self, now: Millis, effects: &mut Vec<(usize, Effect)>) {
+    pub(crate) fn settle(&mut self, now: Millis, effects: &mut Effects) {
         if self.working.is_some() && self.service.in_progress(now) == 0 {
             let (job, key) = self.working.take().unwrap_or_default();
             self.note(now, Some(job), key.as_deref(), effects);
         }
     }
 
-    /// Executes a request as its fate has it; a message that is to arrive later is the network's.
-    pub(crate) fn meet(
-        &mut self,
-        fate: Fate,
-        request: &http::Request<Vec<u8>>,
-        job: Option<usize>,
-        now: Millis,
-        effects: &mut Vec<(usize, Effect)>,
-    ) -> Heard {
-        let is_login = request.uri().path().ends_with("/auth/login");
-        match fate {
-            Fate::Answered | Fate::CopyLater => self.execute(request, job, now, effects),
-            Fate::Twice => {
-                self.execute(request, job, now, effects);
-                self.execute(request, job, now, effects)
-            }
-            Fate::LostBefore | Fate::Delayed => lost(),
-            Fate::LostAfter => {
-                self.execute(request, job, now, effects);
-                lost()
-            }
-            Fate::PageBefore => page(502),
-            Fate::PageAfter => {
-                self.execute(request, job, now, effects);
-                page(504)
-            }
-            Fate::DoorBefore => page(401),
-            Fate::DoorAfter => {
-                self.execute(request, job, now, effects);
-                page(401)
-            }
-            Fate::Cut => match self.execute(request, job, now, effects) {
-                Heard::Response { status, headers, body } => {
-                    Heard::Response { status, headers, body: body.get(..body.len() / 2).unwrap_or_default().to_vec() }
-                }
-                lost => lost,
-            },
-            Fate::Expired => {
-                self.service.expire_tokens();
-                self.digest = self.digest.wrapping_add(1);
-                self.execute(request, job, now, effects)
-            }
-            Fate::Refused if is_login => self.refusal(401, 0),
-            Fate::Refused if self.api == Api::Reseller => self.refusal(400, 0),
-            Fate::Refused => self.fault("INSUFFICIENT_BALANCE", None, true, false, request, job, now, effects),
-            Fate::Locked => self.fault("AUTH_INVALID_KEY", None, false, false, request, job, now, effects),
-            Fate::Unknown => self.fault("SOMETHING_ELSE", Some(422), true, false, request, job, now, effects),
-            Fate::Mismatch => self.fault("PRICE_MISMATCH", None, true, false, request, job, now, effects),
-            Fate::Throttled => self.refusal(429, 1),
-            Fate::ThrottledLong => self.refusal(429, 3600),
-            Fate::Conflict => {
-                self.execute(request, job, now, effects);
-                failure("IDEMPOTENCY_CONFLICT", 409, "", "")
-            }
-            Fate::StoredFailure => self.fault(self.broken(), Some(504), true, false, request, job, now, effects),
-            Fate::StoredSale => self.fault(self.broken(), Some(504), true, true, request, job, now, effects),
-            // One at a time, so that what it did is known to be its own.
-            Fate::Slow | Fate::SlowFails if self.working.is_some() => lost(),
-            Fate::Slow | Fate::SlowFails => {
-                let error = ErrorFault { code: "BACKEND_ERROR".into(), stored: true, ..ErrorFault::default() };
-                let error = (fate == Fate::SlowFails).then_some(error);
-                self.with(Fault::InProgress { ms: SLOW, error }, request, job, now, effects)
-            }
-            Fate::Dearer => {
-                self.price = 12;
-                self.service.set_price("dynamic-world", Decimal::from(self.price));
-                self.digest = self.digest.wrapping_add(2);
-                self.execute(request, job, now, effects)
-            }
-            Fate::Unreached => Heard::Lost(FailureKind::Connect, Sent::Never),
-        }
-    }
-
-    fn broken(&self) -> &'static str {
-        if self.api == Api::Agent { "BACKEND_TIMEOUT" } else { "504" }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a fault is a row of a table")]
-    fn fault(
-        &mut self,
-        code: &str,
-        status: Option<u16>,
-        stored: bool,
-        sold: bool,
-        request: &http::Request<Vec<u8>>,
-        job: Option<usize>,
-        now: Millis,
-        effects: &mut Vec<(usize, Effect)>,
-    ) -> Heard {
-        let fault = ErrorFault { code: code.into(), status, stored, sold, ..ErrorFault::default() };
-        self.with(Fault::Error(fault), request, job, now, effects)
-    }
-
-    fn with(
-        &mut self,
-        fault: Fault,
-        request: &http::Request<Vec<u8>>,
-        job: Option<usize>,
-        now: Millis,
-        effects: &mut Vec<(usize, Effect)>,
-    ) -> Heard {
-        let mut hasher = rustc_hash::FxHasher::default();
-        (self.digest, format!("{fault:?}")).hash(&mut hasher);
-        self.digest = hasher.finish();
-        self.service.inject(FaultRule { operation: None, times: 1, fault });
-        let heard = self.execute(request, job, now, effects);
-        self.service.clear_faults();
-        heard
-    }
-
-    /// The service's own refusal, before anything was done.
-    fn refusal(&self, status: u16, wait: u32) -> Heard {
-        if self.api == Api::Agent {
-            // A gateway that repeats one id makes every 429 look like a stored one.
-            return failure("RATE_LIMIT_EXCEEDED", status, &format!(r#","details":{{"retry_after":{wait}}}"#), "one id");
-        }
-        let mut headers = vec![("content-type".into(), "application/json".into())];
-        headers.extend((wait > 0).then(|| ("retry-after".to_owned(), wait.to_string())));
-        Heard::Response { status, headers, body: format!(r#"{{"code":{status},"message":"no","data":null}}"#).into_bytes() }
-    }
-
-    fn count(&mut self, now: Millis) -> Books {
-        let mut books = Books { charges: self.service.charges().len(), orders: self.service.orders().len(), ..Books::default() };
+    fn count(&mut self, now: Millis) -> Counts {
+        let mut counts = Counts { charges: self.service.charges().len(), orders: self.service.orders().len(), ..Counts::default() };
         match self.api {
             Api::Agent => {
-                books.rotations = self.service.sessions(now).iter().map(|session| session.rotations).sum();
-                books.budgets = self.service.executions().get("update_budget").copied().unwrap_or_default();
+                let sessions = self.service.sessions(now);
+                counts.rotations = sessions.iter().map(|session| session.rotations).sum();
+                counts.ended = sessions.iter().filter(|session| session.status == "terminated").count();
+                counts.budgets = self.service.executions().get("update_budget").copied().unwrap_or_default();
             }
             Api::Reseller => {
                 let backend = self.service.backend(now);
-                books.placed = backend.static_orders.len();
-                books.adjusted = backend.entries.iter().filter(|entry| entry.r#type == "adjustment").count();
+                (counts.placed, counts.users) = (backend.static_orders.len(), backend.users.len());
+                counts.adjusted = backend.entries.iter().filter(|entry| entry.r#type == "adjustment").count();
             }
         }
-        books
+        counts
     }
 
     /// Notes what was done since, for a job.
-    fn note(&mut self, now: Millis, job: Option<usize>, key: Option<&str>, effects: &mut Vec<(usize, Effect)>) {
-        let (before, after) = (self.books, self.count(now));
-        self.books = after;
+    fn note(&mut self, now: Millis, job: Option<usize>, key: Option<&str>, effects: &mut Effects) {
+        let (before, after) = (self.counts, self.count(now));
+        self.counts = after;
         let new = self.service.charges().get(before.charges..).unwrap_or_default();
         let mut ids: Vec<Option<String>> = new.iter().map(|charge| Some(charge.session_id.to_string())).collect();
         self.sessions.extend(new.iter().filter(|charge| charge.operation == "create_session").map(|charge| charge.session_id.to_string()));
@@ -280,15 +211,12 @@ impl Remote {
         let others = (after.orders - before.orders)
             + (after.rotations - before.rotations) as usize
             + (after.budgets - before.budgets) as usize
-            + (after.adjusted - before.adjusted);
+            + (after.adjusted - before.adjusted)
+            + (after.users - before.users)
+            + (after.ended - before.ended);
         ids.extend((0..others).map(|_| None));
         let key = key.map(str::to_owned);
         effects.extend(ids.into_iter().filter_map(|id| Some((job?, Effect { key: key.clone(), id }))));
-    }
-
-    /// Whether an effect of a task has an id of its own that a caller must come to know.
-    pub(crate) fn names(task: Task) -> bool {
-        matches!(task, Task::Open | Task::Create | Task::Order)
     }
 }
 
@@ -300,6 +228,13 @@ fn config() -> Config {
     config.requests_per_minute = u32::MAX;
     config.session_limit = usize::MAX;
     config
+}
+
+/// A service with addresses enough for any life.
+fn agent() -> Service {
+    let mut service = Service::new(config());
+    service.set_stock("static-us", 60_000);
+    service
 }
 
 /// A service with a sub-user that has money, and a token of its reseller.
@@ -317,21 +252,6 @@ fn reseller() -> (Service, String) {
     post("/open/app/user/v2", &token, serde_json::json!({ "username": "buyer", "password": "buyer-1", "balance": 50_000 }));
     assert_eq!(service.backend(START).users.len(), 1, "there is a sub-user");
     (service, token)
-}
-
-fn lost() -> Heard {
-    Heard::Lost(FailureKind::Closed, Sent::Maybe)
-}
-
-fn page(status: u16) -> Heard {
-    let headers = vec![("content-type".into(), "text/html".into())];
-    Heard::Response { status, headers, body: b"<html>bad gateway</html>".to_vec() }
-}
-
-fn failure(code: &str, status: u16, more: &str, request_id: &str) -> Heard {
-    let error = format!(r#"{{"code":"{code}","message":""{more}}}"#);
-    let body = format!(r#"{{"success":false,"data":null,"error":{error},"meta":{{"request_id":"{request_id}","timestamp":""}}}}"#);
-    Heard::Response { status, headers: vec![("content-type".into(), "application/json".into())], body: body.into_bytes() }
 }
 
 /// Whether a request is a login.

@@ -9,12 +9,12 @@ use hopline::policy::Rule;
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::act::{Act, HOURS, Plan};
+use crate::act::{Act, HOURS, Leaves, Plan};
 use crate::explore::Found;
 use crate::fate::{Fate, StoreFate};
-use crate::job::{Job, Task};
+use crate::job::{Job, Manner, Task};
 use crate::scope::{Kind, Scope};
-use crate::world::{Out, Transcript, World};
+use crate::world::{Out, Process, Transcript, World};
 
 /// Where choices come from.
 pub trait Source {
@@ -52,7 +52,7 @@ impl Source for Bytes<'_> {
 
 /// How much goes wrong in one life.
 #[derive(Debug)]
-struct Nature {
+struct Weights {
     /// Of 16 messages so many meet another fate than to be answered.
     faults: usize,
     /// Of 64 steps so many are a trouble of the program, the store or the machine.
@@ -60,15 +60,18 @@ struct Nature {
     /// The fates that there are, by a bit each.
     fates: usize,
     acts: usize,
+    /// Of 16 chances so many are taken by people who err.
+    errors: usize,
 }
 
-impl Nature {
-    fn draw(source: &mut impl Source) -> Nature {
-        Nature {
+impl Weights {
+    fn draw(source: &mut impl Source) -> Weights {
+        Weights {
             faults: [0, 1, 4, 8][source.below(4)],
             troubles: [0, 1, 2, 6][source.below(4)],
             fates: source.below(1 << 16) | source.below(1 << 16) << 16,
             acts: 40 + source.below(200),
+            errors: [0, 0, 4, 16][source.below(4)],
         }
     }
 }
@@ -76,14 +79,14 @@ impl Nature {
 /// One life, and how many steps it took. What is wrong in it, if anything, with its shortest story.
 pub fn live(kind: Kind, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
     let scope = kind.scope();
-    let nature = Nature::draw(source);
+    let weights = Weights::draw(source);
     let mut world = World::new(scope, without, false).map_err(|wrong| Box::new(Found { wrong, choices: Vec::new(), story: Vec::new() }))?;
     let mut acts = Vec::new();
-    for _ in 0..nature.acts {
+    for _ in 0..weights.acts {
         if source.is_over() {
             break;
         }
-        let act = world.draw(&nature, source);
+        let act = world.draw(&weights, source);
         acts.push(act);
         if let Some(Err(_)) = acts.last().map(|act| world.act(act)) {
             return Err(Box::new(shrink(scope, without, acts)));
@@ -104,11 +107,11 @@ pub fn seeded(kind: Kind, seed: u64, without: Option<Rule>) -> Result<u64, Box<F
 /// What all steps of the life that a seed makes come to: two libraries that give the same numbers do the same.
 pub fn transcript(kind: Kind, seed: u64) -> u64 {
     let source = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
-    let nature = Nature::draw(source);
+    let weights = Weights::draw(source);
     let Ok(mut world) = World::new(kind.scope(), None, false) else { return 0 };
     world.transcript = Some(Transcript::default());
-    for _ in 0..nature.acts {
-        let act = world.draw(&nature, source);
+    for _ in 0..weights.acts {
+        let act = world.draw(&weights, source);
         if world.act(&act).is_err() {
             return 0;
         }
@@ -147,21 +150,23 @@ fn shrink(scope: &'static Scope, without: Option<Rule>, mut acts: Vec<Act>) -> F
 
 impl World {
     /// One of all that may happen next.
-    fn draw(&self, nature: &Nature, source: &mut impl Source) -> Act {
-        let Some(process) = &self.process else { return self.draw_start(nature, source) };
-        if source.below(64) < nature.troubles {
+    fn draw(&self, weights: &Weights, source: &mut impl Source) -> Act {
+        let Some(process) = &self.process else { return self.draw_start(weights, source) };
+        if source.below(64) < weights.troubles {
             return self.draw_trouble(source);
         }
         match source.below(16) {
-            0 | 1 => return Act::Start(self.draw_job(source)),
-            2 if !self.network.is_empty() => return Act::Arrive,
+            0 | 1 => return Act::Start(self.draw_job(source), if source.below(4) == 0 { Manner::Hasty } else { Manner::Usual }),
+            2 if !self.network.is_empty() => return Act::Arrive { at: source.below(self.network.len()) },
             3 => {
                 let open: Vec<CommandId> = process.commands.keys().copied().filter(|command| process.client.is_pending(*command)).collect();
                 if !open.is_empty() && source.below(2) == 0 {
                     return Act::Cancel(open[source.below(open.len())]);
                 }
             }
-            4 => return Act::Plan([Plan::Again, Plan::ResumeAll, Plan::Look][source.below(3)]),
+            4 => return Act::Plan([Plan::Again, Plan::Hurry, Plan::ResumeAll, Plan::Look][source.below(4)]),
+            6 if !self.jobs.is_empty() => return Act::Resume(source.below(self.jobs.len())),
+            7 if source.below(16) < weights.errors => return self.draw_error(process, source),
             5 if self.is_idle(60_000) => return Act::Pass,
             _ => {}
         }
@@ -170,13 +175,13 @@ impl World {
         }
         match process.out.len() {
             0 => Act::Pass,
-            several => self.draw_answer(source.below(several), nature, source),
+            several => self.draw_answer(source.below(several), weights, source),
         }
     }
 
-    fn draw_start(&self, nature: &Nature, source: &mut impl Source) -> Act {
+    fn draw_start(&self, weights: &Weights, source: &mut impl Source) -> Act {
         let plan = [Plan::Nothing, Plan::Again, Plan::ResumeAll][source.below(3)];
-        let (night, clock) = (source.below(8) < nature.troubles, source.below(8) < nature.troubles);
+        let (night, clock) = (source.below(8) < weights.troubles, source.below(8) < weights.troubles);
         let after = if night { self.scope.night } else { 0 };
         Act::Restart { after, skew: if clock { HOURS[source.below(HOURS.len())] } else { 0 }, plan }
     }
@@ -185,7 +190,17 @@ impl World {
         match source.below(8) {
             0 if self.is_idle(i64::MAX) => Act::Sleep,
             1 => Act::Clock(HOURS[source.below(HOURS.len())]),
-            _ => Act::Crash { done: source.below(2) == 1 },
+            _ => Act::Crash { leaves: [Leaves::Nothing, Leaves::All, Leaves::Part][source.below(3)] },
+        }
+    }
+
+    /// What somebody does who does not look.
+    fn draw_error(&self, process: &Process, source: &mut impl Source) -> Act {
+        match source.below(4) {
+            0 => Act::Guess { at: source.below(4), happened: true },
+            1 => Act::Guess { at: source.below(4), happened: false },
+            2 => Act::Forget { at: source.below(8) },
+            _ => process.completed.front().map_or(Act::Pass, |command| Act::Abandon(*command)),
         }
     }
 
@@ -197,16 +212,16 @@ impl World {
         if sends { wait < most.min(60_000) && most < i64::MAX } else { true }
     }
 
-    fn draw_answer(&self, at: usize, nature: &Nature, source: &mut impl Source) -> Act {
+    fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
-            Out::Save { .. } if source.below(64) < 2 * nature.troubles => Act::Keep { at, fate: StoreFate::ALL[1 + source.below(2)] },
+            Out::Save { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, fate: StoreFate::ALL[1 + source.below(2)] },
             Out::Save { .. } => Act::Keep { at, fate: StoreFate::Done },
-            Out::Send { request, job, .. } => {
-                let fates = self.fates_of(request, *job);
+            Out::Send { request, about, .. } => {
+                let fates = if source.below(8) == 0 { Fate::SELDOM } else { self.fates_of(request, *about) };
                 let chosen = source.below(fates.len());
-                let is_there = nature.fates >> (fates[chosen] as usize % 32) & 1 == 1;
-                let fails = source.below(16) < nature.faults && is_there;
+                let is_there = weights.fates >> (fates[chosen] as usize % 32) & 1 == 1;
+                let fails = source.below(16) < weights.faults && is_there;
                 Act::Deliver { at, fate: if fails { fates[chosen] } else { Fate::Answered } }
             }
         }
@@ -216,8 +231,17 @@ impl World {
         let session = source.below(self.remote.sessions.len().max(1)) as u16;
         // A start without a name is a purchase of its own.
         let fresh = 100 + self.jobs.len() as u16;
+        if self.scope.cap.is_some() {
+            return match source.below(8) {
+                0..=2 => Job::named(Task::Open, source.below(5) as u16),
+                3 | 4 => Job::named(Task::Create, 10 + source.below(4) as u16),
+                5 => Job::unnamed(Task::Create, fresh),
+                6 => Job::unnamed(Task::Terminate, session),
+                _ => Job::unnamed(Task::Read, session),
+            };
+        }
         if self.scope.api == Api::Agent {
-            return match source.below(12) {
+            return match source.below(15) {
                 0..=2 => Job::named(Task::Open, source.below(5) as u16),
                 3 => Job::named(Task::Create, 10 + source.below(2) as u16),
                 4 => Job::given(Task::Create, 20 + source.below(2) as u16),
@@ -227,14 +251,17 @@ impl World {
                 8 => Job::named(Task::Budget, 0),
                 9 => Job::unnamed(Task::Terminate, session),
                 10 => Job::unnamed(Task::Wait, session),
+                11 => Job::named(Task::Rent, 0),
+                12 | 13 => Job::named(Task::Renew, session),
                 _ => Job::unnamed(Task::Read, session),
             };
         }
-        match source.below(8) {
+        match source.below(9) {
             0..=2 => Job::named(Task::Order, source.below(3) as u16),
             3 => Job::unnamed(Task::Order, 10 + (fresh - 100) % 80),
             4 | 5 => Job::named(Task::Adjust, source.below(3) as u16),
             6 => Job::unnamed(Task::Adjust, fresh),
+            7 => Job::named(Task::User, source.below(2) as u16),
             _ => Job::unnamed(Task::Balance, 0),
         }
     }

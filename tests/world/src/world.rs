@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use hopline::client::{Client, ClientOptions, CommandId, EventKind, Millis, Now, Record, RecordId, Step, StepId, describe};
-use hopline::contract::{Api, Decimal, Method, Secret};
+use hopline::client::{Client, CommandId, Millis, Now, RecordId, StepId};
 use hopline::wire::Request;
-use hopline_sandbox::{BACKEND_PATH, Service};
 
-use crate::checker::{About, Checker, UNSAVED};
-use crate::job::Job;
+use crate::checker::{About, Checker, Clocks, Terms};
+use crate::job::{Job, Manner, PASSWORD};
 use crate::scope::Scope;
-use crate::service::{API_KEY, Remote, is_login};
+use crate::service::{API_KEY, Arrival, Effects, Remote};
 
 pub(crate) const HOUR: Millis = 3_600_000;
 /// A night in which a machine sleeps and a key grows too old.
@@ -22,7 +20,7 @@ pub(crate) const OVERNIGHT: Millis = 17 * HOUR;
 /// What a client waits for.
 #[derive(Clone, Hash)]
 pub(crate) enum Out {
-    Send { id: StepId, command: CommandId, request: Request, job: Option<usize> },
+    Send { id: StepId, command: CommandId, request: Request, about: Option<About> },
     Save { id: StepId, record: RecordId, data: Option<Vec<u8>> },
 }
 
@@ -30,7 +28,6 @@ pub(crate) enum Out {
 #[derive(Clone, Hash)]
 pub(crate) struct Message {
     pub(crate) request: Request,
-    pub(crate) job: Option<usize>,
     pub(crate) about: Option<About>,
 }
 
@@ -42,8 +39,10 @@ pub(crate) struct Process {
     /// Commands that have not been taken, and what they are about.
     pub(crate) commands: BTreeMap<CommandId, Option<About>>,
     pub(crate) completed: VecDeque<CommandId>,
+    /// The records that the store kept for it, as far as it was told.
+    pub(crate) kept: BTreeSet<RecordId>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
-    began: Millis,
+    pub(crate) began: Millis,
     pub(crate) skew: Millis,
     /// Whether its wall clock was right all the time.
     pub(crate) is_right: bool,
@@ -67,6 +66,8 @@ pub struct World {
     pub(crate) now: Millis,
     pub(crate) remote: Remote,
     pub(crate) store: BTreeMap<RecordId, Vec<u8>>,
+    /// The records that were cut short on the way into the store, and the jobs that they were of.
+    pub(crate) damaged: BTreeMap<RecordId, Option<usize>>,
     pub(crate) network: VecDeque<Message>,
     /// None while no program runs.
     pub(crate) process: Option<Process>,
@@ -74,7 +75,9 @@ pub struct World {
     pub(crate) jobs: Vec<Job>,
     pub(crate) checker: Checker,
     pub(crate) budget: Budget,
-    clients: u8,
+    pub(crate) clients: u8,
+    /// What must never be shown.
+    pub(crate) secrets: BTreeSet<String>,
     /// What a reconcile showed last.
     pub(crate) shown: Option<String>,
     pub(crate) steps: u64,
@@ -86,7 +89,18 @@ pub struct World {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.now, &self.remote, &self.store, &self.network, &self.process, &self.jobs, &self.checker, self.budget, self.clients)
+        (
+            self.now,
+            &self.remote,
+            &self.store,
+            &self.damaged,
+            &self.network,
+            &self.process,
+            &self.jobs,
+            &self.checker,
+            self.budget,
+            self.clients,
+        )
             .hash(state);
     }
 }
@@ -123,23 +137,29 @@ impl World {
             now: Remote::START,
             remote: Remote::new(scope.api),
             store: BTreeMap::new(),
+            damaged: BTreeMap::new(),
             network: VecDeque::new(),
             process: None,
             jobs: Vec::new(),
-            checker: Checker::default(),
+            checker: Checker::new(Terms { cap: scope.cap, retry_paid: scope.retry_paid }),
             budget: Budget { faults: 0, troubles: 0, acts: 0 },
             clients: 0,
+            secrets: BTreeSet::from([API_KEY.to_owned(), PASSWORD.to_owned()]),
             shown: None,
             steps: 0,
             transcript: None,
             story: None,
         };
+        if scope.api == hopline::contract::Api::Reseller {
+            world.secrets.insert(world.remote.login().1);
+            world.secrets.extend(world.remote.token.clone());
+        }
         if !scope.has_token {
             world.remote.token = None;
         }
         world.restart(0)?;
         for job in scope.before {
-            world.start(*job)?;
+            world.start(*job, Manner::Usual)?;
             world.settle_all()?;
         }
         if scope.forgets {
@@ -151,7 +171,7 @@ impl World {
         world.story = tells.then(Vec::new);
         world.restart(0)?;
         for job in scope.jobs {
-            world.start(*job)?;
+            world.start(*job, Manner::Usual)?;
         }
         Ok(world)
     }
@@ -168,6 +188,12 @@ impl World {
         Now { unix: self.now + skew, monotonic: self.now - began }
     }
 
+    /// The same, and whether the wall clock was right all the time.
+    pub(crate) fn clocks(&self) -> Clocks {
+        let Now { unix, monotonic } = self.clock();
+        Clocks { unix, monotonic, is_right: self.process.as_ref().is_some_and(|process| process.is_right) }
+    }
+
     /// Lets time pass. A message is under way for an hour at most.
     pub(crate) fn pass(&mut self, ms: Millis) -> Result<(), Wrong> {
         if ms > HOUR {
@@ -177,7 +203,7 @@ impl World {
             self.checker.sleeps(&self.jobs);
         }
         self.now += ms;
-        let mut effects = Vec::new();
+        let mut effects = Effects::new();
         self.remote.settle(self.now, &mut effects);
         self.note(effects, None)
     }
@@ -191,210 +217,21 @@ impl World {
 
     pub(crate) fn arrive(&mut self, message: Message) -> Result<(), Wrong> {
         let request = http::Request::try_from(&message.request).map_err(|error| error.to_string())?;
-        let mut effects = Vec::new();
-        self.remote.execute(&request, message.job, self.now, &mut effects);
+        let mut effects = Effects::new();
+        let job = message.about.map(|about| about.job);
+        self.remote.execute(Arrival { request: &request, job, now: self.now }, &mut effects);
         self.note(effects, message.about)
     }
 
-    pub(crate) fn note(&mut self, effects: Vec<(usize, crate::service::Effect)>, about: Option<About>) -> Result<(), Wrong> {
+    pub(crate) fn note(&mut self, effects: Effects, about: Option<About>) -> Result<(), Wrong> {
         for (job, effect) in effects {
             let (key, id) = (effect.key.clone(), effect.id.clone());
             self.tell(|| format!("    the service did it: {:?} under {key:?}", id.unwrap_or_default()));
             let about = about.filter(|about| about.job == job).or_else(|| self.checker.current(job));
             if let Some(about) = about {
-                self.checker.did(about, effect, self.scope.cap, self.now)?;
+                self.checker.did(about, effect)?;
             }
         }
         Ok(())
-    }
-
-    /// A new process on the store.
-    pub(crate) fn restart(&mut self, skew: Millis) -> Result<(), Wrong> {
-        self.clients = self.clients.wrapping_add(1);
-        let reseller = self.scope.api == Api::Reseller;
-        let (username, password) = self.remote.login();
-        let options = ClientOptions {
-            api: self.scope.api,
-            base_url: format!("https://api.example{}", if reseller { BACKEND_PATH } else { "/v1" }),
-            api_key: (!reseller).then(|| Secret::new(API_KEY)),
-            username: reseller.then(|| Secret::new(username)),
-            password: reseller.then(|| Secret::new(password)),
-            token: self.remote.token.clone().map(Secret::new),
-            daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
-            without: self.without,
-            ..ClientOptions::default()
-        };
-        let client = Client::new(options, [self.clients; 16]).map_err(|error| error.to_string())?;
-        let (began, out, commands) = (self.now, VecDeque::new(), BTreeMap::new());
-        let process = self.process.insert(Process {
-            client,
-            out,
-            commands,
-            completed: VecDeque::new(),
-            began,
-            skew,
-            is_right: skew == 0,
-            wakes: None,
-        });
-        // Time is known before anything else, as in a host that polls first.
-        process.client.poll(Now { unix: self.now + skew, monotonic: 0 });
-        let restored = process.client.restore(self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() }));
-        if let Some(refused) = restored.refused.first() {
-            return Err(format!("a record of ours was refused: {refused:?}"));
-        }
-        self.checker.restarted(self.remote.token.as_ref());
-        let records = self.store.len();
-        self.tell(|| format!("a program starts with {records} records"));
-        self.drain()
-    }
-
-    /// Starts a job.
-    pub(crate) fn start(&mut self, job: Job) -> Result<(), Wrong> {
-        let at = self.jobs.iter().position(|known| *known == job).unwrap_or_else(|| {
-            self.jobs.push(job);
-            self.jobs.len() - 1
-        });
-        let about = self.checker.begun(at, job);
-        let (operation, params, mut options) = job.start(&self.remote.sessions);
-        if self.scope.cap.is_some() {
-            options.max_unit_price = Some(Decimal::from(12));
-            options.retry_paid = Some(true);
-        }
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let command = process.client.start_json(operation, &params, options);
-        process.commands.insert(command, Some(about));
-        self.tell(|| format!("command {} starts {job:?}", command.0));
-        self.drain()
-    }
-
-    /// Starts a command that is about no job.
-    pub(crate) fn ask(&mut self, operation: &str, params: &str) -> Result<(), Wrong> {
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let command = process.client.start_json(operation, params, Default::default());
-        process.commands.insert(command, None);
-        self.drain()
-    }
-
-    /// Goes on with a record.
-    pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        let about = self.job_of(record).and_then(|job| self.checker.current(job));
-        self.tell(|| format!("resume {record}"));
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let command = process.client.resume(record, Default::default());
-        process.commands.insert(command, about);
-        self.drain()
-    }
-
-    /// The job of a record, by its intent, or by the mark in its request.
-    pub(crate) fn job_of(&self, record: &RecordId) -> Option<usize> {
-        // What is on its way to the store says the same.
-        let on_its_way = self.process.iter().flat_map(|process| &process.out).find_map(|out| match out {
-            Out::Save { record: saved, data, .. } if saved == record => data.as_ref(),
-            _ => None,
-        });
-        let told = describe(self.store.get(record).or(on_its_way)?)?;
-        if let Some(intent) = &told.intent {
-            return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
-        }
-        let value = |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-        let shown = || told.clues.into_iter().map(|(name, text)| (name, value(text))).collect();
-        let body = told.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_else(shown);
-        let operation = told.operation?;
-        self.jobs.iter().position(|job| job.sends(&operation, "", &body, &self.remote.sessions))
-    }
-
-    /// Lets the client say all that it has to say.
-    pub(crate) fn drain(&mut self) -> Result<(), Wrong> {
-        let now = self.clock();
-        for _ in 0..1000 {
-            let Some(process) = &mut self.process else { return Ok(()) };
-            self.steps += 1;
-            let step = process.client.poll(now);
-            if let Some(transcript) = &mut self.transcript {
-                (now.monotonic, &step).hash(transcript);
-            }
-            match step {
-                Step::Save { id, record, data } => {
-                    if process.out.iter().any(|out| matches!(out, Out::Save { record: other, .. } if *other == record)) {
-                        return Err(format!("two saves of {record} overlap"));
-                    }
-                    if data.as_ref().is_some_and(|data| shows(&String::from_utf8_lossy(data))) {
-                        return Err("a record shows a secret".into());
-                    }
-                    process.out.push_back(Out::Save { id, record, data });
-                }
-                Step::Send { id, command, request } => self.sends(id, command, request)?,
-                Step::Completed { command } => {
-                    if process.completed.contains(&command) {
-                        return Err("a command completed twice".into());
-                    }
-                    process.completed.push_back(command);
-                    let about = process.commands.get(&command).copied().flatten();
-                    if let (Some(about), Some(result)) = (about, process.client.result(command)) {
-                        self.checker.ends(about, self.jobs[about.job], result)?;
-                    }
-                }
-                Step::Notify(event) => {
-                    if let (EventKind::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
-                        let job = process.commands.get(&command).copied().flatten().map(|about| about.job);
-                        self.checker.ordered(job, order_no.clone());
-                    }
-                    if shows(&format!("{event:?}")) {
-                        return Err("an event shows a secret".into());
-                    }
-                }
-                Step::Wait { until } => {
-                    process.wakes = until;
-                    return Ok(());
-                }
-            }
-        }
-        Err("the client never waits".into())
-    }
-
-    /// A request goes out.
-    fn sends(&mut self, id: StepId, command: CommandId, request: Request) -> Result<(), Wrong> {
-        let now = self.clock();
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
-        let body = serde_json::from_slice(&request.body).unwrap_or_default();
-        let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
-        let about = job.and_then(|at| Some((self.checker.current(at)?, self.jobs[at])));
-        let logins: Vec<bool> = process.out.iter().map(|out| matches!(out, Out::Send { request, .. } if is_login(request))).collect();
-        let is_idle = !process.out.iter().any(|out| matches!(out, Out::Save { .. }));
-        let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
-        if is_write && !is_kept(&self.store, operation, &request) {
-            return Err(UNSAVED.into());
-        }
-        let unix = process.is_right.then_some(now.unix);
-        self.checker.sends(command, about, &request, logins.into_iter(), is_idle, (now.monotonic, unix))?;
-        process.out.push_back(Out::Send { id, command, request, job });
-        Ok(())
-    }
-
-    /// The jobs that a person can find an open doubt about.
-    pub(crate) fn doubts(&self) -> BTreeSet<usize> {
-        let Some(process) = &self.process else { return BTreeSet::new() };
-        let open = process.client.saved().into_iter().filter(|saved| {
-            use hopline::client::Holds;
-            matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood | Holds::UnderWay)
-        });
-        open.filter_map(|saved| self.job_of(&saved.record)).collect()
-    }
-}
-
-/// Whether a text shows what must stay secret.
-pub(crate) fn shows(text: &str) -> bool {
-    text.contains(API_KEY)
-}
-
-/// Whether the store holds the record of a write: one with its key or, where there are no keys, with its body.
-fn is_kept(store: &BTreeMap<RecordId, Vec<u8>>, operation: &str, request: &Request) -> bool {
-    match request.header("idempotency-key") {
-        Some(key) => {
-            let key = format!("\"{key}\"");
-            store.values().any(|data| data.windows(key.len()).any(|part| part == key.as_bytes()))
-        }
-        None => store.values().filter_map(|data| describe(data)).any(|told| told.operation.as_deref() == Some(operation)),
     }
 }

@@ -2,7 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MIXED, REFUSED, RENEWED, SCOPES, THROWN, TWICE, UNSAVED, explore, seeded,
+    CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, SCOPES, THROWN, TWICE, UNCOUNTED, UNSAVED,
+    explore, seeded,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -23,18 +24,18 @@ const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 /// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
 fn shown(rule: Rule) -> Shown {
     let shown = |scope, limits, harm, lives| Shown { scope, limits, harm, lives };
-    let (agent, reseller) = (Some(Kind::Agent), Some(Kind::Reseller));
+    let (agent, capped, reseller) = (Some(Kind::Agent), Some(Kind::Capped), Some(Kind::Reseller));
     match rule {
         Rule::SaveBeforeSend => shown(OPENED, (0, 0, 0), UNSAVED, agent),
         Rule::LostIsUnanswered => shown(PLACED, (1, 0, 0), DENIED, agent),
         Rule::PageIsUnanswered => shown(OPENED, (1, 0, 0), DENIED, agent),
-        Rule::ConflictKeepsKey => shown(OPENED, (1, 0, 0), TWICE, agent),
+        Rule::ConflictKeepsKey => shown(OPENED, (1, 0, 0), REKEYED, agent),
         Rule::DoorSettlesNothing => shown(GIVEN, (1, 0, 0), DENIED, agent),
         Rule::RestoredIsUnanswered => shown(OPENED, (1, 1, 0), DENIED, agent),
         Rule::GivenIsUnanswered => shown(GIVEN, (1, 0, 0), DENIED, None),
         Rule::ReplaySettlesNoEarlierSend => shown(OPENED, (2, 1, 0), TWICE, agent),
         Rule::GivenKeyHasOneRequest => shown(GIVEN, (1, 1, 0), MIXED, None),
-        Rule::PaidFailureStops => shown(OPENED, (1, 0, 0), TWICE, agent),
+        Rule::PaidFailureStops => shown(OPENED, (1, 0, 0), REKEYED, agent),
         Rule::OldKeyRests => shown(OPENED, (1, 1, 0), TWICE, agent),
         Rule::AgeSurvives => shown(OPENED, (1, 1, 0), TWICE, agent),
         Rule::AgeAfterSave => shown(OPENED, (1, 1, 0), TWICE, None),
@@ -50,10 +51,10 @@ fn shown(rule: Rule) -> Shown {
         Rule::NewerTokenStays => shown(SHARED, (1, 0, 0), THROWN, reseller),
         Rule::OrderIsSaved => shown(PLACED, (1, 1, 0), FORGOTTEN, None),
         Rule::OrderOutlivesReads => shown(PLACED, (1, 0, 0), DENIED, reseller),
-        Rule::NewKeyCounts => shown(UNDER_A_CAP, (1, 0, 0), CAPPED, None),
-        Rule::NewDayCounts => shown(UNDER_A_CAP, (1, 1, 0), CAPPED, None),
-        Rule::TotalIsSaved => shown(UNDER_A_CAP, (1, 1, 0), CAPPED, None),
-        Rule::TotalIsHandedOver => shown(UNDER_A_CAP, (0, 2, 0), CAPPED, None),
+        Rule::NewKeyCounts => shown(UNDER_A_CAP, (1, 0, 0), CAPPED, capped),
+        Rule::NewDayCounts => shown(UNDER_A_CAP, (1, 1, 0), UNCOUNTED, capped),
+        Rule::TotalIsSaved => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
+        Rule::TotalIsHandedOver => shown(UNDER_A_CAP, (0, 2, 0), MISCOUNTED, capped),
     }
 }
 

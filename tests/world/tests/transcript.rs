@@ -1,4 +1,4 @@
-//! What the client does in 2000 lives, as one number. A change of its inside changes no byte of it; a change of what it does changes
+//! What the client does in 3000 lives, as one number. A change of its inside changes no byte of it; a change of what it does changes
 //! it once, with a word in the change's description. `TRANSCRIPTS=FILE` writes the number of each life.
 
 use hopline_world::{Kind, transcript};

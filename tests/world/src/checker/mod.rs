@@ -1,0 +1,296 @@
+//! What must be true, whatever happens: checked from what people were told and what the service did, and from nothing else.
+
+mod purchases;
+mod spending;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+use std::collections::BTreeMap;
+
+use hopline::client::{Answered, CommandId, Millis};
+use hopline::wire::Request;
+use hopline::{Error, Kind};
+
+pub(crate) use purchases::{About, Listed};
+pub(crate) use spending::{Total, thousandths};
+pub(crate) use traffic::Clocks;
+
+use crate::job::Job;
+use crate::service::{Effect, Response};
+use purchases::{History, is_own};
+use spending::Spending;
+use traffic::Traffic;
+
+/// It was done twice for one purchase.
+pub const TWICE: &str = "it was done more often than once";
+/// A purchase went on under another key before the one before was answered.
+pub const REKEYED: &str = "another key was sent, and the one before it may have bought";
+/// Somebody was told that nothing happened, and it did.
+pub const DENIED: &str = "it was said that nothing happened, and it did";
+/// Somebody was told that it was done, and it was not.
+pub const INVENTED: &str = "it was said to be done, and it was not";
+/// It was accepted, and nobody knows.
+pub const LOST: &str = "it was accepted and lost without a word";
+/// A write went out before its record was kept.
+pub const UNSAVED: &str = "a write was sent before its record was kept";
+/// One key went out with two requests.
+pub const MIXED: &str = "a key was sent with two requests";
+/// More was bought in a day than its cap allows.
+pub const CAPPED: &str = "more was bought in a day than its cap allows";
+/// What a purchase may cost was not in the day's total that the store has.
+pub const UNCOUNTED: &str = "a purchase was sent before the store had a total that counts it";
+/// The day's total is not what was bought.
+pub const MISCOUNTED: &str = "the day's total is not what was bought and what may have been";
+/// A send came before the service wanted it.
+pub const EARLY: &str = "a request was sent before its Retry-After";
+/// An order's number was known and is known no more.
+pub const FORGOTTEN: &str = "the number of an order was known and is known no more";
+/// Two logins at a time.
+pub const LOGINS: &str = "two logins were under way";
+/// A login that was refused was sent again.
+pub const REFUSED: &str = "a login was sent again after it was refused";
+/// A call renewed its token twice.
+pub const RENEWED: &str = "a call renewed its token twice";
+/// A good token was thrown away.
+pub const THROWN: &str = "a good token was thrown away";
+
+/// What was found to be wrong, by one of the sentences above.
+pub(crate) type Harm = &'static str;
+
+/// What holds for the whole world.
+#[derive(Debug, Clone, Copy, Default, Hash)]
+pub(crate) struct Terms {
+    /// What may be bought in a day, in thousandths of a dollar.
+    pub(crate) cap: Option<i64>,
+    /// Whether callers allow a purchase that the service failed to be made again with another key.
+    pub(crate) retry_paid: bool,
+}
+
+/// A request that goes out.
+pub(crate) struct Sending<'a> {
+    pub(crate) command: CommandId,
+    pub(crate) about: Option<(About, Job)>,
+    pub(crate) request: &'a Request,
+    /// Whether another login is under way.
+    pub(crate) beside_login: bool,
+    /// Whether nothing is on its way to the store.
+    pub(crate) store_is_idle: bool,
+    /// The newest total that the store has.
+    pub(crate) total: Option<Total>,
+    pub(crate) clocks: Clocks,
+}
+
+/// Reads the history as it happens. Its own state is part of a world's: two worlds that are alike, and were told alike, go on alike.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Checker {
+    terms: Terms,
+    jobs: Vec<History>,
+    traffic: Traffic,
+    spending: Spending,
+    /// A step of the store failed.
+    store_failed: bool,
+}
+
+impl Checker {
+    pub(crate) fn new(terms: Terms) -> Checker {
+        Checker { terms, ..Checker::default() }
+    }
+
+    /// A client of a new process.
+    pub(crate) fn restarted(&mut self, token: Option<&String>) {
+        self.traffic.restarted(token);
+        self.spending.restarted();
+    }
+
+    /// A program died.
+    pub(crate) fn crashed(&mut self) {
+        self.spending.crashed();
+    }
+
+    /// A step of the store failed, or was said to have.
+    pub(crate) fn store_failed(&mut self) {
+        self.store_failed = true;
+    }
+
+    /// A job is started, joined or gone on with.
+    pub(crate) fn begun(&mut self, at: usize, job: Job) -> About {
+        if self.jobs.len() <= at {
+            self.jobs.resize_with(at + 1, History::default);
+        }
+        About { job: at, purchase: self.jobs[at].begin(job) }
+    }
+
+    /// The present purchase of a job.
+    pub(crate) fn current(&self, job: usize) -> Option<About> {
+        Some(About { job, purchase: self.jobs.get(job)?.current()? })
+    }
+
+    /// The service did it.
+    pub(crate) fn did(&mut self, about: About, effect: Effect) -> Result<(), Harm> {
+        if let (Some(cap), Some(key)) = (self.terms.cap, &effect.key) {
+            self.spending.bought(key, cap)?;
+        }
+        self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.did(about.purchase, effect, self.terms.retry_paid))
+    }
+
+    /// How often a job was done, as far as nobody but the client answers for it.
+    pub(crate) fn done(&self, job: usize) -> usize {
+        self.jobs.get(job).map_or(0, |history| history.done(self.terms.retry_paid))
+    }
+
+    /// Whether a job was ever done.
+    pub(crate) fn was_done(&self, job: usize) -> bool {
+        self.jobs.get(job).is_some_and(History::was_done)
+    }
+
+    /// What was done in the present purchase of a job.
+    pub(crate) fn found(&self, job: usize) -> Option<&Effect> {
+        self.jobs.get(job)?.found()
+    }
+
+    /// A command has ended, whether or not anybody hears of it.
+    pub(crate) fn ends(&mut self, about: About, job: Job, result: &Result<Answered, Error>) -> Result<(), Harm> {
+        if is_own(result) {
+            self.spending.freed(about);
+        }
+        self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
+    }
+
+    /// Somebody takes a result.
+    pub(crate) fn taken(&mut self, about: About, job: Job, result: &Result<Answered, Error>) {
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.taken(about.purchase, job, result);
+        }
+    }
+
+    /// A night has passed, in which the service forgets the keys that it was given.
+    pub(crate) fn sleeps(&mut self, jobs: &[Job]) {
+        self.jobs.iter_mut().zip(jobs).for_each(|(history, job)| history.sleeps(*job));
+    }
+
+    /// Whether the service has refused the login of the present client.
+    pub(crate) fn login_is_refused(&self) -> bool {
+        self.traffic.login_is_refused()
+    }
+
+    /// Whether somebody else than the client may answer for how often a job was done.
+    pub(crate) fn is_excused(&self, job: usize) -> bool {
+        self.jobs.get(job).is_some_and(History::is_excused)
+    }
+
+    /// The record of a job's call is gone from the store: what comes next is a purchase of its own, if the service has done nothing.
+    pub(crate) fn erased(&mut self, at: usize) {
+        if let Some(history) = self.jobs.get_mut(at) {
+            history.erased();
+        }
+    }
+
+    /// A person ends a doubt by what the service shows when no message can be under way any more.
+    pub(crate) fn settled(&mut self, at: usize, job: Job, happened: bool) {
+        if !happened {
+            self.freed(at);
+        }
+        if let Some(history) = self.jobs.get_mut(at) {
+            history.settled(job, happened);
+        }
+    }
+
+    /// A person ends a doubt without looking: whatever comes of it is theirs to answer for.
+    pub(crate) fn guessed(&mut self, at: usize, happened: bool) {
+        if let Some(history) = self.jobs.get_mut(at) {
+            history.guessed(happened);
+        }
+    }
+
+    /// A person drops the record of what was done; it may be there again, or hide another one of its name.
+    pub(crate) fn dropped(&mut self, at: usize) {
+        if let Some(history) = self.jobs.get_mut(at) {
+            history.guessed(false);
+            history.misled = true;
+        }
+    }
+
+    /// It is said that nothing came of the present purchase of a job, so that what it might have cost may be spent again.
+    pub(crate) fn freed(&mut self, at: usize) {
+        if let Some(about) = self.current(at) {
+            self.spending.freed(about);
+        }
+    }
+
+    /// Somebody saw what these records are of: sessions and orders.
+    pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = String>) {
+        for id in ids {
+            if let Some(history) = self.jobs.iter_mut().find(|history| history.became(&id)) {
+                history.known.insert(id);
+            }
+        }
+    }
+
+    /// An order's number is given out.
+    pub(crate) fn ordered(&mut self, job: Option<usize>, number: String) {
+        if let Some(history) = job.and_then(|job| self.jobs.get_mut(job)) {
+            history.ordered = Some(number);
+        }
+    }
+
+    /// A request goes out.
+    pub(crate) fn sends(&mut self, sending: &Sending<'_>) -> Result<(), Harm> {
+        if let (Some(key), Some((about, job))) = (sending.request.header("idempotency-key"), sending.about) {
+            if let Some(replaced) = self.jobs[about.job].key_goes_out(about.purchase, job, key, self.terms.retry_paid)? {
+                self.spending.replaced(&replaced);
+            }
+            if let Some(cap) = self.terms.cap.filter(|_| job.is_counted()) {
+                self.spending.sends(sending, about, job, key, cap)?;
+            }
+        }
+        // Its number is kept by then.
+        if sending.request.method.as_str() == "GET" && !self.store_failed && sending.store_is_idle {
+            for history in &mut self.jobs {
+                history.followed.extend(history.ordered.clone().filter(|order| sending.request.url.contains(order.as_str())));
+            }
+        }
+        self.traffic.sends(sending)
+    }
+
+    /// A response is heard, at the price and the time that the service has.
+    pub(crate) fn hears(
+        &mut self,
+        (command, about): (CommandId, Option<About>),
+        request: &Request,
+        response: &Response,
+        (price, now): (i64, Millis),
+        clocks: Clocks,
+    ) {
+        if let (Some(key), Some(about)) = (request.header("idempotency-key"), about) {
+            self.jobs[about.job].hears(about.purchase, key, response);
+            self.spending.hears(key, response);
+        }
+        if request.url.contains("/products") && response.status == 200 {
+            self.spending.shows(command, price);
+        }
+        self.traffic.hears(command, request, response, now, clocks);
+    }
+
+    /// Everything that was accepted is known to somebody, or to a record that a fresh client lists.
+    pub(crate) fn nothing_is_lost(&self, jobs: &[Job], listed: &Listed<'_>) -> Result<(), Harm> {
+        let mut all = self.jobs.iter().zip(jobs).enumerate();
+        all.try_for_each(|(at, (history, job))| history.is_known(*job, listed, at, self.terms.retry_paid))
+    }
+
+    /// What each key may have bought on the day of a total, in thousandths of a dollar.
+    pub(crate) fn due(&self, total: Option<Total>) -> BTreeMap<String, i64> {
+        self.spending.by_key(total)
+    }
+
+    /// The total that the store has is what was bought and what may have been.
+    pub(crate) fn total_is_right(&self, total: Option<Total>, now: Millis) -> Result<(), Harm> {
+        self.spending.is_right(total, self.store_failed, now)
+    }
+}
+
+/// Whether an error is of a start that was refused, which says nothing of the purchase that it would have joined.
+fn is_refused_start(error: &Error) -> bool {
+    let of_its_name = matches!(error.field.as_deref(), Some("intent" | "idempotency_key"));
+    matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name)
+}

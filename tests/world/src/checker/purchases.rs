@@ -1,0 +1,254 @@
+//! What came of each job: nothing is done twice, denied, invented or lost.
+
+use std::collections::BTreeSet;
+
+use hopline::client::{Answered, Holds, Saved};
+use hopline::contract::{Safety, endpoint};
+use hopline::{Advice, Effect as Said, Error};
+
+use super::{DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, TWICE, is_refused_start};
+use crate::job::{Job, Name, Task};
+use crate::service::{Effect, Response};
+
+/// A key that was sent.
+#[derive(Debug, Clone, Hash)]
+struct Key {
+    key: String,
+    /// The status of the failure that the service itself answered it with last, where that settles it.
+    failed: Option<u16>,
+}
+
+/// What the first record of a job begins, with all its keys, until it is said that nothing happened or a person ends it.
+#[derive(Debug, Clone, Default, Hash)]
+struct Purchase {
+    effects: Vec<Effect>,
+    keys: Vec<Key>,
+    /// It was said that nothing happened.
+    denied: bool,
+    /// Nothing more is to come under it.
+    closed: bool,
+    /// A person ended it without looking.
+    guessed: bool,
+    /// The store has no record of it any more, so that it goes on under another key.
+    erased: bool,
+}
+
+impl Purchase {
+    /// What was done in it that nobody else answers for: whoever allows another key after a failure has bought what the failed one
+    /// bought.
+    fn effects(&self, retry_paid: bool) -> impl Iterator<Item = &Effect> {
+        let failed = move |effect: &Effect| {
+            let at = self.keys.iter().position(|key| Some(&key.key) == effect.key.as_ref());
+            retry_paid && at.is_some_and(|at| self.keys[at].failed.is_some_and(|status| status >= 500) && at + 1 < self.keys.len())
+        };
+        self.effects.iter().filter(move |effect| !self.guessed && !failed(effect))
+    }
+}
+
+/// All that was ever done about one job.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct History {
+    purchases: Vec<Purchase>,
+    /// The sessions and orders that somebody was told of.
+    pub(super) known: BTreeSet<String>,
+    /// Somebody was told that it was done.
+    told: bool,
+    /// An order's number that was given out while the store kept everything.
+    pub(super) ordered: Option<String>,
+    /// The same, after a read that followed it.
+    pub(super) followed: BTreeSet<String>,
+    /// So many effects more are nobody's fault: the service has forgotten a key that the caller gave.
+    excused: usize,
+    /// A person said that it was done without looking, or dropped its record, so that nobody knows how often it will be done.
+    pub(super) misled: bool,
+}
+
+/// A command, and the purchase that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct About {
+    pub(crate) job: usize,
+    pub(crate) purchase: usize,
+}
+
+/// What a fresh client lists.
+pub(crate) struct Listed<'a> {
+    pub(crate) saved: &'a [Saved],
+    /// The jobs that it shows an open doubt of.
+    pub(crate) doubts: &'a BTreeSet<usize>,
+    /// The jobs of records that it can't read.
+    pub(crate) damaged: &'a BTreeSet<usize>,
+}
+
+impl History {
+    /// The purchase that a start is of.
+    pub(super) fn begin(&mut self, job: Job) -> usize {
+        if self.purchases.last().is_none_or(|purchase| purchase.closed) {
+            self.purchases.push(Purchase::default());
+        }
+        // What was given a key goes on under it, whatever was said before.
+        if let Some(purchase) = self.purchases.last_mut().filter(|_| job.name == Name::Key) {
+            purchase.denied = false;
+        }
+        self.purchases.len() - 1
+    }
+
+    pub(super) fn current(&self) -> Option<usize> {
+        self.purchases.len().checked_sub(1)
+    }
+
+    /// The service did it.
+    pub(super) fn did(&mut self, purchase: usize, effect: Effect, retry_paid: bool) -> Result<(), Harm> {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
+        let is_repeated = effect.key.is_some() && purchase.effects.iter().any(|earlier| earlier.key == effect.key);
+        purchase.effects.push(effect);
+        match () {
+            () if purchase.guessed => Ok(()),
+            () if purchase.denied => Err(DENIED),
+            () if (is_repeated && self.excused == 0) || self.done(retry_paid) > 1 + self.excused => Err(TWICE),
+            () => Ok(()),
+        }
+    }
+
+    /// How often it was done, as far as nobody but the client answers for it.
+    pub(super) fn done(&self, retry_paid: bool) -> usize {
+        self.purchases.iter().map(|purchase| purchase.effects(retry_paid).count()).sum()
+    }
+
+    pub(super) fn was_done(&self) -> bool {
+        self.purchases.iter().any(|purchase| !purchase.effects.is_empty())
+    }
+
+    pub(super) fn erased(&mut self) {
+        if let Some(purchase) = self.purchases.last_mut() {
+            purchase.erased = true;
+        }
+    }
+
+    pub(super) fn found(&self) -> Option<&Effect> {
+        self.purchases.last()?.effects.last()
+    }
+
+    /// A key goes out. The key that it takes the place of, if the service has refused that one for good.
+    pub(super) fn key_goes_out(&mut self, purchase: usize, job: Job, key: &str, retry_paid: bool) -> Result<Option<String>, Harm> {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(None) };
+        let replaced = match purchase.keys.last() {
+            Some(last) if purchase.erased && last.key != key => None,
+            Some(last) if last.key == key => return Ok(None),
+            Some(last) => match last.failed {
+                Some(500..) if !job.is_paid() || retry_paid => None,
+                Some(400..=499) => Some(last.key.clone()),
+                _ => return Err(REKEYED),
+            },
+            None => None,
+        };
+        purchase.erased = false;
+        purchase.keys.push(Key { key: key.to_owned(), failed: None });
+        Ok(replaced)
+    }
+
+    /// A key is answered.
+    pub(super) fn hears(&mut self, purchase: usize, key: &str, response: &Response) {
+        let sent = self.purchases.get_mut(purchase).and_then(|purchase| purchase.keys.iter_mut().find(|sent| sent.key == key));
+        if let Some(sent) = sent {
+            sent.failed = response.failure();
+        }
+    }
+
+    /// A command has ended, whether or not anybody hears of it.
+    pub(super) fn ends(&mut self, purchase: usize, job: Job, result: &Result<Answered, Error>) -> Result<(), Harm> {
+        // What is told the same each time: a key of the caller's own, or what is ended.
+        // Whoever drops a record too early may do so before the program dies, and the record is there again.
+        let is_one = job.name == Name::Key || job.task == Task::Terminate || self.purchases.iter().any(|purchase| purchase.guessed);
+        let was_ever_done = self.was_done();
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
+        let is_excused = self.excused > 0 || purchase.guessed;
+        if is_own(result) {
+            if !purchase.effects.is_empty() && !is_excused && job.task != Task::Terminate {
+                return Err(DENIED);
+            }
+            // What was given a key goes on under it, whatever is said.
+            (purchase.denied, purchase.closed) = (true, job.name != Name::Key);
+        }
+        let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
+        let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
+        if is_done && job.has_effect() && !is_excused && !self.misled && !was_done { Err(INVENTED) } else { Ok(()) }
+    }
+
+    /// Somebody takes a result.
+    pub(super) fn taken(&mut self, purchase: usize, job: Job, result: &Result<Answered, Error>) {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return };
+        let (said, session, order) = match result {
+            Ok(answered) => (Said::Done, answered.facts.session_id.clone(), answered.facts.order_no.clone()),
+            Err(error) => (error.effect, error.session_id.clone(), error.order_no.clone()),
+        };
+        if said == Said::Done {
+            self.known.extend(session.into_iter().chain(order));
+            self.told = true;
+        }
+        // Of a doubt that can't be resumed, and has no name, no record is kept: whoever took it knows.
+        if said == Said::Unknown && job.name != Name::Intent && result.as_ref().is_err_and(|error| error.advice != Advice::Resume) {
+            (self.told, purchase.closed) = (true, true);
+        }
+    }
+
+    /// Whether something is what came of it.
+    pub(super) fn became(&self, id: &String) -> bool {
+        self.purchases.iter().flat_map(|purchase| &purchase.effects).any(|effect| effect.id.as_ref() == Some(id))
+    }
+
+    pub(super) fn sleeps(&mut self, job: Job) {
+        self.excused += usize::from(job.name == Name::Key);
+    }
+
+    pub(super) fn is_excused(&self) -> bool {
+        self.excused > 0 || self.misled
+    }
+
+    pub(super) fn settled(&mut self, job: Job, happened: bool) {
+        let Some(purchase) = self.purchases.last_mut() else { return };
+        // Nothing may come of it any more; what was given a key goes on under it.
+        purchase.closed |= !happened;
+        purchase.denied |= !happened && job.name != Name::Key;
+        self.told |= happened;
+        if happened {
+            self.known.extend(purchase.effects.iter().filter_map(|effect| effect.id.clone()));
+        }
+    }
+
+    pub(super) fn guessed(&mut self, happened: bool) {
+        let Some(purchase) = self.purchases.last_mut() else { return };
+        purchase.guessed = true;
+        purchase.closed |= !happened;
+        self.misled |= happened;
+    }
+
+    /// What was accepted is known to somebody, or listed.
+    pub(super) fn is_known(&self, job: Job, listed: &Listed<'_>, at: usize, retry_paid: bool) -> Result<(), Harm> {
+        let shows =
+            |id: &String| listed.saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id));
+        let accepted = || {
+            let mut held = listed.saved.iter().filter(|saved| saved.holds == Holds::Accepted && saved.intent.is_some());
+            held.any(|saved| saved.intent == job.intent())
+        };
+        let open = self.purchases.iter().filter(|purchase| !purchase.closed).flat_map(|purchase| purchase.effects(retry_paid));
+        for effect in open {
+            let is_known = match effect.id.as_ref().filter(|_| job.names_what_it_gets()) {
+                Some(id) => self.known.contains(id) || shows(id),
+                None => self.told || accepted(),
+            };
+            if !is_known && !listed.doubts.contains(&at) && !self.is_excused() && job.is_remembered() {
+                return Err(LOST);
+            }
+        }
+        let is_gone = self.followed.iter().any(|order| !self.known.contains(order) && !shows(order));
+        let is_excused = listed.damaged.contains(&at) || self.purchases.iter().any(|purchase| purchase.guessed);
+        if is_gone && !is_excused { Err(FORGOTTEN) } else { Ok(()) }
+    }
+}
+
+/// Whether an error says that nothing came of the purchase: not of the start that was refused, nor of a read that what was bought is
+/// waited for by.
+pub(super) fn is_own(result: &Result<Answered, Error>) -> bool {
+    let is_read = |operation: &str| endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe);
+    result.as_ref().is_err_and(|error| error.effect == Said::None && !is_refused_start(error) && !is_read(error.operation))
+}

@@ -1,0 +1,263 @@
+//! Histories that must be refused, one for each sentence that the checker can say and no world of today's client comes to.
+
+use std::collections::BTreeSet;
+
+use hopline::client::{Answered, CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Step};
+use hopline::contract::{Method, Secret};
+use hopline::wire::Request;
+use hopline::{Effect as Said, Error};
+
+use super::*;
+use crate::job::Task;
+
+const OPEN: Job = Job::named(Task::Open, 0);
+const CREATE: Job = Job::named(Task::Create, 0);
+const DONE: &str = r#"{"success":true,"data":{"session_id":"s-1","status":"active"},"error":null,"meta":{}}"#;
+const REFUSAL: &str = r#"{"success":false,"data":null,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"},"meta":{}}"#;
+const FAILURE: &str = r#"{"success":false,"data":null,"error":{"code":"BACKEND_TIMEOUT","message":"no"},"meta":{}}"#;
+
+/// What a client makes of one response to a purchase.
+fn told(status: u16, body: &str) -> Result<Answered, Error> {
+    let options =
+        ClientOptions { base_url: "https://api.example/v1".into(), api_key: Some(Secret::new("key")), ..ClientOptions::default() };
+    let mut client = Client::new(options, [1; 16]).unwrap();
+    let now = Now { unix: 0, monotonic: 0 };
+    let params = r#"{"session_type":"dynamic","product_no":"p","quantity":1}"#;
+    let command = client.start_json("create_session", params, CallOptions { attempts: Some(1), ..CallOptions::default() });
+    loop {
+        match client.poll(now) {
+            Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now).unwrap(),
+            Step::Send { id, .. } => {
+                let headers = [("content-type", "application/json")];
+                client.resolve(id, Outcome::Response { status, headers: &headers, body: body.as_bytes(), truncated: false }, now).unwrap();
+            }
+            Step::Completed { .. } => return client.take_answer(command).unwrap(),
+            Step::Notify(_) => {}
+            Step::Wait { .. } => panic!("it waits for nothing"),
+        }
+    }
+}
+
+fn effect(key: &str) -> Effect {
+    Effect { key: Some(key.to_owned()), id: Some("s-1".to_owned()) }
+}
+
+fn request(method: Method, path: &str, headers: &[(&str, &str)]) -> Request {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let url = format!("https://api.example{path}");
+    Request { method, url, headers, body: b"{}".to_vec(), timeout_ms: 1000, send_before: 1000, max_body: 1000 }
+}
+
+fn response(status: u16, body: &str) -> Response {
+    Response { status, headers: Vec::new(), body: body.as_bytes().to_vec(), truncated: false }
+}
+
+const fn at(monotonic: Millis) -> Clocks {
+    Clocks { monotonic, unix: crate::service::Remote::START, is_right: true }
+}
+
+/// A checker that was told that a job has begun.
+fn begun(terms: Terms, job: Job) -> (Checker, About) {
+    let mut checker = Checker::new(terms);
+    let about = checker.begun(0, job);
+    (checker, about)
+}
+
+/// Sends a request, for a job or for none.
+fn send(checker: &mut Checker, about: Option<(About, Job)>, request: &Request, total: Option<Total>, clocks: Clocks) -> Result<(), Harm> {
+    let command = CommandId(1);
+    checker.sends(&Sending { command, about, request, beside_login: false, store_is_idle: true, total, clocks })
+}
+
+fn buy(checker: &mut Checker, about: About, key: &str, total: Option<Total>) -> Result<(), Harm> {
+    let request = request(Method::Post, "/v1/sessions", &[("idempotency-key", key)]);
+    send(checker, Some((about, CREATE)), &request, total, at(0))
+}
+
+fn hear(checker: &mut Checker, about: About, key: &str, response: &Response) {
+    let request = request(Method::Post, "/v1/sessions", &[("idempotency-key", key)]);
+    checker.hears((CommandId(1), Some(about)), &request, response, (4, 0), at(0));
+}
+
+#[test]
+fn two_effects_are_one_too_many() {
+    let (mut checker, about) = begun(Terms::default(), OPEN);
+    assert_eq!((checker.did(about, effect("a")), checker.did(about, effect("b"))), (Ok(()), Err(TWICE)));
+}
+
+#[test]
+fn two_effects_of_one_key_are_one_too_many_even_where_failures_may_be_bought_again() {
+    let (mut checker, about) = begun(Terms { retry_paid: true, ..Terms::default() }, CREATE);
+    buy(&mut checker, about, "a", None).unwrap();
+    checker.did(about, effect("a")).unwrap();
+    hear(&mut checker, about, "a", &response(504, FAILURE));
+    buy(&mut checker, about, "b", None).unwrap();
+    assert_eq!((checker.did(about, effect("b")), checker.did(about, effect("a"))), (Ok(()), Err(TWICE)));
+}
+
+#[test]
+fn a_second_key_needs_a_failure_of_the_first() {
+    let allowed = Terms { retry_paid: true, ..Terms::default() };
+    for (terms, status, body, harm) in [
+        (allowed, 504, FAILURE, Ok(())),
+        (Terms::default(), 504, FAILURE, Err(REKEYED)),
+        (Terms::default(), 402, REFUSAL, Ok(())),
+        (allowed, 401, REFUSAL, Err(REKEYED)),
+        (allowed, 502, "<html>", Err(REKEYED)),
+        (allowed, 200, DONE, Err(REKEYED)),
+    ] {
+        let (mut checker, about) = begun(terms, CREATE);
+        buy(&mut checker, about, "a", None).unwrap();
+        hear(&mut checker, about, "a", &response(status, body));
+        assert_eq!(buy(&mut checker, about, "b", None), harm, "{status} {body}");
+    }
+}
+
+#[test]
+fn what_was_denied_must_not_be_done_before_or_after() {
+    let refusal = told(402, REFUSAL);
+    assert_eq!(refusal.as_ref().map_err(|error| error.effect).unwrap_err(), Said::None);
+    let (mut before, about) = begun(Terms::default(), OPEN);
+    before.did(about, effect("a")).unwrap();
+    assert_eq!(before.ends(about, OPEN, &refusal), Err(DENIED));
+    let (mut after, about) = begun(Terms::default(), OPEN);
+    after.ends(about, OPEN, &refusal).unwrap();
+    assert_eq!(after.did(about, effect("a")), Err(DENIED));
+    let (mut settled, about) = begun(Terms::default(), OPEN);
+    settled.settled(0, OPEN, false);
+    assert_eq!(settled.did(about, effect("a")), Err(DENIED));
+}
+
+#[test]
+fn what_was_said_to_be_done_must_be() {
+    for job in [OPEN, Job::unnamed(Task::Terminate, 0)] {
+        let (mut checker, about) = begun(Terms::default(), job);
+        assert_eq!(checker.ends(about, job, &told(202, DONE)), Err(INVENTED));
+    }
+}
+
+#[test]
+fn what_a_person_guessed_is_theirs_and_nothing_else() {
+    let (mut checker, first) = begun(Terms::default(), OPEN);
+    checker.guessed(0, false);
+    let second = checker.begun(0, OPEN);
+    assert_ne!(first, second);
+    assert_eq!((checker.did(first, effect("a")), checker.did(second, effect("b"))), (Ok(()), Ok(())));
+    assert_eq!(checker.did(second, effect("c")), Err(TWICE));
+}
+
+#[test]
+fn what_was_accepted_must_be_known_or_listed() {
+    let nobody = BTreeSet::new();
+    let listed = Listed { saved: &[], doubts: &nobody, damaged: &nobody };
+    let (mut checker, about) = begun(Terms::default(), OPEN);
+    checker.did(about, effect("a")).unwrap();
+    assert_eq!(checker.nothing_is_lost(&[OPEN], &listed), Err(LOST));
+    checker.taken(about, OPEN, &told(202, DONE));
+    assert_eq!(checker.nothing_is_lost(&[OPEN], &listed), Ok(()));
+}
+
+#[test]
+fn the_number_of_an_order_that_was_followed_stays_known() {
+    let nobody = BTreeSet::new();
+    let listed = Listed { saved: &[], doubts: &nobody, damaged: &nobody };
+    let job = Job::named(Task::Order, 0);
+    let (mut checker, _) = begun(Terms::default(), job);
+    checker.ordered(Some(0), "ORD-1".into());
+    let read = request(Method::Get, "/api/open/app/static/order/list/v2?search=ORD-1", &[]);
+    send(&mut checker, None, &read, None, at(0)).unwrap();
+    assert_eq!(checker.nothing_is_lost(&[job], &listed), Err(FORGOTTEN));
+}
+
+#[test]
+fn a_key_has_one_request() {
+    let (mut checker, about) = begun(Terms::default(), CREATE);
+    buy(&mut checker, about, "a", None).unwrap();
+    let other = request(Method::Post, "/v1/billing/recharge", &[("idempotency-key", "a")]);
+    assert_eq!(send(&mut checker, None, &other, None, at(0)), Err(MIXED));
+}
+
+#[test]
+fn a_wait_that_was_asked_for_is_kept() {
+    let read = request(Method::Get, "/v1/sessions", &[]);
+    let seconds = vec![("retry-after".to_owned(), "5".to_owned())];
+    let dates = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:49:42 GMT")];
+    let dates = dates.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    for (status, headers) in [(429, seconds.clone()), (503, seconds), (429, dates)] {
+        let mut checker = Checker::default();
+        checker.hears((CommandId(1), None), &read, &Response { headers, ..response(status, "") }, (4, 0), at(0));
+        assert_eq!(send(&mut checker, None, &read, None, at(4_999)), Err(EARLY), "{status}");
+        assert_eq!(send(&mut checker, None, &read, None, at(5_000)), Ok(()), "{status}");
+    }
+}
+
+/// A checker of purchases of 4.000 dollars under a cap of 7.999, whose client was shown the price.
+fn capped() -> (Checker, About) {
+    let (mut checker, about) = begun(Terms { cap: Some(7_999), retry_paid: false }, CREATE);
+    let prices = request(Method::Get, "/v1/products", &[]);
+    checker.hears((CommandId(1), None), &prices, &response(200, "{}"), (4, 0), at(0));
+    (checker, about)
+}
+
+fn total(amount: i64) -> Option<Total> {
+    Some(Total { day: crate::service::Remote::START / (24 * 3_600_000), amount })
+}
+
+#[test]
+fn a_key_is_counted_today_and_in_full_before_it_goes_out() {
+    let yesterday = total(4_000).map(|total| Total { day: total.day - 1, ..total });
+    for (stored, harm) in [(None, Err(UNCOUNTED)), (total(3_999), Err(UNCOUNTED)), (yesterday, Err(UNCOUNTED)), (total(4_000), Ok(()))] {
+        let (mut checker, about) = capped();
+        assert_eq!(buy(&mut checker, about, "a", stored), harm, "{stored:?}");
+    }
+}
+
+#[test]
+fn two_purchases_are_more_than_the_cap() {
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    let other = checker.begun(1, CREATE);
+    assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
+}
+
+#[test]
+fn the_total_is_what_was_bought() {
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    let now = crate::service::Remote::START;
+    assert_eq!([total(3_999), total(4_001), None].map(|total| checker.total_is_right(total, now)), [Err(MISCOUNTED); 3]);
+    assert_eq!(checker.total_is_right(total(4_000), now), Ok(()));
+    checker.crashed();
+    assert_eq!([3_999, 4_001].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
+}
+
+#[test]
+fn logins_are_one_at_a_time_and_not_without_need() {
+    let login = request(Method::Post, "/api/auth/login", &[]);
+    let sending = |beside_login| Sending {
+        command: CommandId(1),
+        about: None,
+        request: &login,
+        beside_login,
+        store_is_idle: true,
+        total: None,
+        clocks: at(0),
+    };
+    let mut checker = Checker::default();
+    assert_eq!((checker.sends(&sending(true)), checker.sends(&sending(false))), (Err(LOGINS), Ok(())));
+    checker.hears((CommandId(1), None), &login, &response(401, ""), (4, 0), at(0));
+    assert_eq!(checker.sends(&sending(false)), Err(REFUSED));
+    checker.restarted(Some(&"token".to_owned()));
+    assert_eq!(checker.sends(&sending(false)), Err(THROWN));
+}
+
+#[test]
+fn a_call_renews_its_token_once() {
+    let read = request(Method::Get, "/api/open/app/balance", &[("authorization", "Bearer token")]);
+    let mut checker = Checker::default();
+    for times in 0..3 {
+        let harm = if times < 2 { Ok(()) } else { Err(RENEWED) };
+        assert_eq!(send(&mut checker, None, &read, None, at(0)), harm, "after {times} refusals");
+        checker.hears((CommandId(1), None), &read, &response(401, ""), (4, 0), at(0));
+    }
+}

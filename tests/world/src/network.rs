@@ -1,0 +1,155 @@
+//! The network before the service: what comes of a request by its fate.
+
+use std::hash::{Hash, Hasher};
+
+use hopline::client::{FailureKind, Millis, Sent};
+use hopline::contract::Api;
+use hopline_sandbox::{ErrorFault, Fault, FaultRule};
+
+use crate::fate::Fate;
+use crate::service::{Arrival, Effects, ExchangeResult, Remote, Response};
+
+/// How long slow work takes.
+const SLOW: Millis = 30_000;
+
+impl Remote {
+    /// Executes a request as its fate has it; a message that is to arrive later is the network's.
+    pub(crate) fn meet(&mut self, fate: Fate, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
+        let is_login = arrival.request.uri().path().ends_with("/auth/login");
+        match fate {
+            Fate::Answered | Fate::CopyLater | Fate::Late => self.execute(arrival, effects),
+            Fate::Twice => {
+                self.execute(arrival, effects);
+                self.execute(arrival, effects)
+            }
+            Fate::LostBefore | Fate::Delayed => lost(),
+            Fate::LostAfter => {
+                self.execute(arrival, effects);
+                lost()
+            }
+            Fate::PageBefore => page(502),
+            Fate::PageAfter => {
+                self.execute(arrival, effects);
+                page(504)
+            }
+            Fate::DoorBefore => page(401),
+            Fate::DoorAfter => {
+                self.execute(arrival, effects);
+                page(401)
+            }
+            Fate::Cut => match self.execute(arrival, effects) {
+                ExchangeResult::Response(whole) => ExchangeResult::Response(Response { body: half(&whole.body), ..whole }),
+                lost => lost,
+            },
+            Fate::Truncated => match self.execute(arrival, effects) {
+                ExchangeResult::Response(whole) => ExchangeResult::Response(Response { body: half(&whole.body), truncated: true, ..whole }),
+                lost => lost,
+            },
+            Fate::Expired => {
+                self.service.expire_tokens();
+                self.digest = self.digest.wrapping_add(1);
+                self.execute(arrival, effects)
+            }
+            Fate::Refused if is_login => self.refusal(401, 0),
+            Fate::Refused if self.api == Api::Reseller => self.refusal(400, 0),
+            Fate::Refused => self.fail(ErrorFault { stored: true, ..error("INSUFFICIENT_BALANCE") }, arrival, effects),
+            Fate::Locked => self.fail(error("AUTH_INVALID_KEY"), arrival, effects),
+            Fate::Unknown => self.fail(ErrorFault { status: Some(422), stored: true, ..error("SOMETHING_ELSE") }, arrival, effects),
+            Fate::Mismatch => self.fail(ErrorFault { stored: true, ..error("PRICE_MISMATCH") }, arrival, effects),
+            Fate::Throttled => self.refusal(429, 1),
+            Fate::ThrottledLong => self.refusal(429, 3600),
+            Fate::ThrottledUntil => self.refusal_until(arrival.now),
+            Fate::Unavailable => unavailable(),
+            Fate::Conflict => {
+                self.execute(arrival, effects);
+                failure("IDEMPOTENCY_CONFLICT", 409, "", "")
+            }
+            Fate::StoredFailure => self.fail(ErrorFault { stored: true, ..self.timeout() }, arrival, effects),
+            Fate::StoredSale => self.fail(ErrorFault { stored: true, sold: true, ..self.timeout() }, arrival, effects),
+            // One at a time, so that what it did is known to be its own.
+            Fate::Slow | Fate::SlowFails if self.working.is_some() => lost(),
+            Fate::Slow | Fate::SlowFails => {
+                let error = (fate == Fate::SlowFails).then(|| ErrorFault { stored: true, ..error("BACKEND_ERROR") });
+                self.with(Fault::InProgress { ms: SLOW, error }, arrival, effects)
+            }
+            Fate::Dearer => {
+                self.price = 12;
+                self.service.set_price("dynamic-world", rust_decimal::Decimal::from(self.price));
+                self.digest = self.digest.wrapping_add(2);
+                self.execute(arrival, effects)
+            }
+            Fate::Unreached => ExchangeResult::Lost(FailureKind::Connect, Sent::Never),
+        }
+    }
+
+    /// The failure of a supplier that did not answer in time.
+    fn timeout(&self) -> ErrorFault {
+        ErrorFault { status: Some(504), ..error(if self.api == Api::Agent { "BACKEND_TIMEOUT" } else { "504" }) }
+    }
+
+    fn fail(&mut self, error: ErrorFault, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
+        self.with(Fault::Error(error), arrival, effects)
+    }
+
+    fn with(&mut self, fault: Fault, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
+        let mut hasher = rustc_hash::FxHasher::default();
+        (self.digest, format!("{fault:?}")).hash(&mut hasher);
+        self.digest = hasher.finish();
+        self.service.inject(FaultRule { operation: None, times: 1, fault });
+        let result = self.execute(arrival, effects);
+        self.service.clear_faults();
+        result
+    }
+
+    /// The service's own refusal, before anything was done.
+    fn refusal(&self, status: u16, wait: u32) -> ExchangeResult {
+        if self.api == Api::Agent {
+            // A gateway that repeats one id makes every 429 look like a stored one.
+            return failure("RATE_LIMIT_EXCEEDED", status, &format!(r#","details":{{"retry_after":{wait}}}"#), "one id");
+        }
+        let mut headers = vec![("content-type".into(), "application/json".into())];
+        headers.extend((wait > 0).then(|| ("retry-after".to_owned(), wait.to_string())));
+        response(status, headers, &format!(r#"{{"code":{status},"message":"no","data":null}}"#))
+    }
+
+    /// The same, with a time until which to wait.
+    fn refusal_until(&self, now: Millis) -> ExchangeResult {
+        let date = |at: Millis| httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_millis(at.unsigned_abs()));
+        let mut result = self.refusal(429, 0);
+        if let ExchangeResult::Response(response) = &mut result {
+            response.headers.extend([("date".to_owned(), date(now)), ("retry-after".to_owned(), date(now + 5_000))]);
+        }
+        result
+    }
+}
+
+fn error(code: &str) -> ErrorFault {
+    ErrorFault { code: code.to_owned(), ..ErrorFault::default() }
+}
+
+pub(crate) fn lost() -> ExchangeResult {
+    ExchangeResult::Lost(FailureKind::Closed, Sent::Maybe)
+}
+
+fn half(body: &[u8]) -> Vec<u8> {
+    body.get(..body.len() / 2).unwrap_or_default().to_vec()
+}
+
+fn response(status: u16, headers: Vec<(String, String)>, body: &str) -> ExchangeResult {
+    ExchangeResult::Response(Response { status, headers, body: body.as_bytes().to_vec(), truncated: false })
+}
+
+fn page(status: u16) -> ExchangeResult {
+    response(status, vec![("content-type".into(), "text/html".into())], "<html>bad gateway</html>")
+}
+
+/// A gateway that says when to come again.
+fn unavailable() -> ExchangeResult {
+    response(503, vec![("content-type".into(), "text/html".into()), ("retry-after".into(), "7".into())], "<html>later</html>")
+}
+
+fn failure(code: &str, status: u16, more: &str, request_id: &str) -> ExchangeResult {
+    let error = format!(r#"{{"code":"{code}","message":""{more}}}"#);
+    let body = format!(r#"{{"success":false,"data":null,"error":{error},"meta":{{"request_id":"{request_id}","timestamp":""}}}}"#);
+    response(status, vec![("content-type".into(), "application/json".into())], &body)
+}

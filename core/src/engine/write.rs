@@ -116,8 +116,9 @@ impl Write {
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
         let key = cx.dice.key();
         cx.subject.key = Some(key.clone());
+        let may_have_sold = self.call.ledger.failed;
         self.call.ledger.replace(key);
-        cx.notes.extend(self.terms.begin_key(self.call.ledger.may_have_sold, cx.rules));
+        cx.notes.extend(self.terms.begin_key(may_have_sold, cx.rules));
     }
 
     /// Whatever it is told.

@@ -197,7 +197,8 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
                 Safety::Keyed => !asked.paid || asked.retry_paid || !asked.rules.holds(Rule::PaidFailureStops),
                 Safety::AtMostOnce => false,
             };
-            ledger.may_have_sold |= asked.paid || !matches!(asked.safety, Safety::Safe | Safety::Keyed);
+            ledger.failed |= asked.paid || !matches!(asked.safety, Safety::Safe | Safety::Keyed);
+            ledger.may_have_sold |= ledger.failed;
             let again = match asked.safety {
                 Safety::Keyed if may_repeat => Again::NewKey,
                 Safety::Safe | Safety::Idempotent | Safety::TwiceAtMost => Again::Same,

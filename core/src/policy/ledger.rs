@@ -17,6 +17,8 @@ pub(crate) struct Ledger {
     pub(crate) unanswered: bool,
     /// Whether a settled answer of an earlier key left open that the supplier sold all the same.
     pub(crate) may_have_sold: bool,
+    /// Whether that answer was this key's own.
+    pub(crate) failed: bool,
     /// `request_id` of the last 429: a second one with the same id is a stored replay.
     pub(crate) throttled_by: Option<String>,
     /// Sends of this key, settled or not.
@@ -26,12 +28,12 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Before anything was sent. A key that the caller gave may have been sent before, by whoever had it.
     pub(crate) fn new(key: Option<String>, given: bool) -> Self {
-        Ledger { key, given, unanswered: given, may_have_sold: false, throttled_by: None, sends: 0 }
+        Ledger { key, given, unanswered: given, may_have_sold: false, failed: false, throttled_by: None, sends: 0 }
     }
 
     /// After a crash: nobody knows what became of the last send, whatever the record says.
     pub(crate) fn restored(key: Option<String>, given: bool, may_have_sold: bool) -> Self {
-        Ledger { key, given, unanswered: true, may_have_sold, throttled_by: None, sends: 1 }
+        Ledger { key, given, unanswered: true, may_have_sold, failed: false, throttled_by: None, sends: 1 }
     }
 
     /// A settled key gives way to a new one; what it left open stays open.

@@ -5,7 +5,7 @@ use hopline::contract::Method;
 use hopline::wire::Request;
 
 use crate::checker::About;
-use crate::fate::{Fate, StoreFate};
+use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
 use crate::service::is_login;
 use crate::world::{HOUR, Out, World};
@@ -18,14 +18,14 @@ pub enum Act {
         /// Which of what is waited for.
         at: usize,
         /// What comes of it.
-        fate: StoreFate,
+        result: StoreResult,
     },
-    /// A request meets its fate.
+    /// A request meets what comes of it.
     Deliver {
         /// Which of what is waited for.
         at: usize,
         /// What comes of it.
-        fate: Fate,
+        delivery: Delivery,
     },
     /// A message that is under way arrives.
     Arrive {
@@ -181,13 +181,13 @@ impl World {
     }
 
     fn store_acts(&self, at: usize, writes: bool, acts: &mut Vec<Act>) {
-        let fates = match self.budget.troubles {
-            0 => &StoreFate::ALL[..1],
+        let results = match self.budget.troubles {
+            0 => &StoreResult::ALL[..1],
             // A request that is under way would be as old as the night is long.
-            _ if self.sends_are_out() => &StoreFate::ALL[..3],
-            _ => &StoreFate::ALL[..],
+            _ if self.sends_are_out() => &StoreResult::ALL[..3],
+            _ => &StoreResult::ALL[..],
         };
-        acts.extend(fates.iter().map(|fate| Act::Keep { at, fate: *fate }));
+        acts.extend(results.iter().map(|result| Act::Keep { at, result: *result }));
         if self.budget.troubles > 0 && at == 0 {
             acts.extend([Act::Crash { leaves: Leaves::Nothing }, Act::Crash { leaves: Leaves::All }]);
             if writes {
@@ -201,8 +201,8 @@ impl World {
     }
 
     fn network_acts(&self, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {
-        let fates = if self.budget.faults > 0 { self.fates_of(request, about) } else { Fate::HONEST };
-        acts.extend(fates.iter().map(|fate| Act::Deliver { at, fate: *fate }));
+        let deliveries = if self.budget.faults > 0 { self.deliveries_of(request, about) } else { Delivery::HONEST };
+        acts.extend(deliveries.iter().map(|delivery| Act::Deliver { at, delivery: *delivery }));
         if self.budget.troubles > 0 && at == 0 {
             if request.method != Method::Get {
                 acts.push(Act::Crash { leaves: Leaves::All });
@@ -212,23 +212,23 @@ impl World {
     }
 
     /// What can come of a request while faults happen.
-    pub(crate) fn fates_of(&self, request: &Request, about: Option<About>) -> &'static [Fate] {
+    pub(crate) fn deliveries_of(&self, request: &Request, about: Option<About>) -> &'static [Delivery] {
         let job = about.map(|about| self.jobs[about.job]);
         if self.scope.seldom {
-            return Fate::SELDOM;
+            return Delivery::SELDOM;
         }
         if is_login(request) {
-            return Fate::LOGIN;
+            return Delivery::LOGIN;
         }
         match (self.scope.api, request.method) {
-            (hopline::contract::Api::Reseller, Method::Get) => Fate::TOKEN_READ,
-            (hopline::contract::Api::Reseller, _) => Fate::KEYLESS,
-            (_, Method::Get) if self.scope.reads => Fate::READ,
-            (_, Method::Get) => Fate::HONEST,
-            (_, Method::Delete) => Fate::END,
-            _ if self.scope.cap.is_some() => Fate::CAPPED,
-            _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Fate::FREE,
-            _ => Fate::PAID,
+            (hopline::contract::Api::Reseller, Method::Get) => Delivery::TOKEN_READ,
+            (hopline::contract::Api::Reseller, _) => Delivery::KEYLESS,
+            (_, Method::Get) if self.scope.reads => Delivery::READ,
+            (_, Method::Get) => Delivery::HONEST,
+            (_, Method::Delete) => Delivery::END,
+            _ if self.scope.cap.is_some() => Delivery::CAPPED,
+            _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Delivery::FREE,
+            _ => Delivery::PAID,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::act::Act;
 use crate::checker::{Listed, TWICE};
-use crate::fate::{Fate, StoreFate};
+use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Manner, Name, Task};
 use crate::process::{SHOWN, shows};
 use crate::world::{Budget, HOUR, Out, World, Wrong};
@@ -23,8 +23,8 @@ impl World {
                 self.take()?;
             } else if let Some(out) = process.out.front() {
                 match out {
-                    Out::Save { .. } => self.keep(0, StoreFate::Done)?,
-                    Out::Send { .. } => self.deliver(0, Fate::Answered)?,
+                    Out::Save { .. } => self.keep(0, StoreResult::Done)?,
+                    Out::Send { .. } => self.deliver(0, Delivery::Answered)?,
                 }
             } else if !process.commands.keys().any(|command| process.client.is_pending(*command)) {
                 // What is neither under way nor was taken was lost on the way.
@@ -46,8 +46,9 @@ impl World {
             self.restart(0)?;
         }
         self.settle_all()?;
-        let debug = self.process.as_ref().map(|process| format!("{:?}", process.client)).unwrap_or_default();
-        if shows(&self.secrets, &debug) {
+        // A life comes to one end, a scope to a hundred thousand.
+        let life = self.process.as_ref().filter(|_| self.scope.is_life());
+        if life.is_some_and(|process| shows(&self.secrets, &format!("{:?}", process.client))) {
             return Err(format!("{SHOWN} by a client's Debug"));
         }
         self.total_is_right()?;

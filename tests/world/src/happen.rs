@@ -3,7 +3,7 @@
 use hopline::client::{FailureKind, Millis, Outcome, RecordId, Sent, StepId, describe};
 
 use crate::act::{Act, Leaves, Plan};
-use crate::fate::{Fate, StoreFate};
+use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
 use crate::process::{SHOWN, shows};
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
@@ -23,12 +23,12 @@ impl World {
     }
 
     /// Answers a save.
-    pub(crate) fn keep(&mut self, at: usize, fate: StoreFate) -> Result<(), Wrong> {
+    pub(crate) fn keep(&mut self, at: usize, result: StoreResult) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Save { .. });
         let Some(Out::Save { id, record, data }) = self.answer(at, is_it) else { return Ok(()) };
         let say = if data.is_some() { "save" } else { "delete" };
-        self.tell(|| format!("{say} {record}: {fate:?}"));
-        let fails = matches!(fate, StoreFate::Failed | StoreFate::FailedButDone);
+        self.tell(|| format!("{say} {record}: {result:?}"));
+        let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
         if let Some(process) = &mut self.process {
             if fails || data.is_none() {
                 process.kept.remove(&record)
@@ -36,13 +36,13 @@ impl World {
                 process.kept.insert(record.clone())
             };
         }
-        if fate != StoreFate::Failed {
+        if result != StoreResult::Failed {
             self.put(record, data);
         }
         if fails {
             self.checker.store_failed();
         }
-        if fate == StoreFate::DoneAfterSleep {
+        if result == StoreResult::DoneAfterSleep {
             self.pass(self.scope.night)?;
         }
         let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
@@ -79,19 +79,19 @@ impl World {
         self.damaged.insert(record, job);
     }
 
-    /// Lets a request have its fate.
-    pub(crate) fn deliver(&mut self, at: usize, fate: Fate) -> Result<(), Wrong> {
+    /// Lets a request be delivered, or not.
+    pub(crate) fn deliver(&mut self, at: usize, delivery: Delivery) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Send { .. });
         let Some(Out::Send { id, command, request, about }) = self.answer(at, is_it) else { return Ok(()) };
-        self.tell(|| format!("{} {} with {:?}: {fate:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
-        self.pass(if fate == Fate::Late { LATE } else { 50 })?;
-        if matches!(fate, Fate::Delayed | Fate::CopyLater) {
+        self.tell(|| format!("{} {} with {:?}: {delivery:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
+        self.pass(if delivery == Delivery::Late { LATE } else { 50 })?;
+        if matches!(delivery, Delivery::Delayed | Delivery::CopyLater) {
             self.network.push_back(Message { request: request.clone(), about });
         }
         let whole = http::Request::try_from(&request).map_err(|error| error.to_string())?;
         let mut effects = Effects::new();
         let arrival = Arrival { request: &whole, job: about.map(|about| about.job), now: self.now };
-        let result = self.remote.meet(fate, arrival, &mut effects);
+        let result = self.remote.meet(delivery, arrival, &mut effects);
         self.note(effects, about)?;
         let response = match result {
             ExchangeResult::Response(response) => response,
@@ -143,13 +143,13 @@ impl World {
     /// Does what was chosen.
     pub(crate) fn act(&mut self, act: &Act) -> Result<(), Wrong> {
         match act {
-            Act::Keep { at, fate } => {
-                self.budget.troubles = self.budget.troubles.saturating_sub(u8::from(*fate != StoreFate::Done));
-                self.keep(*at, *fate)
+            Act::Keep { at, result } => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(u8::from(*result != StoreResult::Done));
+                self.keep(*at, *result)
             }
-            Act::Deliver { at, fate } => {
-                self.budget.faults = self.budget.faults.saturating_sub(u8::from(*fate != Fate::Answered));
-                self.deliver(*at, *fate)
+            Act::Deliver { at, delivery } => {
+                self.budget.faults = self.budget.faults.saturating_sub(u8::from(*delivery != Delivery::Answered));
+                self.deliver(*at, *delivery)
             }
             Act::Arrive { at } => {
                 self.tell(|| "a late message arrives".into());

@@ -4,9 +4,9 @@
 
 mod act;
 mod checker;
+mod delivery;
 mod end;
 mod explore;
-mod fate;
 mod happen;
 mod job;
 mod network;
@@ -22,8 +22,8 @@ pub use checker::{
     CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, THROWN, TWICE, UNCOUNTED,
     UNSAVED,
 };
+pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay};
-pub use fate::{Fate, StoreFate};
 pub use job::{Job, Manner, Name, Task};
 pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};

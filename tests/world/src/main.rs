@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopline::policy::Rule;
-use hopline_world::{Kind, SCOPES, explore, seeded};
+use hopline_world::{Kind, Limits, SCOPES, Scope, explore, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
 cargo xtask world seed agent|capped|reseller N [RULE]               one life
+cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S]                   lives on all cores, from a seed on";
 
 fn main() -> ExitCode {
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
+        ["deep"] => deep(),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
         ["swarm", rest @ ..] => swarm(rest),
         [] => {
@@ -56,16 +58,23 @@ fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
     };
     let (without, mut is_well, mut any) = (rule(without)?, true, false);
     for scope in SCOPES.iter().filter(|scope| scope.name.contains(name)) {
-        let begun = Instant::now();
-        let explored = explore(scope, limits, without);
-        println!("{}: {} worlds, {} ends, {:.1} s", scope.name, explored.states, explored.ends, begun.elapsed().as_secs_f64());
-        if let Some(found) = explored.found {
-            println!("{found}");
-            is_well = false;
-        }
+        is_well &= walk(scope, limits, without);
         any = true;
     }
     if any { Ok(is_well) } else { Err(format!("no scope has `{name}` in its name")) }
+}
+
+/// Walks one scope, and says what came of it. Whether everything is as it should be.
+fn walk(scope: &'static Scope, limits: Limits, without: Option<Rule>) -> bool {
+    let begun = Instant::now();
+    let explored = explore(scope, limits, without);
+    println!("{}: {} worlds, {} ends, {:.1} s", scope.name, explored.states, explored.ends, begun.elapsed().as_secs_f64());
+    explored.found.iter().for_each(|found| println!("{found}"));
+    explored.found.is_none()
+}
+
+fn deep() -> Result<bool, String> {
+    Ok(SCOPES.iter().filter(|scope| !walk(scope, Some(scope.deep), None)).count() == 0)
 }
 
 fn kind_of(name: &str) -> Result<Kind, String> {

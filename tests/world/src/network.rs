@@ -1,4 +1,4 @@
-//! The network before the service: what comes of a request by its fate.
+//! The network before the service: what comes of a request by how it is delivered.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,79 +6,79 @@ use hopline::client::{FailureKind, Millis, Sent};
 use hopline::contract::Api;
 use hopline_sandbox::{ErrorFault, Fault, FaultRule};
 
-use crate::fate::Fate;
+use crate::delivery::Delivery;
 use crate::service::{Arrival, Effects, ExchangeResult, Remote, Response};
 
 /// How long slow work takes.
 const SLOW: Millis = 30_000;
 
 impl Remote {
-    /// Executes a request as its fate has it; a message that is to arrive later is the network's.
-    pub(crate) fn meet(&mut self, fate: Fate, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
+    /// Executes a request as it is delivered; a message that is to arrive later is the network's.
+    pub(crate) fn meet(&mut self, delivery: Delivery, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
         let is_login = arrival.request.uri().path().ends_with("/auth/login");
-        match fate {
-            Fate::Answered | Fate::CopyLater | Fate::Late => self.execute(arrival, effects),
-            Fate::Twice => {
+        match delivery {
+            Delivery::Answered | Delivery::CopyLater | Delivery::Late => self.execute(arrival, effects),
+            Delivery::Twice => {
                 self.execute(arrival, effects);
                 self.execute(arrival, effects)
             }
-            Fate::LostBefore | Fate::Delayed => lost(),
-            Fate::LostAfter => {
+            Delivery::LostBefore | Delivery::Delayed => lost(),
+            Delivery::LostAfter => {
                 self.execute(arrival, effects);
                 lost()
             }
-            Fate::PageBefore => page(502),
-            Fate::PageAfter => {
+            Delivery::PageBefore => page(502),
+            Delivery::PageAfter => {
                 self.execute(arrival, effects);
                 page(504)
             }
-            Fate::DoorBefore => page(401),
-            Fate::DoorAfter => {
+            Delivery::DoorBefore => page(401),
+            Delivery::DoorAfter => {
                 self.execute(arrival, effects);
                 page(401)
             }
-            Fate::Cut => match self.execute(arrival, effects) {
+            Delivery::Cut => match self.execute(arrival, effects) {
                 ExchangeResult::Response(whole) => ExchangeResult::Response(Response { body: half(&whole.body), ..whole }),
                 lost => lost,
             },
-            Fate::Truncated => match self.execute(arrival, effects) {
+            Delivery::Truncated => match self.execute(arrival, effects) {
                 ExchangeResult::Response(whole) => ExchangeResult::Response(Response { body: half(&whole.body), truncated: true, ..whole }),
                 lost => lost,
             },
-            Fate::Expired => {
+            Delivery::Expired => {
                 self.service.expire_tokens();
                 self.digest = self.digest.wrapping_add(1);
                 self.execute(arrival, effects)
             }
-            Fate::Refused if is_login => self.refusal(401, 0),
-            Fate::Refused if self.api == Api::Reseller => self.refusal(400, 0),
-            Fate::Refused => self.fail(ErrorFault { stored: true, ..error("INSUFFICIENT_BALANCE") }, arrival, effects),
-            Fate::Locked => self.fail(error("AUTH_INVALID_KEY"), arrival, effects),
-            Fate::Unknown => self.fail(ErrorFault { status: Some(422), stored: true, ..error("SOMETHING_ELSE") }, arrival, effects),
-            Fate::Mismatch => self.fail(ErrorFault { stored: true, ..error("PRICE_MISMATCH") }, arrival, effects),
-            Fate::Throttled => self.refusal(429, 1),
-            Fate::ThrottledLong => self.refusal(429, 3600),
-            Fate::ThrottledUntil => self.refusal_until(arrival.now),
-            Fate::Unavailable => unavailable(),
-            Fate::Conflict => {
+            Delivery::Refused if is_login => self.refusal(401, 0),
+            Delivery::Refused if self.api == Api::Reseller => self.refusal(400, 0),
+            Delivery::Refused => self.fail(ErrorFault { stored: true, ..error("INSUFFICIENT_BALANCE") }, arrival, effects),
+            Delivery::Locked => self.fail(error("AUTH_INVALID_KEY"), arrival, effects),
+            Delivery::Unknown => self.fail(ErrorFault { status: Some(422), stored: true, ..error("SOMETHING_ELSE") }, arrival, effects),
+            Delivery::Mismatch => self.fail(ErrorFault { stored: true, ..error("PRICE_MISMATCH") }, arrival, effects),
+            Delivery::Throttled => self.refusal(429, 1),
+            Delivery::ThrottledLong => self.refusal(429, 3600),
+            Delivery::ThrottledUntil => self.refusal_until(arrival.now),
+            Delivery::Unavailable => unavailable(),
+            Delivery::Conflict => {
                 self.execute(arrival, effects);
                 failure("IDEMPOTENCY_CONFLICT", 409, "", "")
             }
-            Fate::StoredFailure => self.fail(ErrorFault { stored: true, ..self.timeout() }, arrival, effects),
-            Fate::StoredSale => self.fail(ErrorFault { stored: true, sold: true, ..self.timeout() }, arrival, effects),
+            Delivery::StoredFailure => self.fail(ErrorFault { stored: true, ..self.timeout() }, arrival, effects),
+            Delivery::StoredSale => self.fail(ErrorFault { stored: true, sold: true, ..self.timeout() }, arrival, effects),
             // One at a time, so that what it did is known to be its own.
-            Fate::Slow | Fate::SlowFails if self.working.is_some() => lost(),
-            Fate::Slow | Fate::SlowFails => {
-                let error = (fate == Fate::SlowFails).then(|| ErrorFault { stored: true, ..error("BACKEND_ERROR") });
+            Delivery::Slow | Delivery::SlowFails if self.working.is_some() => lost(),
+            Delivery::Slow | Delivery::SlowFails => {
+                let error = (delivery == Delivery::SlowFails).then(|| ErrorFault { stored: true, ..error("BACKEND_ERROR") });
                 self.with(Fault::InProgress { ms: SLOW, error }, arrival, effects)
             }
-            Fate::Dearer => {
+            Delivery::Dearer => {
                 self.price = 12;
                 self.service.set_price("dynamic-world", rust_decimal::Decimal::from(self.price));
                 self.digest = self.digest.wrapping_add(2);
                 self.execute(arrival, effects)
             }
-            Fate::Unreached => ExchangeResult::Lost(FailureKind::Connect, Sent::Never),
+            Delivery::Unreached => ExchangeResult::Lost(FailureKind::Connect, Sent::Never),
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Scope {
     pub troubles: u8,
     /// How often a program or a person may do something besides.
     pub acts: u8,
+    /// The same three where there is more time than in every run.
+    pub deep: (u8, u8, u8),
     /// What they may do.
     pub plans: &'static [Plan],
     /// Whether reads may go wrong, too.
@@ -65,6 +67,7 @@ const AGENT: Scope = Scope {
     faults: 2,
     troubles: 1,
     acts: 1,
+    deep: (3, 0, 1),
     plans: &[Plan::Again, Plan::ResumeAll],
     reads: false,
     any_order: false,
@@ -76,10 +79,11 @@ const AGENT: Scope = Scope {
     seldom: false,
     has_token: true,
 };
-const RESELLER: Scope = Scope { api: Api::Reseller, plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
+const RESELLER: Scope = Scope { api: Api::Reseller, deep: (3, 1, 1), plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
 
 /// A purchase under a cap that allows two of its kind a day.
-const CAPPED: Scope = Scope { cap: Some(8_020), retry_paid: true, night: OVERNIGHT, plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
+const CAPPED: Scope =
+    Scope { cap: Some(8_020), deep: (2, 1, 1), retry_paid: true, night: OVERNIGHT, plans: &[Plan::Again, Plan::ResumeAll], ..AGENT };
 
 /// The scopes that are walked in every run.
 pub static SCOPES: &[Scope] = &[
@@ -142,6 +146,7 @@ pub static SCOPES: &[Scope] = &[
         name: "a session is bought, and again after a failure, as its buyer allows",
         jobs: &[Job::named(Task::Create, 0)],
         retry_paid: true,
+        acts: 0,
         ..AGENT
     },
     Scope {

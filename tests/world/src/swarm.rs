@@ -10,8 +10,8 @@ use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::act::{Act, HOURS, Leaves, Plan};
+use crate::delivery::{Delivery, StoreResult};
 use crate::explore::Found;
-use crate::fate::{Fate, StoreFate};
 use crate::job::{Job, Manner, Task};
 use crate::scope::{Kind, Scope};
 use crate::world::{Out, Process, Transcript, World};
@@ -53,12 +53,12 @@ impl Source for Bytes<'_> {
 /// How much goes wrong in one life.
 #[derive(Debug)]
 struct Weights {
-    /// Of 16 messages so many meet another fate than to be answered.
+    /// Of 16 messages so many meet something else than to be answered.
     faults: usize,
     /// Of 64 steps so many are a trouble of the program, the store or the machine.
     troubles: usize,
-    /// The fates that there are, by a bit each.
-    fates: usize,
+    /// What there is of that, by a bit each.
+    deliveries: usize,
     acts: usize,
     /// Of 16 chances so many are taken by people who err.
     errors: usize,
@@ -69,7 +69,7 @@ impl Weights {
         Weights {
             faults: [0, 1, 4, 8][source.below(4)],
             troubles: [0, 1, 2, 6][source.below(4)],
-            fates: source.below(1 << 16) | source.below(1 << 16) << 16,
+            deliveries: source.below(1 << 16) | source.below(1 << 16) << 16,
             acts: 40 + source.below(200),
             errors: [0, 0, 4, 16][source.below(4)],
         }
@@ -215,14 +215,14 @@ impl World {
     fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
-            Out::Save { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, fate: StoreFate::ALL[1 + source.below(2)] },
-            Out::Save { .. } => Act::Keep { at, fate: StoreFate::Done },
+            Out::Save { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, result: StoreResult::ALL[1 + source.below(2)] },
+            Out::Save { .. } => Act::Keep { at, result: StoreResult::Done },
             Out::Send { request, about, .. } => {
-                let fates = if source.below(8) == 0 { Fate::SELDOM } else { self.fates_of(request, *about) };
-                let chosen = source.below(fates.len());
-                let is_there = weights.fates >> (fates[chosen] as usize % 32) & 1 == 1;
+                let deliveries = if source.below(8) == 0 { Delivery::SELDOM } else { self.deliveries_of(request, *about) };
+                let chosen = source.below(deliveries.len());
+                let is_there = weights.deliveries >> (deliveries[chosen] as usize % 32) & 1 == 1;
                 let fails = source.below(16) < weights.faults && is_there;
-                Act::Deliver { at, fate: if fails { fates[chosen] } else { Fate::Answered } }
+                Act::Deliver { at, delivery: if fails { deliveries[chosen] } else { Delivery::Answered } }
             }
         }
     }

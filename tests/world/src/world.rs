@@ -227,7 +227,7 @@ impl World {
         for (job, effect) in effects {
             let (key, id) = (effect.key.clone(), effect.id.clone());
             self.tell(|| format!("    the service did it: {:?} under {key:?}", id.unwrap_or_default()));
-            let about = about.filter(|about| about.job == job).or_else(|| self.checker.current(job));
+            let about = about.filter(|about| about.job == job).or_else(|| self.checker.of_key(job, effect.key.as_deref()));
             if let Some(about) = about {
                 self.checker.did(about, effect)?;
             }

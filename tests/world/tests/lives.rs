@@ -2,7 +2,7 @@
 
 use hopline_world::{Kind, seeded};
 
-const LIVES: u64 = 3000;
+const LIVES: u64 = 2000;
 
 #[test]
 fn whatever_happens_in_a_life_everything_is_as_it_should_be() {

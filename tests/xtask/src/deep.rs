@@ -1,5 +1,5 @@
 //! What takes too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
-//! nightly toolchain, and the changes of core's code that `tests/coverage` samples.
+//! nightly toolchain, the changes of core's code that `tests/coverage` samples, and the scopes of `tests/world` further down.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,6 +23,10 @@ pub(crate) const CHECKS: &[Check] = &[
         run(&mut cargo(&["run", "--quiet", "--package", "hopline-coverage", "--", "--mutate"]))
     })
     .reads(&["core", "tests/coverage", "tests/hosts/rust", "tests/vectors"]),
+    Check::new(Lane::Rust, "deep: every scope of the proof, with more that goes wrong", 3600, |_| {
+        run(&mut cargo(&["run", "--quiet", "--profile", "search", "--package", "hopline-world", "--", "deep"]))
+    })
+    .reads(&["core", "tests/world", "tests/sandbox"]),
 ];
 
 /// How long each property is fuzzed, in seconds, unless somebody says otherwise.

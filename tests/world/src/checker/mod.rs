@@ -126,6 +126,13 @@ impl Checker {
         Some(About { job, purchase: self.jobs.get(job)?.current()? })
     }
 
+    /// The purchase of a job that sent a key; the present one where none did.
+    pub(crate) fn of_key(&self, job: usize, key: Option<&str>) -> Option<About> {
+        let history = self.jobs.get(job)?;
+        let purchase = key.and_then(|key| history.of_key(key)).or_else(|| history.current())?;
+        Some(About { job, purchase })
+    }
+
     /// The service did it.
     pub(crate) fn did(&mut self, about: About, effect: Effect) -> Result<(), Harm> {
         if let (Some(cap), Some(key)) = (self.terms.cap, &effect.key) {

@@ -96,6 +96,10 @@ impl History {
         self.purchases.len().checked_sub(1)
     }
 
+    pub(super) fn of_key(&self, key: &str) -> Option<usize> {
+        self.purchases.iter().position(|purchase| purchase.keys.iter().any(|sent| sent.key == key))
+    }
+
     /// The service did it.
     pub(super) fn did(&mut self, purchase: usize, effect: Effect, retry_paid: bool) -> Result<(), Harm> {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 /// What comes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
+pub enum Delivery {
     /// Executed and answered.
     Answered,
     /// The request is lost.
@@ -63,124 +63,124 @@ pub enum Fate {
     Expired,
 }
 
-impl Fate {
+impl Delivery {
     /// What a message can come to that nobody else has a say in.
-    pub(crate) const HONEST: &[Fate] = &[Fate::Answered];
+    pub(crate) const HONEST: &[Delivery] = &[Delivery::Answered];
     /// What can come of a write with a key that may cost money.
-    pub(crate) const PAID: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::Delayed,
-        Fate::PageBefore,
-        Fate::PageAfter,
-        Fate::Throttled,
-        Fate::Conflict,
-        Fate::StoredFailure,
-        Fate::Unreached,
-        Fate::Cut,
-        Fate::Refused,
-        Fate::Locked,
+    pub(crate) const PAID: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::Delayed,
+        Delivery::PageBefore,
+        Delivery::PageAfter,
+        Delivery::Throttled,
+        Delivery::Conflict,
+        Delivery::StoredFailure,
+        Delivery::Unreached,
+        Delivery::Cut,
+        Delivery::Refused,
+        Delivery::Locked,
         // What a free write is not tried with begins here.
-        Fate::StoredSale,
-        Fate::CopyLater,
-        Fate::Twice,
-        Fate::Slow,
-        Fate::SlowFails,
-        Fate::DoorBefore,
-        Fate::DoorAfter,
-        Fate::Unknown,
-        Fate::Mismatch,
+        Delivery::StoredSale,
+        Delivery::CopyLater,
+        Delivery::Twice,
+        Delivery::Slow,
+        Delivery::SlowFails,
+        Delivery::DoorBefore,
+        Delivery::DoorAfter,
+        Delivery::Unknown,
+        Delivery::Mismatch,
     ];
     /// The same for a write that is repeated after a stored failure: that it was done all the same is allowed, since it costs
     /// nothing.
-    pub(crate) const FREE: &[Fate] = Fate::PAID.split_at(13).0;
+    pub(crate) const FREE: &[Delivery] = Delivery::PAID.split_at(13).0;
     /// What seldom comes of a message, and of any message alike.
-    pub(crate) const SELDOM: &[Fate] =
-        &[Fate::Answered, Fate::Truncated, Fate::Late, Fate::Unavailable, Fate::ThrottledUntil, Fate::LostAfter];
+    pub(crate) const SELDOM: &[Delivery] =
+        &[Delivery::Answered, Delivery::Truncated, Delivery::Late, Delivery::Unavailable, Delivery::ThrottledUntil, Delivery::LostAfter];
     /// What can come of a purchase under a cap.
-    pub(crate) const CAPPED: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::Delayed,
-        Fate::StoredSale,
-        Fate::StoredFailure,
-        Fate::Dearer,
-        Fate::Refused,
-        Fate::Mismatch,
+    pub(crate) const CAPPED: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::Delayed,
+        Delivery::StoredSale,
+        Delivery::StoredFailure,
+        Delivery::Dearer,
+        Delivery::Refused,
+        Delivery::Mismatch,
     ];
     /// What can come of a read.
-    pub(crate) const READ: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::PageBefore,
-        Fate::Throttled,
-        Fate::ThrottledLong,
-        Fate::Cut,
-        Fate::Locked,
+    pub(crate) const READ: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::PageBefore,
+        Delivery::Throttled,
+        Delivery::ThrottledLong,
+        Delivery::Cut,
+        Delivery::Locked,
     ];
     /// What can come of the end of a session.
-    pub(crate) const END: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::Delayed,
-        Fate::PageBefore,
-        Fate::PageAfter,
-        Fate::Throttled,
-        Fate::ThrottledLong,
-        Fate::Cut,
-        Fate::Locked,
+    pub(crate) const END: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::Delayed,
+        Delivery::PageBefore,
+        Delivery::PageAfter,
+        Delivery::Throttled,
+        Delivery::ThrottledLong,
+        Delivery::Cut,
+        Delivery::Locked,
     ];
     /// What can come of a write of the reseller API, which has no keys. That the network brings a write twice is none of it:
     /// no client can help that.
-    pub(crate) const KEYLESS: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::Delayed,
-        Fate::PageBefore,
-        Fate::PageAfter,
-        Fate::DoorBefore,
-        Fate::DoorAfter,
-        Fate::Cut,
-        Fate::StoredFailure,
-        Fate::StoredSale,
-        Fate::Expired,
-        Fate::Refused,
-        Fate::Throttled,
-        Fate::Unreached,
+    pub(crate) const KEYLESS: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::Delayed,
+        Delivery::PageBefore,
+        Delivery::PageAfter,
+        Delivery::DoorBefore,
+        Delivery::DoorAfter,
+        Delivery::Cut,
+        Delivery::StoredFailure,
+        Delivery::StoredSale,
+        Delivery::Expired,
+        Delivery::Refused,
+        Delivery::Throttled,
+        Delivery::Unreached,
     ];
     /// What can come of a read of the reseller API.
-    pub(crate) const TOKEN_READ: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::Expired,
-        Fate::DoorBefore,
-        Fate::PageBefore,
-        Fate::Refused,
-        Fate::Throttled,
-        Fate::ThrottledLong,
-        Fate::Cut,
+    pub(crate) const TOKEN_READ: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::Expired,
+        Delivery::DoorBefore,
+        Delivery::PageBefore,
+        Delivery::Refused,
+        Delivery::Throttled,
+        Delivery::ThrottledLong,
+        Delivery::Cut,
     ];
     /// What can come of a login.
-    pub(crate) const LOGIN: &[Fate] = &[
-        Fate::Answered,
-        Fate::LostBefore,
-        Fate::LostAfter,
-        Fate::PageBefore,
-        Fate::Throttled,
-        Fate::ThrottledLong,
-        Fate::StoredFailure,
-        Fate::Refused,
+    pub(crate) const LOGIN: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::PageBefore,
+        Delivery::Throttled,
+        Delivery::ThrottledLong,
+        Delivery::StoredFailure,
+        Delivery::Refused,
     ];
 }
 
 /// What comes of a step of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StoreFate {
+pub enum StoreResult {
     /// Done.
     Done,
     /// Said to have failed, and not done.
@@ -191,7 +191,8 @@ pub enum StoreFate {
     DoneAfterSleep,
 }
 
-impl StoreFate {
+impl StoreResult {
     /// Every one.
-    pub(crate) const ALL: [StoreFate; 4] = [StoreFate::Done, StoreFate::Failed, StoreFate::FailedButDone, StoreFate::DoneAfterSleep];
+    pub(crate) const ALL: [StoreResult; 4] =
+        [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterSleep];
 }

@@ -146,7 +146,8 @@ pub static SCOPES: &[Scope] = &[
         name: "a session is bought, and again after a failure, as its buyer allows",
         jobs: &[Job::named(Task::Create, 0)],
         retry_paid: true,
-        acts: 0,
+        troubles: 0,
+        deep: (2, 1, 1),
         ..AGENT
     },
     Scope {

@@ -141,6 +141,8 @@ impl History {
             Some(last) => match last.failed {
                 Some(500..) if !job.is_paid() || retry_paid => None,
                 Some(400..=499) => Some(last.key.clone()),
+                // A record that was dropped is there again, and goes on under its own key.
+                _ if self.misled => None,
                 _ => return Err(REKEYED),
             },
             None => None,

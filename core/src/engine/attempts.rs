@@ -145,3 +145,6 @@ impl Attempts {
         cx.quota.refund(self.taken);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -315,3 +315,6 @@ pub(crate) fn unfit(rule: &str, effect: Effect, cx: &Cx<'_>) -> Error {
     error.field = Some("headers".to_owned());
     error
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,3 +96,82 @@ impl Confirm {
         self.exchange.describe(error, failing, cx);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    const READ: &str = "send GET /sessions/s-1";
+
+    fn confirm(given: &Given) -> Confirm {
+        Confirm::new("s-1".to_owned(), Vec::new(), &Attempts::new(given.service.retry))
+    }
+
+    #[test]
+    fn the_session_is_read_at_once_and_shown() {
+        let mut given = Given::agent();
+        let mut confirm = confirm(&given);
+        assert_eq!(given.tell(&mut confirm, [due(), success(r#"{"status":"active"}"#)]), [READ, "shown active"]);
+    }
+
+    #[test]
+    fn a_read_has_as_many_attempts_as_a_call_and_two_at_least() {
+        for (attempts, reads) in [(1, 2), (2, 2), (3, 3)] {
+            let mut given = Given::agent();
+            given.service.retry.attempts = attempts;
+            let mut confirm = confirm(&given);
+            for _ in 1..reads {
+                assert_eq!(given.tell(&mut confirm, [due(), page(200)]), [READ, "wake"]);
+            }
+            assert_eq!(given.tell(&mut confirm, [due(), failure("INTERNAL_ERROR", 500)]), [READ, "not read: INTERNAL_ERROR"]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_over_soon_ends_it() {
+        for (answer, says) in [
+            (failure("SESSION_NOT_FOUND", 404), "not read: SESSION_NOT_FOUND"),
+            (failure("AUTH_INVALID_KEY", 401), "not read: AUTH_INVALID_KEY"),
+            (page(404), "not read: "),
+            (unsendable(), "unfit: must not be odd"),
+        ] {
+            let mut given = Given::agent();
+            let mut confirm = confirm(&given);
+            assert_eq!(given.tell(&mut confirm, [due(), answer]), [READ, says]);
+        }
+    }
+
+    #[test]
+    fn a_host_that_came_too_late_has_not_used_up_an_attempt() {
+        let mut given = Given::agent();
+        given.service.retry.attempts = 1;
+        let mut confirm = confirm(&given);
+        let said = given.tell(&mut confirm, [due(), late(), due(), late(), due(), lost(), due()]);
+        assert_eq!(said, [READ, "wake", READ, "wake", READ, "wake", READ]);
+    }
+
+    #[test]
+    fn the_service_is_waited_for_as_long_as_a_call_may_take_and_longer_is_said_now() {
+        let throttled = |seconds| failure("RATE_LIMIT_EXCEEDED", 429).retry_after(seconds);
+        let mut given = Given::agent();
+        let mut confirm = confirm(&given);
+        assert_eq!(given.tell(&mut confirm, [due(), throttled(60)]), [READ, "wake"]);
+        assert_eq!(given.wait(), 60_000);
+        assert_eq!(given.tell(&mut confirm, [due(), throttled(61)]), [READ, "asks to wait 61000"]);
+        // Another call was throttled meanwhile.
+        let mut given = Given::agent();
+        given.gate.close(61_000);
+        let mut confirm = self::confirm(&given);
+        assert_eq!(given.tell(&mut confirm, [due()]), ["asks to wait 61000"]);
+    }
+
+    #[test]
+    fn nobody_waits_for_another_read_of_what_was_given_up() {
+        let mut given = Given::agent();
+        let mut confirm = confirm(&given);
+        given.tell(&mut confirm, [due()]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut confirm, [lost()]), ["not read: "]);
+    }
+}

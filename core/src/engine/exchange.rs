@@ -250,3 +250,6 @@ impl Failing {
         self.answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }) && answer.status < 300)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,3 +43,18 @@ impl Wake {
         Wake { at, latest: Some(latest) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_throttle_is_never_shortened() {
+        let mut gate = Gate::default();
+        gate.close(500);
+        gate.close(400);
+        assert_eq!(gate.until(), 500);
+        gate.close(600);
+        assert_eq!(gate.until(), 600);
+    }
+}

@@ -78,3 +78,57 @@ impl Key {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn a_key_grows_old_from_its_first_put_and_a_fresh_one_never() {
+        let mut given = Given::agent();
+        let mut key = Key::new();
+        given.pass(KEY_WINDOW);
+        assert_eq!((key.is_too_old(&given.cx()), key.left(&given.cx())), (false, KEY_WINDOW));
+        key.begin(&given.cx());
+        given.pass(KEY_WINDOW - 1);
+        // It is put again before each send, and that makes it no younger.
+        key.begin(&given.cx());
+        assert_eq!((key.is_too_old(&given.cx()), key.left(&given.cx())), (false, 1));
+        given.pass(1);
+        assert_eq!((key.is_too_old(&given.cx()), key.left(&given.cx())), (true, 0));
+    }
+
+    #[test]
+    fn a_key_follows_the_faster_clock() {
+        for (unix, monotonic) in [(KEY_WINDOW, 0), (0, KEY_WINDOW), (-KEY_WINDOW, KEY_WINDOW)] {
+            let mut given = Given::agent();
+            let mut key = Key::new();
+            key.begin(&given.cx());
+            given.pass_by(unix, monotonic);
+            assert!(key.is_too_old(&given.cx()), "{unix} {monotonic}");
+        }
+    }
+
+    #[test]
+    fn a_restored_key_is_too_old_until_its_age_is_known_and_carries_it_on() {
+        let mut given = Given::agent();
+        let mut key = Key { age: Age::Saved { age: 1000, unix: START - 5000 }, settled: false };
+        assert!(key.is_restored() && key.is_too_old(&given.cx()));
+        assert_eq!((key.left(&given.cx()), key.saved_age(77)), (0, 1000));
+        assert!(!key.take_age(&given.cx()));
+        // By the service's clock it was stored 8 s ago, by ours 5: the older counts.
+        given.clock.hear(START + 3000);
+        assert!(key.take_age(&given.cx()) && !key.is_restored());
+        assert_eq!(key.saved_age(given.clock.elapsed()), 9000);
+        assert_eq!(key.left(&given.cx()), KEY_WINDOW - 9000);
+    }
+
+    #[test]
+    fn a_key_that_was_stored_in_the_future_keeps_an_age_that_is_not_known() {
+        let mut given = Given::agent();
+        given.clock.hear(START);
+        let mut key = Key { age: Age::Saved { age: 0, unix: START + 3_600_000 }, settled: false };
+        assert!(!key.take_age(&given.cx()) && key.is_too_old(&given.cx()));
+    }
+}

@@ -24,6 +24,8 @@ mod service;
 mod session;
 mod subject;
 mod terms;
+#[cfg(test)]
+mod testing;
 mod tokens;
 mod until;
 mod wants;

@@ -209,13 +209,4 @@ impl Order {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_statuses_of_the_contract_mean_something() {
-        let phase = |status| phase_of(status, &["failed".to_owned()]);
-        assert_eq!([phase(Some("processing")), phase(Some("active"))], [Phase::Pending, Phase::Ready]);
-        assert_eq!([phase(Some("failed")), phase(Some("odd")), phase(None)], [Phase::Ended, Phase::Unknown, Phase::Unknown]);
-    }
-}
+mod tests;

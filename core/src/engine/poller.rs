@@ -50,3 +50,39 @@ impl Poller {
         Wake::at(at.min(cx.deadline().max(cx.now())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn waits_grow_by_half_up_to_ten_seconds_and_are_spread_by_a_tenth() {
+        let mut given = Given::agent();
+        let mut poller = Poller::default();
+        let around = [1000, 1500, 2250, 3375, 5062, 7593, 10_000, 10_000];
+        let waits = around.map(|_| poller.wait(&mut given.cx()));
+        let fits = |wait: Millis, around: Millis| (around - around / 10..=around + around / 10).contains(&wait);
+        assert!(waits.iter().zip(around).all(|(wait, around)| fits(*wait, around)), "{waits:?}");
+        assert!(waits.iter().zip(around).any(|(wait, around)| *wait != around), "{waits:?}");
+    }
+
+    #[test]
+    fn what_the_service_asks_for_is_never_undercut_and_counts_for_the_next_read_only() {
+        let mut given = Given::agent();
+        let mut poller = Poller::default();
+        assert_eq!((poller.next(30_000, &mut given.cx()), poller.not_before()), (30_000, 30_000));
+        given.pass(30_000);
+        assert!((31_350..=31_650).contains(&poller.next(0, &mut given.cx())));
+        assert_eq!(poller.not_before(), 30_000);
+    }
+
+    #[test]
+    fn the_last_read_is_at_the_deadline_and_one_that_is_past_is_now() {
+        let mut given = Given::agent();
+        given.wants.deadline_ms = 300;
+        assert_eq!(Poller::default().next_call(0, &mut given.cx()), Wake::at(300));
+        given.pass(400);
+        assert_eq!(Poller::default().next_call(0, &mut given.cx()), Wake::at(400));
+    }
+}

@@ -168,3 +168,6 @@ fn other_currency(json: &str) -> Option<String> {
     let name = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
     (!is_usd(&name) && json != "null").then(|| name.chars().take(20).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,3 +204,6 @@ impl Follow {
         Action::End(Ok(Box::new(Answered { raw, phase: Some(phase), ..Answered::of(facts) })))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -378,3 +378,6 @@ fn no_price(what: String, cx: &Cx<'_>) -> Error {
     error.field = Some(PRICE_FIELD.to_owned());
     error
 }
+
+#[cfg(test)]
+mod tests;

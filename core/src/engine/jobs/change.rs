@@ -91,3 +91,88 @@ pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis,
     error.retry_at = Some(cx.clock.unix().saturating_add(wait));
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::jobs::{Job, Then};
+    use crate::engine::testing::*;
+
+    const ROTATE: &str = "send POST /sessions/s-1/rotate key 1";
+    const READ: &str = "send GET /sessions/s-1";
+
+    fn active() -> Tell {
+        success(r#"{"session_id":"s-1","status":"active"}"#)
+    }
+
+    fn rotate(given: &mut Given) -> Job {
+        Job::write_then(given.write("rotate_session", r#"{"session_id":"s-1"}"#), Then::End)
+    }
+
+    /// A rotation whose second send was answered.
+    fn resent(given: &mut Given) -> Job {
+        let mut job = rotate(given);
+        let said = given.tell(&mut job, [due(), stored(), lost(), due(), stored(), active()]);
+        assert_eq!(said, ["put", ROTATE, "wake", "put", ROTATE, "wake"]);
+        assert_eq!(given.notes(), ["event repeating", "moved"]);
+        job
+    }
+
+    #[test]
+    fn the_answer_to_the_first_send_says_how_the_session_is() {
+        let mut given = Given::agent();
+        let mut job = rotate(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), stored(), active()]), ["put", ROTATE, "end: done"]);
+        assert_eq!(given.notes(), ["moved", "learnt active"]);
+    }
+
+    #[test]
+    fn the_answer_to_a_later_send_may_be_a_replay_so_the_session_is_read() {
+        for (answer, says) in [
+            (active(), "end: done Ready"),
+            (failure("SESSION_NOT_FOUND", 404), "end: Refused Done ReadSession"),
+            (page(200), "wake"),
+            (unsendable(), "end: Invalid Done ChangeRequest"),
+            (failure("RATE_LIMIT_EXCEEDED", 429).retry_after(61), "end: Unavailable Done ReadSession"),
+        ] {
+            let mut given = Given::agent();
+            let mut job = resent(&mut given);
+            assert_eq!(given.tell(&mut job, [due(), answer]), [READ, says]);
+        }
+    }
+
+    #[test]
+    fn reads_that_fail_leave_the_change_done() {
+        let mut given = Given::agent();
+        given.service.retry.attempts = 2;
+        let mut job = resent(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), lost(), due(), page(200)]), [READ, "wake", READ, "end: Unavailable Done ReadSession"]);
+    }
+
+    #[test]
+    fn credentials_that_are_wanted_are_read_along() {
+        let mut given = Given::agent();
+        given.wants.credentials = true;
+        let mut job = resent(&mut given);
+        assert_eq!(given.tell(&mut job, [due()]), ["send GET /sessions/s-1?include_credentials=true"]);
+    }
+
+    #[test]
+    fn a_change_that_was_given_up_after_it_was_done_says_so() {
+        let cancelled = "end: Cancelled Done ReadSession";
+        for (sent, input) in [(false, due()), (true, active()), (true, lost()), (true, unsendable())] {
+            let mut given = Given::agent();
+            let mut job = resent(&mut given);
+            if sent {
+                given.tell(&mut job, [due()]);
+            }
+            given.wanted = false;
+            assert_eq!(given.tell(&mut job, [input]), [cancelled]);
+        }
+        // Nobody wants the read: the answer itself is the end.
+        let mut given = Given::agent();
+        let mut job = rotate(&mut given);
+        given.tell(&mut job, [due(), stored(), lost(), due(), stored()]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut job, [active()]), ["end: done"]);
+    }
+}

@@ -63,3 +63,68 @@ pub(crate) fn requested_type(built: &Built) -> Option<String> {
     let body = built.body.as_deref()?;
     serde_json::from_str::<CreateSession>(body).ok().map(|request| request.session_type.as_str().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::jobs::{Job, Then};
+    use crate::engine::testing::*;
+
+    const BUY: &str = "send POST /sessions key 1";
+    const READ: &str = "send GET /sessions/s-1";
+
+    fn open(given: &mut Given) -> Job {
+        let write = given.write("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#);
+        Job::write_then(write, Then::Follow)
+    }
+
+    #[test]
+    fn a_session_is_bought_and_read_until_it_can_be_used() {
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        let accepted = success(r#"{"session_id":"s-1","status":"creating"}"#);
+        assert_eq!(given.tell(&mut job, [due(), stored(), accepted]), ["put", BUY, "wake"]);
+        assert_eq!(given.notes(), ["bought s-1", "event accepted"]);
+        let active = success(r#"{"session_id":"s-1","status":"active"}"#);
+        assert_eq!(given.tell(&mut job, [due(), active]), [READ, "end: done Ready"]);
+        assert_eq!(given.subject.session_id.as_deref(), Some("s-1"));
+    }
+
+    #[test]
+    fn an_answer_to_a_later_send_of_its_key_is_read_again() {
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        let active = || success(r#"{"session_id":"s-1","status":"active"}"#);
+        let said = given.tell(&mut job, [due(), stored(), lost(), due(), stored(), active(), due(), active()]);
+        assert_eq!(said[3..], ["put", BUY, "wake", READ, "end: done Ready"]);
+    }
+
+    #[test]
+    fn a_purchase_whose_answer_names_no_session_is_done_and_says_so() {
+        for data in ["{}", r#"{"session_id":""}"#, r#"{"session_id":".."}"#, "[]"] {
+            let mut given = Given::agent();
+            let mut job = open(&mut given);
+            assert_eq!(given.tell(&mut job, [due(), stored(), success(data)])[2], "end: Decode Done ReadRaw", "{data}");
+            assert_eq!(given.error.as_ref().and_then(|error| error.raw.as_ref()).map(|raw| raw.text()), Some(data));
+        }
+    }
+
+    #[test]
+    fn a_purchase_that_is_given_up_on_its_way_is_kept_as_a_session() {
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        given.tell(&mut job, [due(), stored()]);
+        given.wanted = false;
+        let accepted = success(r#"{"session_id":"s-1","status":"creating"}"#);
+        assert_eq!(given.tell(&mut job, [accepted]), ["end: Cancelled Done ReadSession"]);
+        assert_eq!(given.notes(), ["bought s-1", "event accepted"]);
+    }
+
+    #[test]
+    fn without_following_the_answer_is_the_end() {
+        let mut given = Given::agent();
+        let write = given.write("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#);
+        let mut job = Job::write_then(write, Then::End);
+        assert_eq!(given.tell(&mut job, [due(), stored(), success(r#"{"session_id":"s-1"}"#)])[2], "end: done");
+        assert_eq!(given.notes(), [""; 0]);
+    }
+}

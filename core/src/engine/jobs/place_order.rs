@@ -55,3 +55,52 @@ impl PlaceOrder {
         self.order.insert(order)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::jobs::{Job, Then};
+    use crate::engine::testing::*;
+
+    const ORDER: &str = r#"{"poolId":"7","userId":1,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
+    const LIST: &str = "send GET /open/app/static/order/list/v2?pageSize=100&search=o-1";
+
+    fn place(given: &mut Given) -> Job {
+        Job::write_then(given.write("create_static_order", ORDER), Then::Follow)
+    }
+
+    #[test]
+    fn an_order_is_placed_and_followed_until_it_can_be_used() {
+        let mut given = Given::reseller();
+        let mut job = place(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), stored(), success(r#"{"orderNo":"o-1","status":"processing"}"#)])[2], "wake");
+        assert_eq!(given.notes(), ["event ordered", "placed o-1"]);
+        let active = success(r#"{"items":[{"orderNo":"o-1","status":"active"}]}"#);
+        assert_eq!(given.tell(&mut job, [due(), active]), [LIST, "end: done Ready"]);
+        assert_eq!(given.subject.order_no.as_deref(), Some("o-1"));
+    }
+
+    #[test]
+    fn an_order_whose_answer_names_no_number_is_done_and_says_so() {
+        for data in ["{}", r#"{"orderNo":""}"#] {
+            let mut given = Given::reseller();
+            let mut job = place(&mut given);
+            assert_eq!(given.tell(&mut job, [due(), stored(), success(data)])[2], "end: Decode Done ReadRaw", "{data}");
+        }
+    }
+
+    #[test]
+    fn an_order_without_an_intent_can_be_waited_for_again_after_it_was_given_up() {
+        for (intent, ends) in [(None, "rest: Cancelled Done WaitOrder"), (Some("job-17"), "end: Cancelled Done WaitOrder")] {
+            let mut given = Given::reseller();
+            let mut job = place(&mut given);
+            given.subject.intent = intent.map(str::to_owned);
+            given.tell(&mut job, [due(), stored(), success(r#"{"orderNo":"o-1"}"#)]);
+            given.wanted = false;
+            assert_eq!(given.tell(&mut job, [due()]), [ends]);
+            given.wanted = true;
+            let action = job.resume(&mut given.cx());
+            assert_eq!(given.say(action), "wake");
+            assert_eq!(given.tell(&mut job, [due()]), [LIST]);
+        }
+    }
+}

@@ -108,3 +108,121 @@ fn gone(answered: Answered, cx: &mut Cx<'_>) -> Action {
     cx.notes.push(Note::Gone);
     Action::End(Ok(Box::new(answered)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::jobs::{Job, Then};
+    use crate::engine::testing::*;
+
+    const DELETE: &str = "send DELETE /sessions/s-1";
+    const READ: &str = "send GET /sessions/s-1";
+    const DOUBT: &str = "doubt: InDoubt Unknown Resume";
+
+    fn terminate(given: &mut Given) -> Job {
+        Job::write_then(given.write("terminate_session", r#"{"session_id":"s-1"}"#), Then::End)
+    }
+
+    fn missing() -> Tell {
+        failure("SESSION_NOT_FOUND", 404)
+    }
+
+    /// A DELETE whose answer was lost, and another one that finds no session.
+    fn not_there(given: &mut Given) -> (Job, String) {
+        let mut job = terminate(given);
+        let said = given.tell(&mut job, [due(), stored(), lost(), due(), stored(), missing()]);
+        assert_eq!(said[..5], ["put", DELETE, "wake", "put", DELETE], "{said:?}");
+        given.notes();
+        (job, said[5].clone())
+    }
+
+    #[test]
+    fn a_session_that_was_terminated_is_followed_no_more() {
+        let mut given = Given::agent();
+        let mut job = terminate(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), stored(), success("{}")]), ["put", DELETE, "end: done"]);
+        assert_eq!(given.notes(), ["gone"]);
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_asked_for_again() {
+        for answer in [lost(), unreachable(), broken_off(), page(200), response(204, ""), page(502), failure("INTERNAL_ERROR", 500)] {
+            let mut given = Given::agent();
+            let mut job = terminate(&mut given);
+            assert_eq!(given.tell(&mut job, [due(), stored(), answer, due(), stored()]), ["put", DELETE, "wake", "put", DELETE]);
+        }
+    }
+
+    #[test]
+    fn a_first_delete_that_finds_no_session_is_refused() {
+        let mut given = Given::agent();
+        let mut job = terminate(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), stored(), missing()])[2], "erase: Refused None ChangeRequest");
+        assert_eq!(given.notes(), [""; 0]);
+    }
+
+    #[test]
+    fn a_second_delete_that_finds_no_session_ended_it_if_a_read_ever_showed_it() {
+        let mut given = Given::agent();
+        given.session = Some(("active", true));
+        assert_eq!(not_there(&mut given).1, "end: done Ended");
+        let mut given = Given::agent();
+        given.session = Some(("active", false));
+        assert_eq!(not_there(&mut given).1, "wake");
+    }
+
+    #[test]
+    fn otherwise_a_read_decides() {
+        for (answer, says) in [
+            (missing(), "end: done Ended"),
+            (success(r#"{"status":"expired"}"#), "end: done Ended"),
+            (success(r#"{"status":"active"}"#), DOUBT),
+            (success(r#"{"status":"creating"}"#), DOUBT),
+            (failure("AUTH_INVALID_KEY", 401), DOUBT),
+            (page(404), DOUBT),
+            (unsendable(), DOUBT),
+            (failure("RATE_LIMIT_EXCEEDED", 429).retry_after(61), DOUBT),
+            (lost(), "wake"),
+        ] {
+            let mut given = Given::agent();
+            let mut job = not_there(&mut given).0;
+            assert_eq!(given.tell(&mut job, [due(), answer]), [READ, says]);
+            assert_eq!(given.notes().contains(&"gone".to_owned()), says == "end: done Ended");
+        }
+    }
+
+    #[test]
+    fn a_doubt_that_is_resumed_sends_another_delete() {
+        let mut given = Given::agent();
+        let mut job = not_there(&mut given).0;
+        given.tell(&mut job, [due(), page(404)]);
+        let action = job.resume(&mut given.cx());
+        assert_eq!(given.say(action), "wake");
+        assert_eq!(given.tell(&mut job, [due(), stored(), success("{}")]), ["put", DELETE, "end: done"]);
+    }
+
+    #[test]
+    fn an_end_that_was_given_up_while_it_is_confirmed_stays_in_doubt_unless_the_read_says_it() {
+        let cancelled = "doubt: Cancelled Unknown Resume";
+        for (sent, input, says) in [
+            (false, due(), cancelled),
+            (true, success(r#"{"status":"active"}"#), cancelled),
+            (true, success(r#"{"status":"expired"}"#), cancelled),
+            (true, lost(), cancelled),
+            (true, missing(), "end: done Ended"),
+        ] {
+            let mut given = Given::agent();
+            let mut job = not_there(&mut given).0;
+            if sent {
+                given.tell(&mut job, [due()]);
+            }
+            given.wanted = false;
+            assert_eq!(given.tell(&mut job, [input]), [says]);
+        }
+        // Given up before the second DELETE was answered.
+        let mut given = Given::agent();
+        let mut job = terminate(&mut given);
+        given.tell(&mut job, [due(), stored(), lost(), due(), stored()]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut job, [missing()]), [cancelled]);
+    }
+}

@@ -1,0 +1,127 @@
+use super::super::testing::*;
+use super::*;
+
+fn order(given: &mut Given, placed: bool) -> Order {
+    given.subject.operation = "wait_static_order";
+    Order::new("o-1".to_owned(), placed, Vec::new(), given.service.retry)
+}
+
+fn is(status: &str) -> Tell {
+    match status {
+        "active" => success(r#"{"items":[{"orderNo":"o-1","status":"active"}]}"#),
+        "processing" => success(r#"{"items":[{"orderNo":"o-1","status":"processing"}]}"#),
+        _ => success(r#"{"items":[{"orderNo":"o-1","status":"odd"}]}"#),
+    }
+}
+
+fn none() -> Tell {
+    success(r#"{"items":[]}"#)
+}
+
+#[test]
+fn only_the_statuses_of_the_contract_mean_something() {
+    let phase = |status| phase_of(status, &["failed".to_owned()]);
+    assert_eq!([phase(Some("processing")), phase(Some("active"))], [Phase::Pending, Phase::Ready]);
+    assert_eq!([phase(Some("failed")), phase(Some("odd")), phase(None)], [Phase::Ended, Phase::Unknown, Phase::Unknown]);
+}
+
+#[test]
+fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
+    let mut given = Given::reseller();
+    let mut order = order(&mut given, true);
+    let said = given.tell(&mut order, [due(), none(), due(), is("processing"), due(), is("processing"), due(), is("active")]);
+    assert_eq!(said[1..].iter().step_by(2).collect::<Vec<_>>(), ["wake", "wake", "wake", "end: done Ready"]);
+    assert_eq!(given.notes(), ["event order_status", "event order_status"]);
+    let answered = given.answered.expect("it ended");
+    assert_eq!(answered.facts.status.as_deref(), Some("active"));
+    assert!(answered.raw.text().contains(r#""items":[{"orderNo":"o-1","status":"active"}]"#), "{}", answered.raw.text());
+}
+
+#[test]
+fn a_status_that_the_caller_named_ends_it() {
+    let mut given = Given::reseller();
+    given.wants.ends = vec!["odd".to_owned()];
+    let mut order = order(&mut given, true);
+    assert_eq!(given.tell(&mut order, [due(), is("odd")])[1], "end: done Ended");
+}
+
+#[test]
+fn at_the_deadline_one_last_read_is_made_and_the_order_is_not_dropped() {
+    let mut given = Given::reseller();
+    given.wants.deadline_ms = 500;
+    let mut order = order(&mut given, true);
+    assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "wake");
+    assert_eq!(given.wait(), 500);
+    assert_eq!(given.tell(&mut order, [due(), none()])[1], "end: done Pending");
+}
+
+#[test]
+fn each_read_has_all_attempts_and_one_that_fails_never_loses_the_order() {
+    let mut given = Given::reseller();
+    given.service.retry.attempts = 1;
+    let mut order = order(&mut given, true);
+    for answer in [lost(), page(502), failure("1", 500), failure("500", 200), page(200)] {
+        assert_eq!(given.tell(&mut order, [due(), answer])[1], "wake");
+    }
+    assert_eq!(given.tell(&mut order, [due(), is("active")])[1], "end: done Ready");
+}
+
+#[test]
+fn a_read_that_is_refused_says_that_the_order_was_placed() {
+    for (placed, outlives, ends) in [
+        (true, true, "rest: Refused Done WaitOrder"),
+        (true, false, "end: Refused Done WaitOrder"),
+        (false, false, "end: Refused None ChangeRequest"),
+    ] {
+        let mut given = Given::reseller();
+        let mut order = order(&mut given, placed);
+        order.outlives_wait = outlives;
+        assert_eq!(given.tell(&mut order, [due(), failure("1", 400)])[1], ends);
+        assert_eq!(given.what().starts_with("was placed, but could not be read"), placed, "{}", given.what());
+    }
+    let mut given = Given::reseller();
+    given.tokens.credentials = None;
+    let mut order = order(&mut given, true);
+    assert_eq!(given.tell(&mut order, [due(), failure("1", 401)])[1], "end: Refused Done Reauthenticate");
+}
+
+#[test]
+fn a_throttle_beyond_the_deadline_ends_it_with_what_is_known() {
+    let mut given = Given::reseller();
+    given.wants.deadline_ms = 10_000;
+    let mut order = order(&mut given, true);
+    order.status = Some("processing".to_owned());
+    assert_eq!(given.tell(&mut order, [due(), failure("1", 429).retry_after(11)])[1], "end: done Pending");
+}
+
+#[test]
+fn an_order_that_only_a_person_named_and_the_service_does_not_show_stays_in_doubt() {
+    let mut given = Given::reseller();
+    given.wants.deadline_ms = 0;
+    let mut order = order(&mut given, true);
+    (order.only_named, order.outlives_wait) = (true, true);
+    assert_eq!(given.tell(&mut order, [due(), none()])[1], "rest: InDoubt Unknown CheckAccount");
+    order.resume(&mut given.cx());
+    assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "end: done Pending");
+    assert_eq!(given.notes(), ["order shown", "event order_status"]);
+}
+
+#[test]
+fn waiting_that_was_given_up_leaves_the_order_alone() {
+    for (outlives, sent, input, ends) in [
+        (true, false, due(), "rest: Cancelled Done WaitOrder"),
+        (false, false, due(), "end: Cancelled Done WaitOrder"),
+        (false, true, lost(), "end: Cancelled Done WaitOrder"),
+        (false, true, is("processing"), "end: Cancelled Done WaitOrder"),
+        (false, true, is("active"), "end: done Ready"),
+    ] {
+        let mut given = Given::reseller();
+        let mut order = order(&mut given, true);
+        order.outlives_wait = outlives;
+        if sent {
+            given.tell(&mut order, [due()]);
+        }
+        given.wanted = false;
+        assert_eq!(given.tell(&mut order, [input]), [ends]);
+    }
+}

@@ -1,0 +1,252 @@
+//! What a machine is given, as literal values: a test tells it one input after the other and reads what it asks for.
+//!
+//! ```text
+//! let mut given = Given::agent();
+//! let mut write = purchase(&mut given);
+//! assert_eq!(given.tell(&mut write, [due(), stored(), lost()]), ["put", "send POST /sessions key 1", "wake"]);
+//! ```
+
+mod says;
+mod tell;
+
+use self::says::{Machine, Says, named};
+use self::tell::What;
+pub(crate) use self::tell::*;
+use super::answer::Answered;
+use super::call::Call;
+use super::exchange::Exchange;
+use super::gate::Gate;
+use super::machine::{Action, Cx, Input, Need, Note};
+use super::service::{Received, Service};
+use super::subject::Subject;
+use super::terms::Terms;
+use super::tokens::Tokens;
+use super::wants::{DEADLINE, Known, Wants};
+use super::write::Write;
+use crate::contract::{Api, Secret, endpoint};
+use crate::entropy::Entropy;
+use crate::policy::{Error, Ledger, Quota, RetryPolicy, Rules};
+use crate::time::{Clock, Millis, Now};
+use crate::wire::{BaseUrl, build};
+
+/// The Unix time at which every test begins: the start of a UTC day.
+pub(crate) const START: Millis = 1_700_006_400_000;
+/// The same as a day.
+pub(crate) const TODAY: i64 = START / 86_400_000;
+const BASE: &str = "https://api.example/v1";
+
+/// All that a machine borrows. Backoffs are 0, so that every wait that a test sees has another cause.
+pub(crate) struct Given {
+    pub(crate) clock: Clock,
+    now: Now,
+    pub(crate) service: Service,
+    pub(crate) gate: Gate,
+    pub(crate) quota: Quota,
+    pub(crate) tokens: Tokens,
+    dice: Entropy,
+    notes: Vec<Note>,
+    pub(crate) subject: Subject,
+    pub(crate) wanted: bool,
+    pub(crate) wants: Wants,
+    /// The status of the session that is known, and whether a read has shown it.
+    pub(crate) session: Option<(&'static str, bool)>,
+    /// Whether a person named the session, and the service has not shown it yet.
+    pub(crate) named: bool,
+    pub(crate) day: Option<i64>,
+    /// When the machine wants to be woken, if that is what it waits for.
+    wake: Option<Millis>,
+    /// What the last action ended with.
+    pub(crate) error: Option<Error>,
+    pub(crate) answered: Option<Answered>,
+    /// The headers and the body of the last send, and until when it may be sent.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+    pub(crate) send_before: Millis,
+}
+
+impl Given {
+    pub(crate) fn agent() -> Self {
+        Given::of(Api::Agent, Some(Secret::new("the-api-key")), Tokens::default())
+    }
+
+    pub(crate) fn reseller() -> Self {
+        let credentials = Some((Secret::new("the-username"), Secret::new("the-password")));
+        Given::of(Api::Reseller, None, Tokens::new(credentials, Some(Secret::new("token-1"))))
+    }
+
+    fn of(api: Api, key: Option<Secret>, tokens: Tokens) -> Self {
+        let retry = RetryPolicy { backoff_ms: 0, throttled_backoff_ms: 0, ..RetryPolicy::default() };
+        let base = BaseUrl::new(BASE, false).expect("the base URL is sound");
+        let service = Service { api, base, key, token_codes: vec!["401".to_owned()], retry, max_body: 1 << 20 };
+        let (credentials, auto_rotate, ends) = (false, false, Vec::new());
+        let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
+        clock.tick(now);
+        Given {
+            clock,
+            now,
+            service,
+            gate: Gate::default(),
+            quota: Quota::new(),
+            tokens,
+            dice: Entropy::new([0; 16]),
+            notes: Vec::new(),
+            subject: Subject::default(),
+            wanted: true,
+            wants: Wants { credentials, auto_rotate, ends, deadline_ms: DEADLINE, since: Some(0) },
+            session: None,
+            named: false,
+            day: None,
+            wake: None,
+            error: None,
+            answered: None,
+            headers: Vec::new(),
+            body: String::new(),
+            send_before: 0,
+        }
+    }
+
+    pub(crate) fn cx(&mut self) -> Cx<'_> {
+        let named = self.named.then_some((Some("job-17"), Some("r-1")));
+        let known = self.session.map(|(status, seen)| Known { status: Some(status), session_type: Some("dynamic"), seen, named });
+        Cx {
+            clock: &mut self.clock,
+            rules: Rules::default(),
+            service: &self.service,
+            gate: &mut self.gate,
+            quota: &mut self.quota,
+            tokens: &mut self.tokens,
+            dice: &mut self.dice,
+            notes: &mut self.notes,
+            subject: &mut self.subject,
+            wanted: self.wanted,
+            wants: &self.wants,
+            known,
+            day: self.day,
+        }
+    }
+
+    /// A request of an operation, with these parameters.
+    pub(crate) fn exchange(&mut self, operation: &str, params: &str) -> Exchange {
+        let endpoint = endpoint(operation).expect(operation);
+        let built = build(endpoint, params).expect(params);
+        (self.subject.operation, self.subject.session_id) = (endpoint.name, built.session_id.clone());
+        Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms)
+    }
+
+    pub(crate) fn read(&mut self, operation: &str, params: &str) -> Call {
+        Call::new(self.exchange(operation, params), self.service.retry)
+    }
+
+    /// A write, with a key of its own where it has one.
+    pub(crate) fn write(&mut self, operation: &str, params: &str) -> Write {
+        self.write_within(operation, params, None, None)
+    }
+
+    /// The same with the caller's limit for a unit, and with what it is to cost by the caller's word.
+    pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
+        let exchange = self.exchange(operation, params);
+        let key = exchange.is_keyed().then(|| self.dice.key());
+        self.subject.key.clone_from(&key);
+        let amount = |text: &str| text.parse().expect(text);
+        let terms = Terms::new(exchange.endpoint, &exchange.built, limit.map(amount), said.map(amount));
+        Write::new(exchange, self.service.retry, Ledger::new(key, false), terms)
+    }
+
+    /// So much time passes, by both clocks.
+    pub(crate) fn pass(&mut self, millis: Millis) {
+        self.pass_by(millis, millis);
+    }
+
+    /// So much time passes, by the wall clock and by the monotonic one.
+    pub(crate) fn pass_by(&mut self, unix: Millis, monotonic: Millis) {
+        self.now = Now { unix: self.now.unix + unix, monotonic: self.now.monotonic + monotonic };
+        self.clock.tick(self.now);
+    }
+
+    /// Tells a machine one input after the other. Returns what it asked for after each.
+    pub(crate) fn tell<const N: usize>(&mut self, machine: &mut impl Machine, inputs: [Tell; N]) -> [String; N] {
+        inputs.map(|input| self.tell_one(machine, input))
+    }
+
+    pub(crate) fn tell_one(&mut self, machine: &mut impl Machine, tell: Tell) -> String {
+        let now = self.clock.monotonic();
+        let due = self.wake.take().unwrap_or(now).max(now);
+        let passed = if matches!(tell.what, What::Due) { due - now } else { 0 };
+        self.pass(passed + tell.after);
+        let retry_after = tell.retry_after.map(|seconds| seconds.to_string());
+        let headers: Vec<(&str, &str)> = retry_after.iter().map(|text| ("retry-after", text.as_str())).collect();
+        let body = tell.body(self.service.api);
+        let response = |status| Input::Response(Received::Response { status, headers: &headers, body: body.as_bytes(), truncated: false });
+        let input = match tell.what {
+            What::Due => Input::Due(due),
+            What::Stored(stored) => Input::Stored(stored),
+            What::Granted(granted) => Input::Granted(granted),
+            What::Success(_) => response(200),
+            What::Failure(_, status) | What::Body(status, _) => response(status),
+            What::Failed(kind, sent) => Input::Response(Received::Failed(kind, sent)),
+            What::Unfit => Input::Response(Received::Unfit("must not be odd")),
+        };
+        let says = machine.told(input, &mut self.cx());
+        self.take(says)
+    }
+
+    /// What a machine says at the test's own call.
+    pub(crate) fn say(&mut self, says: impl Into<Says>) -> String {
+        self.take(says.into())
+    }
+
+    fn take(&mut self, says: Says) -> String {
+        let error = |error: &Error| format!("{:?} {:?} {:?}", error.kind, error.effect, error.advice);
+        let (said, failed, answered) = match says {
+            Says::Asks(Action::Send(request)) => {
+                let key = request.header("idempotency-key").map(|key| format!(" key {}", key.rsplit('-').next().unwrap_or_default()));
+                let path = request.url.strip_prefix(BASE).expect("it is sent to the service");
+                let said = format!("send {} {path}{}", request.method.as_str(), key.unwrap_or_default());
+                (self.headers, self.send_before) = (request.headers, request.send_before);
+                self.body = String::from_utf8(request.body).expect("a body is JSON");
+                (said, None, None)
+            }
+            Says::Asks(Action::Put) => ("put".to_owned(), None, None),
+            Says::Asks(Action::Wake(wake)) => {
+                self.wake = Some(wake.latest.map_or(wake.at, |latest| wake.at.min(latest)));
+                ("wake".to_owned(), None, None)
+            }
+            Says::Asks(Action::Need(Need::Reserve(usd, before))) => {
+                let before = before.map(|before| format!(" in place of {}", before.usd));
+                (format!("reserve {usd}{}", before.unwrap_or_default()), None, None)
+            }
+            Says::Asks(Action::Need(Need::Token)) => ("need a token".to_owned(), None, None),
+            Says::Asks(Action::Need(Need::ServerTime)) => ("need the time".to_owned(), None, None),
+            Says::Asks(Action::Erase(why)) => (format!("erase: {}", error(&why)), Some(why), None),
+            Says::Asks(Action::Doubt(why)) => (format!("doubt: {}", error(&why)), Some(why), None),
+            Says::Asks(Action::Rest(why)) => (format!("rest: {}", error(&why)), Some(why), None),
+            Says::Asks(Action::End(Err(why))) | Says::Failed(why) => (format!("end: {}", error(&why)), Some(why), None),
+            Says::Asks(Action::End(Ok(answered))) | Says::Answered(answered) => {
+                let phase = answered.phase.map(|phase| format!(" {phase:?}"));
+                (format!("end: done{}", phase.unwrap_or_default()), None, Some(*answered))
+            }
+            Says::Other(said) => (said, None, None),
+        };
+        (self.error, self.answered) = (failed, answered);
+        said
+    }
+
+    /// How long the machine wants to wait.
+    pub(crate) fn wait(&self) -> Millis {
+        self.wake.expect("it waits for a time") - self.clock.monotonic()
+    }
+
+    /// What the machine had to say beside what it waits for, since this was asked last.
+    pub(crate) fn notes(&mut self) -> Vec<String> {
+        self.notes.drain(..).map(|note| named(&note)).collect()
+    }
+
+    /// The sentence of the error that it ended with.
+    pub(crate) fn what(&self) -> &str {
+        self.error.as_ref().map(|error| error.what.as_str()).unwrap_or_default()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}

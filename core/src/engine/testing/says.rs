@@ -1,0 +1,128 @@
+//! What a machine says, in one shape for all of them.
+
+use crate::engine::answer::Answered;
+use crate::engine::call::{Call, Called};
+use crate::engine::confirm::{Confirm, Confirmed};
+use crate::engine::jobs::Job;
+use crate::engine::lookup::Lookup;
+use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::order::Order;
+use crate::engine::prices::{Price, Prices};
+use crate::engine::session::Follow;
+use crate::engine::until::UntilRead;
+use crate::engine::write::{Write, Written};
+use crate::policy::Error;
+
+/// What a machine says, in one shape for all of them.
+pub(crate) enum Says {
+    Asks(Action),
+    Answered(Box<Answered>),
+    Failed(Error),
+    Other(String),
+}
+
+impl From<Action> for Says {
+    fn from(action: Action) -> Says {
+        Says::Asks(action)
+    }
+}
+
+impl<T: Into<Says>> From<Part<T>> for Says {
+    fn from(part: Part<T>) -> Says {
+        match part {
+            Part::Asks(action) => Says::Asks(action),
+            Part::Done(done) => done.into(),
+        }
+    }
+}
+
+impl From<Called> for Says {
+    fn from(called: Called) -> Says {
+        match called {
+            Called::Waits(action) => Says::Asks(action),
+            Called::Success(answered) => Says::Answered(answered),
+            Called::Failed(_, error) => Says::Failed(error),
+            Called::Unwanted => Says::Other("unwanted".to_owned()),
+        }
+    }
+}
+
+impl From<Written> for Says {
+    fn from(written: Written) -> Says {
+        match written {
+            Written::Accepted(answered) => Says::Answered(answered),
+            Written::NotThere(_) => Says::Other("not there".to_owned()),
+        }
+    }
+}
+
+impl From<Result<Price, Error>> for Says {
+    fn from(price: Result<Price, Error>) -> Says {
+        match price {
+            Ok(Price::Usd(price)) => Says::Other(format!("price {price}")),
+            Ok(Price::Other(currency)) => Says::Other(format!("price in {currency}")),
+            Err(error) => Says::Failed(error),
+        }
+    }
+}
+
+impl From<Confirmed> for Says {
+    fn from(confirmed: Confirmed) -> Says {
+        match confirmed {
+            Confirmed::Shown(answered) => Says::Other(format!("shown {}", answered.facts.status.unwrap_or_default())),
+            Confirmed::Failed(failing) => Says::Other(format!("not read: {}", failing.code().unwrap_or_default())),
+            Confirmed::TooLong(wait) => Says::Other(format!("asks to wait {wait}")),
+            Confirmed::Unfit(rule) => Says::Other(format!("unfit: {rule}")),
+        }
+    }
+}
+
+/// What can be told something.
+pub(crate) trait Machine {
+    fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says;
+}
+
+macro_rules! machines {
+    ($($machine:ident: $told:ident),* $(,)?) => {
+        $(impl Machine for $machine {
+            fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
+                $machine::$told(self, input, cx).into()
+            }
+        })*
+    };
+}
+
+machines! { Call: read, Write: told, Prices: told, Follow: told, Order: told, UntilRead: told, Lookup: told, Job: told }
+
+impl Machine for Confirm {
+    fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
+        Confirm::told(self, input, false, cx).into()
+    }
+}
+
+/// A note by its name and the words that matter.
+pub(super) fn named(note: &Note) -> String {
+    match note {
+        Note::Event(event) => {
+            let event = serde_json::to_value(event).expect("an event is JSON");
+            let name = event.get("event").and_then(|name| name.as_str()).expect("an event has a name");
+            format!("event {name}")
+        }
+        Note::Bought(bought) => format!("bought {}", bought.facts.session_id.as_deref().unwrap_or_default()),
+        Note::Shown(facts, phase) => {
+            let phase = phase.map(|phase| format!(" {phase:?}"));
+            format!("shown {}{}", facts.status.as_deref().unwrap_or_default(), phase.unwrap_or_default())
+        }
+        Note::Learnt(facts) => format!("learnt {}", facts.status.as_deref().unwrap_or_default()),
+        Note::Moved => "moved".to_owned(),
+        Note::Gone => "gone".to_owned(),
+        Note::Placed(order_no) => format!("placed {order_no}"),
+        Note::OrderShown => "order shown".to_owned(),
+        Note::Charged(reserved, charge) => {
+            let usd = |amount: Option<crate::contract::Decimal>| amount.map_or("nothing".to_owned(), |usd| usd.to_string());
+            format!("charged {} of {}", usd(*charge), usd(reserved.map(|reserved| reserved.usd)))
+        }
+        Note::Freed(reserved) => format!("freed {}", reserved.usd),
+        Note::BackendReady(ready) => format!("backend ready {ready}"),
+    }
+}

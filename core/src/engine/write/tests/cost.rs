@@ -1,0 +1,133 @@
+//! What a purchase may cost: the caller's limit, the price of the list, and the day's cap.
+
+use super::*;
+
+#[test]
+fn under_a_limit_the_price_is_read_first_and_again_when_it_has_changed() {
+    let mut given = Given::agent();
+    let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), stored()]), [LIST, "wake", "put", SEND_1]);
+    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_4(), due(), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "put", SEND_2]);
+    assert_eq!(given.notes(), ["event priced", "event repeating", "event priced"]);
+}
+
+#[test]
+fn a_price_above_the_limit_is_not_paid() {
+    let mut given = Given::agent();
+    let mut write = given.write_within("create_session", DYNAMIC, Some("3.99"), None);
+    assert_eq!(given.tell(&mut write, [due(), at_4()]), [LIST, "erase: Refused None ReadPrices"]);
+    let mut write = given.write_within("create_session", DYNAMIC, Some("4"), None);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due()]), [LIST, "wake", "put"]);
+}
+
+#[test]
+fn a_key_that_was_sent_is_asked_about_whatever_things_cost_by_now() {
+    let mut given = Given::agent();
+    let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
+    given.tell(&mut write, [due(), at_4(), due(), stored(), lost()]);
+    write.take_options(Vec::new(), given.service.retry, Some("1".parse().expect("a number")), None);
+    assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);
+}
+
+#[test]
+fn a_price_in_another_currency_needs_the_callers_word_and_that_is_held_against_the_limit() {
+    let euros = || success(r#"{"items":[{"product_no":"p-1","price":4,"currency":"EUR"}]}"#);
+    // Two units at 5 at most.
+    for (said, asks) in
+        [(None, "erase: Invalid None ChangeRequest"), (Some("10"), "wake"), (Some("10.01"), "erase: Refused None ReadPrices")]
+    {
+        let mut given = Given::agent();
+        let mut write = given.write_within("create_session", DYNAMIC, Some("5"), said);
+        assert_eq!(given.tell(&mut write, [due(), euros()]), [LIST, asks]);
+        let field = given.error.and_then(|error| error.into_report().field);
+        assert_eq!(field.as_deref(), said.is_none().then_some(PRICE_FIELD));
+    }
+}
+
+#[test]
+fn under_a_cap_a_purchase_is_priced_and_counted_before_it_is_put_and_charged_when_it_is_answered() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let mut write = purchase(&mut given);
+    let said = given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), success(BOUGHT)]);
+    assert_eq!(said, [LIST, "wake", "reserve 8", "put", SEND_1, "end: done"]);
+    assert_eq!(given.notes(), ["event priced", "charged 7.90 of 8"]);
+}
+
+#[test]
+fn a_new_key_is_priced_and_counted_like_the_first() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
+    // The key is settled and has bought nothing: what was set aside for it is free.
+    let at_5 = success(r#"{"items":[{"product_no":"p-1","price":5}]}"#);
+    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_5, due(), reserved("10"), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "reserve 10", "put", SEND_2]);
+    assert_eq!(given.notes(), ["event priced", "freed 8", "event repeating", "event priced"]);
+}
+
+#[test]
+fn a_key_that_may_have_bought_stays_counted_beside_the_next_one() {
+    let mut given = Given::agent();
+    (given.day, given.service.retry.retry_paid) = (Some(TODAY), true);
+    let mut write = purchase(&mut given);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
+    let said = given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), reserved("8"), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "reserve 8", "put", SEND_2]);
+    assert_eq!(write.terms.earlier.map(|earlier| earlier.usd), "8".parse().ok());
+    assert!(!given.notes().contains(&"freed 8".to_owned()));
+}
+
+#[test]
+fn a_key_that_is_sent_on_another_day_counts_on_that_day() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let mut write = purchase(&mut given);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), lost()]);
+    given.day = Some(TODAY + 1);
+    assert_eq!(given.tell(&mut write, [due()]), ["reserve 8 in place of 8"]);
+    // Midnight may also pass while its record is put.
+    let mut write = purchase(&mut given);
+    given.day = Some(TODAY);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8")]);
+    given.day = Some(TODAY + 1);
+    assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "reserve 8 in place of 8"]);
+}
+
+#[test]
+fn what_the_cap_forbids_is_not_sent_and_what_was_sent_before_stays_in_doubt() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let over = || denied(Kind::Refused, "would pass the cap");
+    let mut write = purchase(&mut given);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), over()])[3], "erase: Refused None Stop");
+    let mut write = purchase(&mut given);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), denied(Kind::Store, "full")])[3], "erase: Store None MendStore");
+    let mut write = purchase(&mut given);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), lost()]);
+    given.day = Some(TODAY + 1);
+    assert_eq!(given.tell(&mut write, [due(), over()]), ["reserve 8 in place of 8", DOUBT]);
+}
+
+#[test]
+fn without_a_price_nothing_is_bought_under_a_cap() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let renewal = r#"{"session_id":"s-1","duration":1}"#;
+    let mut write = given.write("renew_session", renewal);
+    assert_eq!(given.tell(&mut write, [due()]), ["erase: Invalid None ChangeRequest"]);
+    let mut write = given.write_within("renew_session", renewal, None, Some("3"));
+    assert_eq!(given.tell(&mut write, [due(), reserved("3")]), ["reserve 3", "put"]);
+}
+
+#[test]
+fn the_callers_word_does_not_make_the_price_of_the_list_less() {
+    for (said, reserves) in [("1", "reserve 8"), ("9", "reserve 9")] {
+        let mut given = Given::agent();
+        given.day = Some(TODAY);
+        let mut write = given.write_within("create_session", DYNAMIC, Some("5"), Some(said));
+        assert_eq!(given.tell(&mut write, [due(), at_4(), due()]), [LIST, "wake", reserves]);
+    }
+}

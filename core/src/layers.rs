@@ -16,7 +16,8 @@ fn files() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
     walk(&root, &mut paths);
-    let rust = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let is_for_tests = |path: &Path| path.with_extension("").iter().any(|part| part == "tests" || part == "testing");
+    let rust = paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs") && !is_for_tests(path));
     rust.map(|path| {
         let text = std::fs::read_to_string(&path).expect("is text");
         let module = path.strip_prefix(&root).expect("is below").with_extension("").to_string_lossy().replace('/', "::");

@@ -166,3 +166,109 @@ fn is_same(shown: &RawValue, value: &str) -> bool {
     let numbers = text.parse::<Decimal>().ok().zip(value.parse::<Decimal>().ok());
     text == value || numbers.is_some_and(|(one, two)| one == two)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn lookup(given: &mut Given, operation: &str, fields: &[(&str, &str)]) -> Lookup {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Lookup::new(operation, fields, Vec::new(), given.service.retry).expect("there is something to read")
+    }
+
+    fn shown(lookup: &Lookup) -> Vec<&str> {
+        lookup.found.candidates.iter().map(|candidate| candidate.item.text()).collect()
+    }
+
+    /// A full page of items that may all be it.
+    fn full(item: &str) -> Tell {
+        let items = vec![item; 100].join(",");
+        success(Box::leak(format!(r#"{{"items":[{items}]}}"#).into_boxed_str()))
+    }
+
+    #[test]
+    fn an_operation_that_no_list_shows_has_no_lookup() {
+        let policy = RetryPolicy::default();
+        assert!(Lookup::new("report_session_event", BTreeMap::new(), Vec::new(), policy).is_none());
+    }
+
+    #[test]
+    fn each_read_is_made_and_an_answer_that_is_no_list_is_a_candidate_as_a_whole() {
+        let mut given = Given::agent();
+        let mut lookup = lookup(&mut given, "create_recharge", &[]);
+        assert_eq!(lookup.reads(), "list_transactions");
+        let said = given.tell(&mut lookup, [due(), success(r#"[{"id":1}]"#), due(), success(r#"{"balance":3}"#)]);
+        assert!(said[2].starts_with("send GET /billing/balance"), "{said:?}");
+        assert_eq!((said[3].as_str(), shown(&lookup)), ("end: done", vec![r#"{"id":1}"#, r#"{"balance":3}"#]));
+        assert!(lookup.found.complete);
+    }
+
+    #[test]
+    fn an_item_that_says_otherwise_is_none_of_it_in_either_spelling_and_what_matches_is_named() {
+        let mut given = Given::reseller();
+        let mut lookup = lookup(&mut given, "create_user", &[("username", "ann"), ("remark", "7.0")]);
+        let users = r#"{"items":[{"id":1,"username":"ann"},{"id":2,"username":"bob"},{"id":3},{"id":4,"userName":"ann","remark":7},{"id":5,"user_name":"bob"}]}"#;
+        let said = given.tell(&mut lookup, [due(), success(users)]);
+        assert!(said[0].contains("search=ann"), "{said:?}");
+        let found: Vec<(usize, &str)> = lookup.found.candidates.iter().map(|one| (one.matched.len(), one.item.text())).collect();
+        let expected = [(1, r#"{"id":1,"username":"ann"}"#), (0, r#"{"id":3}"#), (2, r#"{"id":4,"userName":"ann","remark":7}"#)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn full_pages_are_turned_until_one_is_short_repeated_or_the_last() {
+        let fields = [("username", "ann")];
+        let mut given = Given::reseller();
+        let mut short = lookup(&mut given, "create_user", &fields);
+        let said = given.tell(&mut short, [due(), full(r#"{"id":1}"#), due(), success(r#"{"items":[{"id":2}]}"#)]);
+        assert!(said[0].contains("page=1&") && said[2].contains("page=2&"), "{said:?}");
+        assert_eq!((said[3].as_str(), short.found.candidates.len(), short.found.complete), ("end: done", 101, true));
+        // A service that takes no notice of the page.
+        let mut repeated = lookup(&mut given, "create_user", &fields);
+        let said = given.tell(&mut repeated, [due(), full(r#"{"id":1}"#), due(), full(r#"{"id":1}"#)]);
+        assert_eq!((said[3].as_str(), repeated.found.candidates.len(), repeated.found.complete), ("end: done", 100, false));
+        // A list that never ends.
+        let mut long = lookup(&mut given, "create_user", &fields);
+        let item = |n| if n % 2 == 0 { full(r#"{"id":1}"#) } else { full(r#"{"id":2}"#) };
+        for page in 1..20 {
+            assert_eq!(given.tell(&mut long, [due(), item(page)])[1], "wake", "page {page}");
+        }
+        assert_eq!(given.tell(&mut long, [due(), item(20)])[1], "end: done");
+        assert_eq!((long.found.candidates.len(), long.found.complete), (2000, false));
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let mut given = Given::reseller();
+        let mut lookup = lookup(&mut given, "create_user", &[]);
+        let item = format!(r#"{{"x":"{}"}}"#, "x".repeat(9000));
+        for _ in 0..4 {
+            given.tell(&mut lookup, [due(), full(&item)]);
+            lookup.found.candidates.last_mut().expect("one was found").item = Json::default();
+        }
+        assert_eq!(given.tell(&mut lookup, [due(), full(&item)])[1], "end: done");
+        assert!(lookup.bytes > MAX_BYTES && lookup.found.candidates.len() < 500 && !lookup.found.complete);
+    }
+
+    #[test]
+    fn a_read_that_fails_ends_it_and_is_named() {
+        for (wanted, answer, says) in [
+            (true, failure("AUTH_INVALID_KEY", 401), "end: Refused None Stop"),
+            (true, lost(), "wake"),
+            (false, lost(), "end: Cancelled None Nothing"),
+            (false, success("[]"), "end: Cancelled None Nothing"),
+        ] {
+            let mut given = Given::agent();
+            given.subject.operation = "list_transactions";
+            let mut lookup = lookup(&mut given, "create_recharge", &[]);
+            given.tell(&mut lookup, [due()]);
+            given.wanted = wanted;
+            assert_eq!(given.tell(&mut lookup, [answer]), [says]);
+            if let Some(error) = given.error {
+                assert_eq!(error.operation, RECONCILE);
+                assert_eq!(error.what.starts_with("could not read list_transactions: "), wanted, "{}", error.what);
+            }
+        }
+    }
+}

@@ -24,8 +24,6 @@ mod service;
 mod session;
 mod subject;
 mod terms;
-#[cfg(test)]
-mod testing;
 mod tokens;
 mod until;
 mod wants;
@@ -51,3 +49,6 @@ pub(crate) use self::tokens::{LOGIN, Tokens};
 pub use self::until::Until;
 pub(crate) use self::wants::{DEADLINE, Known, Wants};
 pub(crate) use self::write::Write;
+
+#[cfg(test)]
+mod testing;

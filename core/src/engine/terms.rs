@@ -123,3 +123,85 @@ impl Terms {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    const RESERVED: Reserved = Reserved { day: TODAY, usd: Decimal(rust_decimal::Decimal::TEN) };
+
+    fn terms(given: &mut Given, operation: &str, params: &str, said: Option<&str>) -> Terms {
+        given.write_within(operation, params, None, said).terms
+    }
+
+    /// Which purchases a cap counts, and which of them can be counted by the price of the list.
+    #[test]
+    fn a_cap_counts_what_buys_a_session_or_lengthens_it() {
+        let rows = [
+            ("create_session", r#"{"session_type":"dynamic","product_no":"p","duration":2}"#, true, true),
+            ("create_session", r#"{"session_type":"static","product_no":"p"}"#, true, true),
+            ("create_session", r#"{"session_type":"static","product_no":"p","duration":2}"#, true, false),
+            ("create_session", r#"{"session_type":"static","product_no":"p","provisioning_mode":"existing"}"#, false, false),
+            ("renew_session", r#"{"session_id":"s-1","duration":1}"#, true, false),
+            ("rotate_session", r#"{"session_id":"s-1"}"#, false, false),
+            ("create_recharge", r#"{"amount":20}"#, false, false),
+        ];
+        for (operation, params, counts, by_unit) in rows {
+            let mut given = Given::agent();
+            let of_list = terms(&mut given, operation, params, None);
+            assert!(!of_list.must_count(&given.cx()), "without a cap");
+            given.day = Some(TODAY);
+            assert_eq!(
+                (of_list.must_count(&given.cx()), of_list.needs_price(false, &given.cx())),
+                (counts, by_unit),
+                "{operation} {params}"
+            );
+            let endpoint = crate::contract::endpoint(operation).expect(operation);
+            assert_eq!(of_list.refusal(endpoint).is_some(), counts && !by_unit, "{operation} {params}");
+            let said = terms(&mut given, operation, params, Some("3"));
+            assert!(said.refusal(endpoint).is_none() && !said.needs_price(false, &given.cx()));
+        }
+    }
+
+    #[test]
+    fn what_is_set_aside_is_enough_for_its_day_and_its_price() {
+        let mut given = Given::agent();
+        let params = r#"{"session_type":"dynamic","product_no":"p"}"#;
+        for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY, "9", false)] {
+            given.day = Some(day);
+            let terms = Terms { reserved: Some(RESERVED), ..terms(&mut given, "create_session", params, Some(said)) };
+            assert_eq!(terms.must_count(&given.cx()), again, "{day} {said}");
+        }
+    }
+
+    #[test]
+    fn a_quote_is_the_price_of_all_units_where_the_unit_tells_it() {
+        let mut given = Given::agent();
+        for (params, charge) in [
+            (r#"{"session_type":"dynamic","product_no":"p","quantity":0.5}"#, Some("1.05")),
+            (r#"{"session_type":"dynamic","product_no":"p"}"#, Some("2.10")),
+            (r#"{"session_type":"static","product_no":"p","quantity":3,"duration":2}"#, None),
+        ] {
+            let mut terms = terms(&mut given, "create_session", params, None);
+            terms.priced("2.10".parse().ok());
+            assert_eq!(terms.charge(), charge.and_then(|usd| usd.parse().ok()), "{params}");
+            assert!(terms.is_read);
+        }
+    }
+
+    #[test]
+    fn what_earlier_keys_may_have_bought_adds_up_within_a_day() {
+        let rules = Rules::default();
+        let mut terms = Terms { reserved: Some(RESERVED), ..Terms::default() };
+        assert!(terms.begin_key(true, rules).is_none() && terms.reserved.is_none());
+        terms.reserved = Some(RESERVED);
+        terms.begin_key(true, rules);
+        assert_eq!(terms.earlier, Some(Reserved { usd: Decimal::from(20), ..RESERVED }));
+        terms.reserved = Some(Reserved { day: TODAY + 1, ..RESERVED });
+        terms.begin_key(true, rules);
+        assert_eq!(terms.earlier, Some(Reserved { day: TODAY + 1, ..RESERVED }));
+        terms.reserved = Some(RESERVED);
+        assert!(matches!(terms.begin_key(false, rules), Some(Note::Freed(freed)) if freed == RESERVED));
+    }
+}

@@ -128,4 +128,52 @@ mod tests {
         }
         assert_eq!(expiry(&token(r#"{"exp":1e300}"#)), Some(Millis::MAX));
     }
+
+    fn with(token: Option<&str>) -> Tokens {
+        Tokens::new(Some((Secret::new("u"), Secret::new("p"))), token.map(Secret::new))
+    }
+
+    fn ends_at(unix: Millis) -> String {
+        format!("h.{}.s", URL_SAFE_NO_PAD.encode(format!(r#"{{"exp":{}}}"#, unix / 1000)))
+    }
+
+    #[test]
+    fn a_login_is_needed_without_a_token_and_only_with_credentials() {
+        assert!(with(None).must_log_in(0) && !with(Some("opaque")).must_log_in(0));
+        assert!(!Tokens::new(None, None).must_log_in(0) && !Tokens::new(None, None).is_missing());
+        let mut tokens = with(Some("opaque"));
+        assert!(!tokens.is_missing());
+        tokens.drop();
+        assert!(tokens.is_missing() && tokens.must_log_in(0));
+    }
+
+    #[test]
+    fn a_token_is_renewed_a_minute_before_its_own_end_and_else_used_until_it_is_refused() {
+        let mut tokens = with(Some(&ends_at(100_000)));
+        assert_eq!([0, 39_999, 40_000].map(|unix| tokens.must_log_in(unix)), [false, false, true]);
+        assert!(tokens.keep_old() && !tokens.must_log_in(40_000));
+        // One that is over by its own word when it comes: the service's clock may be another.
+        assert!(!with(Some(&ends_at(100_000))).must_log_in(200_000));
+    }
+
+    #[test]
+    fn a_login_brings_a_token_that_fits_a_header_and_takes_back_a_refusal() {
+        let mut tokens = with(None);
+        tokens.refused = Some(Error::invalid(LOGIN, "password", "is wrong"));
+        for odd in ["{}", r#"{"token":""}"#, r#"{"token":"a b"}"#, r#"{"token":"a\nb"}"#, r#"{"token":7}"#, "[]"] {
+            assert!(!tokens.take_from(odd, 0) && tokens.refused.is_some(), "{odd}");
+        }
+        assert!(tokens.take_from(r#"{"token":"t-1","user":{}}"#, 0));
+        assert_eq!((tokens.token().map(Secret::reveal), tokens.generation(), tokens.refused.is_none()), (Some("t-1"), 1, true));
+    }
+
+    #[test]
+    fn the_last_four_tokens_stay_secrets() {
+        let mut tokens = with(Some("t-0"));
+        for n in 1..=6 {
+            tokens.take_from(&format!(r#"{{"token":"t-{n}"}}"#), 0);
+        }
+        let secrets: Vec<&str> = tokens.secrets().map(Secret::reveal).collect();
+        assert_eq!(secrets, ["p", "u", "t-6", "t-5", "t-4", "t-3", "t-2"]);
+    }
 }

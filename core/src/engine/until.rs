@@ -128,6 +128,7 @@ pub(crate) fn stop(cx: &Cx<'_>) -> Action {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::*;
     use super::*;
 
     fn value(at: &str, data: &str) -> Option<String> {
@@ -152,5 +153,82 @@ mod tests {
         let until = Until { at_least: "10.10".parse().ok(), ..Until::default() };
         assert!(until.holds(Some("10.1")) && until.holds(Some("11")) && !until.holds(Some("10.0999999999999999999")));
         assert!(!until.holds(Some("many")) && !until.holds(None));
+    }
+
+    const READ: &str = "send GET /billing/balance";
+
+    /// A balance of at least 10 is waited for, within 100 s.
+    fn topped_up(given: &mut Given) -> UntilRead {
+        given.wants.deadline_ms = 100_000;
+        let until = Until { at: "/balance".to_owned(), at_least: "10".parse().ok(), ..Until::default() };
+        UntilRead::new(until, given.read("get_balance", "{}"))
+    }
+
+    fn less() -> Tell {
+        success(r#"{"balance":9.99}"#)
+    }
+
+    #[test]
+    fn it_is_read_until_the_value_is_there_and_a_change_is_reported_once() {
+        let mut given = Given::agent();
+        let mut until = topped_up(&mut given);
+        let said = given.tell(&mut until, [due(), less(), due(), less(), due(), success(r#"{"balance":10.0}"#)]);
+        assert_eq!(said, [READ, "wake", READ, "wake", READ, "end: done Ready"]);
+        assert_eq!(given.notes(), ["event watched", "event watched"]);
+    }
+
+    #[test]
+    fn at_the_deadline_one_last_read_is_made_and_says_that_it_is_not_so() {
+        let mut given = Given::agent();
+        let mut until = topped_up(&mut given);
+        given.wants.deadline_ms = 500;
+        assert_eq!(given.tell(&mut until, [due(), less()]), [READ, "wake"]);
+        assert_eq!(given.wait(), 500);
+        assert_eq!(given.tell(&mut until, [due(), less()]), [READ, "end: done Pending"]);
+    }
+
+    #[test]
+    fn what_may_be_over_soon_is_waited_for_and_a_refusal_ends_it() {
+        for (answer, says) in [
+            (lost(), "wake"),
+            (page(502), "wake"),
+            (page(200), "wake"),
+            (page(404), "end: Protocol None CheckBaseUrl"),
+            (failure("INTERNAL_ERROR", 500), "wake"),
+            (failure("AUTH_INVALID_KEY", 401), "end: Refused None Stop"),
+            (failure("RATE_LIMIT_EXCEEDED", 429).retry_after(100), "wake"),
+            (failure("RATE_LIMIT_EXCEEDED", 429).retry_after(101), "end: Unavailable None Wait"),
+        ] {
+            let mut given = Given::agent();
+            given.service.retry.attempts = 1;
+            let mut until = topped_up(&mut given);
+            assert_eq!(given.tell(&mut until, [due(), answer]), [READ, says]);
+        }
+    }
+
+    #[test]
+    fn a_read_that_failed_at_the_deadline_ends_with_its_error() {
+        let mut given = Given::agent();
+        given.service.retry.attempts = 1;
+        let mut until = topped_up(&mut given);
+        assert_eq!(given.tell(&mut until, [due(), lost().after(100_000)]), [READ, "end: Unavailable None RetryLater"]);
+    }
+
+    #[test]
+    fn a_read_that_nobody_waits_for_any_more_is_not_repeated() {
+        for (sent, input, says) in [
+            (false, due(), "end: Cancelled None Nothing"),
+            (true, less(), "end: Cancelled None Nothing"),
+            (true, lost(), "end: Cancelled None Nothing"),
+            (true, success(r#"{"balance":10}"#), "end: done Ready"),
+        ] {
+            let mut given = Given::agent();
+            let mut until = topped_up(&mut given);
+            if sent {
+                given.tell(&mut until, [due()]);
+            }
+            given.wanted = false;
+            assert_eq!(given.tell(&mut until, [input]), [says]);
+        }
     }
 }

@@ -125,3 +125,43 @@ fn waiting_that_was_given_up_leaves_the_order_alone() {
         assert_eq!(given.tell(&mut order, [input]), [ends]);
     }
 }
+
+/// A full page of items, of which those with this status are of the order.
+fn full(status: &str) -> Tell {
+    let item = format!(r#"{{"orderNo":"o-1","status":"{status}"}}"#);
+    let items = vec![item.as_str(); 100].join(",");
+    success(Box::leak(format!(r#"{{"items":[{items}]}}"#).into_boxed_str()))
+}
+
+#[test]
+fn full_pages_are_turned_before_the_order_is_judged() {
+    let mut given = Given::reseller();
+    let mut order = order(&mut given, true);
+    let said = given.tell(&mut order, [due(), full("active"), due(), is("processing")]);
+    assert!(said[2].contains("page=2&"), "{said:?}");
+    assert_eq!(said[3], "wake");
+    assert_eq!(order.status.as_deref(), Some("processing"));
+    // The next read begins with the first page.
+    assert!(!given.tell(&mut order, [due()])[0].contains("page="));
+}
+
+#[test]
+fn a_service_that_takes_no_notice_of_the_page_is_not_asked_for_ever() {
+    let mut given = Given::reseller();
+    let mut order = order(&mut given, true);
+    assert_eq!(given.tell(&mut order, [due(), full("active"), due(), full("active")])[3], "end: done Ready");
+    let known: serde_json::Value = given.answered.expect("it ended").raw.read().expect("an order is JSON");
+    assert_eq!(known.get("items").and_then(|items| items.as_array()).map(Vec::len), Some(100));
+}
+
+#[test]
+fn an_order_is_read_no_further_than_twenty_pages() {
+    let mut given = Given::reseller();
+    let mut order = order(&mut given, true);
+    for page in 1..20 {
+        assert_eq!(given.tell(&mut order, [due(), full(if page % 2 == 0 { "active" } else { "odd" })])[1], "wake", "page {page}");
+        assert_eq!(given.wait(), 0);
+    }
+    assert_eq!(given.tell(&mut order, [due(), full("active")])[1], "wake");
+    assert!(given.wait() > 0);
+}

@@ -4,8 +4,14 @@ use super::*;
 const READ: &str = "send GET /sessions/s-1";
 const READ_ALL: &str = "send GET /sessions/s-1?include_credentials=true";
 
+fn session() -> Given {
+    let mut given = Given::agent();
+    given.subject.session_id = Some("s-1".to_owned());
+    given
+}
+
 fn follow(bought: bool) -> Follow {
-    Follow::known("s-1".to_owned(), bought, Vec::new(), 20_000)
+    Follow::known(bought, Vec::new(), 20_000)
 }
 
 fn is(status: &str) -> Tell {
@@ -38,7 +44,7 @@ fn only_the_statuses_of_the_contract_mean_something() {
 
 #[test]
 fn a_session_is_read_until_it_is_usable_or_over() {
-    let mut given = Given::agent();
+    let mut given = session();
     let mut follow = follow(false);
     let said = given.tell(&mut follow, [due(), is("creating"), due(), is("odd"), due(), is("active")]);
     assert_eq!(said, [READ, "wake", READ, "wake", READ, "end: done Ready"]);
@@ -52,7 +58,7 @@ fn a_session_is_read_until_it_is_usable_or_over() {
 
 #[test]
 fn the_answer_to_a_purchase_is_enough_where_it_says_all_that_is_wanted() {
-    let mut given = Given::agent();
+    let mut given = session();
     assert_eq!(bought(&mut given, "active", false).1, "end: done Ready");
     // An answer to a second send may be a replay of how things were, and shows no credentials.
     assert_eq!((bought(&mut given, "active", true).1, given.wait()), ("wake".to_owned(), 0));
@@ -66,7 +72,7 @@ fn the_answer_to_a_purchase_is_enough_where_it_says_all_that_is_wanted() {
 
 #[test]
 fn credentials_are_asked_for_only_once_the_session_is_known_to_be_active() {
-    let mut given = Given::agent();
+    let mut given = session();
     (given.wants.credentials, given.session) = (true, Some(("creating", true)));
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), is("creating"), due(), is("active")]), [READ, "wake", READ, "wake"]);
@@ -77,7 +83,7 @@ fn credentials_are_asked_for_only_once_the_session_is_known_to_be_active() {
 
 #[test]
 fn at_the_deadline_one_last_read_is_made_and_the_session_is_not_dropped() {
-    let mut given = Given::agent();
+    let mut given = session();
     given.wants.deadline_ms = 500;
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), is("creating")]), [READ, "wake"]);
@@ -100,7 +106,7 @@ fn a_failing_read_never_ends_the_waiting_before_the_deadline() {
         failure("SOMETHING_ELSE", 503),
     ];
     for answer in failures {
-        let mut given = Given::agent();
+        let mut given = session();
         let mut follow = follow(true);
         // Far more often than a call has attempts.
         for _ in 0..6 {
@@ -114,12 +120,12 @@ fn a_failing_read_never_ends_the_waiting_before_the_deadline() {
 fn a_read_that_is_refused_ends_the_waiting_and_the_session_lives_on() {
     for (was_bought, ends) in [(true, "end: Refused Done ReadSession"), (false, "end: Refused None ReadSession")] {
         for answer in [failure("AUTH_INVALID_KEY", 401), failure("SOMETHING_ELSE", 400), page(404)] {
-            let mut given = Given::agent();
+            let mut given = session();
             let mut follow = follow(was_bought);
             assert_eq!(given.tell(&mut follow, [due(), answer]), [READ, ends]);
         }
     }
-    let mut given = Given::agent();
+    let mut given = session();
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), unsendable()]), [READ, "end: Invalid Done ChangeRequest"]);
 }
@@ -127,7 +133,7 @@ fn a_read_that_is_refused_ends_the_waiting_and_the_session_lives_on() {
 #[test]
 fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
     let missing = || failure("SESSION_NOT_FOUND", 404);
-    let mut given = Given::agent();
+    let mut given = session();
     let mut follow = bought(&mut given, "creating", false).0;
     assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "wake"]);
     given.tell(&mut follow, [due()]);
@@ -140,7 +146,7 @@ fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
 
 #[test]
 fn a_session_that_only_a_person_named_and_the_service_does_not_have_is_a_doubt_of_the_purchase() {
-    let mut given = Given::agent();
+    let mut given = session();
     (given.session, given.named) = (Some(("", false)), true);
     let mut follow = follow(true);
     let said = given.tell(&mut follow, [due(), failure("SESSION_NOT_FOUND", 404)]);
@@ -151,7 +157,7 @@ fn a_session_that_only_a_person_named_and_the_service_does_not_have_is_a_doubt_o
 
 #[test]
 fn a_throttle_is_never_undercut_and_at_the_deadline_the_caller_gets_what_is_known() {
-    let mut given = Given::agent();
+    let mut given = session();
     given.session = Some(("creating", true));
     let mut follow = follow(true);
     let throttled = failure("RATE_LIMIT_EXCEEDED", 429).retry_after(40);
@@ -167,7 +173,7 @@ fn a_throttle_is_never_undercut_and_at_the_deadline_the_caller_gets_what_is_know
 
 #[test]
 fn a_wait_that_the_service_asks_for_counts_after_a_plain_failure_too() {
-    let mut given = Given::agent();
+    let mut given = session();
     given.wants.deadline_ms = 10_000;
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), failure("INTERNAL_ERROR", 500).retry_after(30)]), [READ, "wake"]);
@@ -185,7 +191,7 @@ fn waiting_that_was_given_up_leaves_the_session_alone() {
         (true, failure("SESSION_NOT_FOUND", 404), vec![]),
         (true, is("active"), vec!["shown active".to_owned()]),
     ] {
-        let mut given = Given::agent();
+        let mut given = session();
         let mut follow = follow(true);
         if sent {
             given.tell(&mut follow, [due()]);

@@ -139,6 +139,12 @@ fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
     given.tell(&mut follow, [due()]);
     let left = 9999 - given.clock.monotonic();
     assert_eq!(given.tell(&mut follow, [missing().after(left), due(), missing()]), ["wake", READ, "end: Refused Done ReadSession"]);
+    // At ten seconds it is over.
+    let mut given = session();
+    let mut follow = bought(&mut given, "creating", false).0;
+    given.tell(&mut follow, [due()]);
+    let left = 10_000 - given.clock.monotonic();
+    assert_eq!(given.tell(&mut follow, [missing().after(left)]), ["end: Refused Done ReadSession"]);
     // One that was not bought here has no such grace.
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "end: Refused None ReadSession"]);

@@ -131,3 +131,37 @@ fn the_callers_word_does_not_make_the_price_of_the_list_less() {
         assert_eq!(given.tell(&mut write, [due(), at_4(), due()]), [LIST, "wake", reserves]);
     }
 }
+
+#[test]
+fn a_second_key_that_was_refused_counts_no_more_beside_a_first_one_that_may_have_bought() {
+    let mut given = Given::agent();
+    (given.day, given.service.retry.retry_paid) = (Some(TODAY), true);
+    let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
+    given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), reserved("8"), stored()]);
+    given.notes();
+    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_4(), due(), reserved("8"), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "reserve 8", "put", "send POST /sessions key 3"]);
+    assert_eq!(given.notes()[..2], ["freed 8", "event repeating"]);
+    assert_eq!(write.terms.earlier.map(|earlier| earlier.usd), "8".parse().ok());
+}
+
+#[test]
+fn what_is_set_aside_for_a_key_is_given_back_only_while_that_was_surely_never_sent() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let mut write = purchase(&mut given);
+    given.tell(&mut write, [due(), at_4(), due(), reserved("8")]);
+    assert!(write.clone().take_unsent().is_some());
+    given.tell(&mut write, [stored()]);
+    assert!(write.take_unsent().is_none() && write.terms.reserved.is_some());
+}
+
+#[test]
+fn a_restored_key_is_counted_at_the_price_of_the_list_even_above_the_limit() {
+    let mut given = Given::agent();
+    given.day = Some(TODAY);
+    let mut write = given.write_within("create_session", DYNAMIC, Some("1"), None);
+    write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]), [LIST, "wake", "reserve 8", "put", SEND_1]);
+}

@@ -4,8 +4,8 @@ use super::job::{Entry, Parked};
 use super::root::Client;
 use super::root::Left;
 use super::session::ended;
-use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
+use crate::contract::{Json, Operation};
 use crate::engine::{Answered, EventKind, Job, Phase, RecordId, Write, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::KEPT_RAW;
@@ -78,100 +78,96 @@ impl Client {
     /// Ends a job for good. A record that is still there is deleted once the result was taken, unless it is what an
     /// accepted intent is remembered by.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
-        let at = self.clock.unix();
         self.clear_timer(id);
         let Some(mut entry) = self.jobs.remove(&id) else { return };
-        if let (Job::Lookup(lookup), Ok(answered)) = (&mut entry.job, &mut result) {
-            answered.raw = self.reconciled(&mut lookup.found);
-        }
-        let follows = entry.job.follows();
-        let reserved = entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default();
-        let Entry { subject, wants, waiting, custody, .. } = &mut *entry;
-        if let Ok(Answered { facts: Facts { session_id: Some(_), status: Some(status), .. }, phase, .. }) = &mut result {
-            phase.get_or_insert(phase_of(Some(status), &wants.ends));
+        if let Ok(answered) = &mut result {
+            self.fill(&mut entry, answered);
         }
         if matches!(&result, Err(error) if error.effect == Effect::None) {
-            self.uncount(reserved);
+            self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
         }
-        if let Some(tracked) = subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
         }
-        if let (true, Some(intent), Ok(answered)) = (custody.recalls && subject.session_id.is_some(), &subject.intent, &result)
-            && answered.phase == Some(Phase::Ended)
-        {
-            let facts = Facts { session_id: subject.session_id.clone(), ..answered.facts.clone() };
-            let record = subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.record.clone());
-            result = Err(ended(&facts, Some(intent.clone()), record));
+        if let Some(over) = self.over_for_good(&entry, &result) {
+            result = Err(over);
         }
-        let operation = subject.operation;
-        let told_of = subject.session_id.as_deref().filter(|_| !waiting.is_empty());
-        let mut over =
-            told_of.filter(|_| result.is_ok()).and_then(|session| self.take_finished_session(session, subject.intent.as_deref()));
-        match (subject.intent.as_ref().filter(|_| !custody.recalls), &result) {
-            (Some(name), Ok(answered)) => {
-                let opened = follows;
-                let small = answered.raw.text().len() <= KEPT_RAW && !wants.credentials;
-                let accepted = Accepted {
-                    fingerprint: std::mem::take(&mut custody.fingerprint),
-                    operation,
-                    facts: answered.facts.clone(),
-                    raw: (small && !opened).then(|| answered.raw.clone()),
-                    record: custody.record.take(),
-                    opened,
-                    at,
-                    finished_at: self.clock.finished_at(),
-                    since: None,
-                };
-                self.save_accepted(name, &accepted);
-                self.accept(name.clone(), accepted);
-            }
-            // It was done, though something after it failed: the intent must not be free for a second time.
-            (Some(name), Err(error)) if error.effect == Effect::Done => {
-                let session =
-                    subject.session_id.as_deref().filter(|session| self.sessions.get(*session).is_some_and(|known| known.record.is_some()));
-                let opened = (session.is_some() || subject.order_no.is_some()) && follows;
-                let order_no = subject.order_no.clone();
-                let facts = match session.filter(|_| opened) {
-                    Some(session) => self.known(session).0,
-                    None => Facts { session_id: subject.session_id.clone(), order_no, ..Facts::default() },
-                };
-                let record = custody.record.take();
-                let raw = error.raw.clone().filter(|raw| raw.text().len() <= KEPT_RAW && !wants.credentials);
-                let finished_at = self.clock.finished_at();
-                let accepted = Accepted {
-                    fingerprint: std::mem::take(&mut custody.fingerprint),
-                    operation,
-                    facts,
-                    raw,
-                    record,
-                    opened,
-                    at,
-                    finished_at,
-                    since: None,
-                };
-                self.save_accepted(name, &accepted);
-                self.accept(name.clone(), accepted);
-            }
-            (Some(name), Err(_)) => {
-                self.intents.remove(name);
-            }
-            _ => {}
-        }
-        if matches!(&result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND")) {
-            over = told_of.and_then(|session| self.take_missing_session(session));
-        }
-        let mut left = Left { own: custody.record.take(), others: custody.also_delete.take().into_iter().collect() };
+        let told_of = entry.subject.session_id.clone().filter(|_| !entry.waiting.is_empty());
+        let missing = matches!(&result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
+        let finished = told_of.as_deref().filter(|_| result.is_ok());
+        let finished = finished.and_then(|session| self.take_finished_session(session, entry.subject.intent.as_deref()));
+        self.remember(&mut entry, &result);
+        let over = if missing { told_of.and_then(|session| self.take_missing_session(&session)) } else { finished };
+        let mut left = Left { own: entry.custody.record.take(), others: entry.custody.also_delete.take().into_iter().collect() };
         // A purchase has the record of its session.
         match &left.own {
-            None if operation == CreateSession::ENDPOINT.name => left.own = over,
+            None if entry.subject.operation == CreateSession::ENDPOINT.name => left.own = over,
             _ => left.others.extend(over),
         }
         if !self.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut left).records().for_each(|record| self.delete(record));
         }
-        for command in std::mem::take(waiting) {
+        for command in entry.waiting {
             self.complete_with(command, result.clone(), std::mem::take(&mut left));
         }
+    }
+
+    /// What an answer says once it is known what it was for.
+    fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
+        if let Job::Lookup(lookup) = &mut entry.job {
+            answered.raw = self.reconciled(&mut lookup.found);
+        }
+        if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
+            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.ends));
+        }
+    }
+
+    /// Of what only reads a session that an intent was accepted as: whoever starts that intent wants one that can be used.
+    fn over_for_good(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
+        let (Some(session_id), Some(intent), true) = (&entry.subject.session_id, &entry.subject.intent, entry.custody.recalls) else {
+            return None;
+        };
+        let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
+        let facts = Facts { session_id: Some(session_id.clone()), ..answered.facts.clone() };
+        let record = self.sessions.get(session_id).and_then(|tracked| tracked.record.clone());
+        Some(ended(&facts, Some(intent.clone()), record))
+    }
+
+    /// An intent that was accepted is remembered, also where something after that failed; one that was not is free again.
+    fn remember(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) {
+        let Entry { job, subject, wants, custody, .. } = entry;
+        let Some(name) = subject.intent.clone().filter(|_| !custody.recalls) else { return };
+        let is_small = |raw: &&Json| raw.text().len() <= KEPT_RAW && !wants.credentials;
+        let (facts, raw, opened) = match result {
+            Ok(answered) => (answered.facts.clone(), Some(&answered.raw).filter(|_| !job.follows()), job.follows()),
+            Err(error) if error.effect == Effect::Done => {
+                let is_kept = |session: &&str| self.sessions.get(*session).is_some_and(|known| known.record.is_some());
+                let session = subject.session_id.as_deref().filter(is_kept);
+                let opened = (session.is_some() || subject.order_no.is_some()) && job.follows();
+                let facts = match session.filter(|_| opened) {
+                    Some(session) => self.known(session).0,
+                    None => Facts { session_id: subject.session_id.clone(), order_no: subject.order_no.clone(), ..Facts::default() },
+                };
+                (facts, error.raw.as_ref(), opened)
+            }
+            Err(_) => {
+                self.intents.remove(&name);
+                return;
+            }
+        };
+        let accepted = Accepted {
+            fingerprint: std::mem::take(&mut custody.fingerprint),
+            operation: subject.operation,
+            facts,
+            raw: raw.filter(is_small).cloned(),
+            record: custody.record.take(),
+            opened,
+            at: self.clock.unix(),
+            finished_at: self.clock.finished_at(),
+            since: None,
+        };
+        self.save_accepted(&name, &accepted);
+        self.accept(name, accepted);
     }
 }
 

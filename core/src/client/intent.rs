@@ -3,10 +3,10 @@
 use super::job::Parked;
 use super::options::CallOptions;
 use super::root::Client;
-use super::root::misfit;
 use super::session::ended;
 use super::settle::becomes;
 use super::start::check_rotation;
+use super::types::misfit;
 use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Operation, Shape, endpoint};
 use crate::engine::{Answered, Phase, Then, phase_of};

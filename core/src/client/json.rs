@@ -188,7 +188,7 @@ pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
     let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
-    super::root::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
+    super::types::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.

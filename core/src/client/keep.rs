@@ -2,7 +2,11 @@
 
 use super::job::Entry;
 use super::root::Client;
+use super::root::Pending;
+use super::types::Event;
+use super::types::Step;
 use crate::contract::{ANY, Safety};
+use crate::engine::EventKind;
 use crate::engine::{Age, RecordId};
 use crate::state::{Accepted, Data, Done, JobId, Owner, SavedCall, SavedSession, Tracked};
 use crate::time::Millis;
@@ -41,6 +45,42 @@ impl Entry {
 }
 
 impl Client {
+    /// Deletes a record that is of no use any more.
+    pub(super) fn delete(&mut self, record: &RecordId) {
+        self.store.disown(record);
+        self.save(record, None, None);
+    }
+
+    /// Asks for a Save of a record, now or after the one that is out.
+    pub(super) fn save(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
+        self.store.want(record, data, waiter);
+        self.save_next(record);
+    }
+
+    pub(super) fn save_next(&mut self, record: &RecordId) {
+        if let Some(data) = self.store.send(record) {
+            let id = self.step_id();
+            self.pending.insert(id, Pending::Save(record.clone()));
+            self.steps.push_back(Step::Save { id, record: record.clone(), data });
+        }
+    }
+
+    pub(super) fn saved_step(&mut self, record: &RecordId, kept: bool) {
+        let (waiters, more) = self.store.answered(record);
+        if more {
+            self.save_next(record);
+        } else if kept {
+            self.total_saved(record);
+        }
+        if !kept && waiters.is_empty() {
+            let what = EventKind::StoreFailed { record: record.clone() };
+            self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
+        }
+        for id in waiters {
+            self.stored(id, kept);
+        }
+    }
+
     /// Saves a job's record as it is now.
     pub(super) fn save_job(&mut self, id: JobId, waiter: Option<JobId>) {
         let elapsed = self.clock.elapsed();

@@ -4,6 +4,7 @@
 //! drains again. Extra polls change nothing.
 
 mod ask;
+mod cancel;
 mod drive;
 mod ending;
 mod errand;

@@ -1,17 +1,13 @@
 //! The client's own state, the commands in it, and the timers.
 
-use super::job::{Entry, Parked};
+use super::job::Entry;
 use super::options::ClientOptions;
-use super::types::Event;
 use super::types::Outputs;
 use super::types::Step;
 use super::types::Ticket;
 use crate::engine::Answered;
-use crate::engine::EventKind;
 use crate::engine::RecordId;
-use crate::engine::{Gate, Input, Received, Service, Tokens};
-use crate::policy::FailureKind;
-use crate::policy::Sent;
+use crate::engine::{Gate, Service, Tokens};
 use crate::state::CommandId;
 use crate::state::StepId;
 use crate::state::{Account, Errand, Guard, IdAllocator, Intent, JobId, Owner, Refused, Store, Tracked, Untaken};
@@ -21,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::contract::{Decimal, Secret};
 use crate::entropy::Entropy;
-use crate::policy::{Advice, Effect, Error, Kind, Quota, Report, Rules};
+use crate::policy::{Error, Quota, Report, Rules};
 use crate::time::Clock;
 use crate::wire::BaseUrl;
 
@@ -210,48 +206,6 @@ impl Client {
         self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
     }
 
-    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
-    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
-    /// be resumed.
-    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
-        self.clock.tick(now);
-        let id = self.commands.get(&command).filter(|command| command.ended.is_none()).and_then(|command| command.job)?;
-        let entry = self.jobs.get_mut(&id)?;
-        if entry.waiting.len() > 1 {
-            // Others wait for the same purchase: only this one lets go.
-            entry.waiting.retain(|waiting| *waiting != command);
-            let error = entry.let_go();
-            self.complete(command, Err(error));
-            return None;
-        }
-        entry.wanted = false;
-        match entry.parked.clone() {
-            Parked::Sending(step) if self.take_back(step) => {
-                self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
-                None
-            }
-            Parked::Sending(step) => Some(step),
-            Parked::Waking => {
-                self.tell(id, Input::Due(now.monotonic));
-                None
-            }
-            Parked::LoggingIn | Parked::Asking => {
-                let what = "was given up";
-                self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
-                None
-            }
-            // It hears of it when what it waits for comes back.
-            _ => None,
-        }
-    }
-
-    /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
-    pub(super) fn take_back(&mut self, step: StepId) -> bool {
-        let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
-        self.steps.remove(at);
-        self.pending.remove(&step).is_some()
-    }
-
     /// The typed result of a command that completed, once.
     pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
         let operation = self.commands.get(&ticket.command)?.operation;
@@ -259,7 +213,7 @@ impl Client {
         Some(result.and_then(|answered| {
             O::read(answered).map_err(|misfit| {
                 let (answered, error) = *misfit;
-                self::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
+                super::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
             })
         }))
     }
@@ -311,42 +265,6 @@ impl Client {
         }
     }
 
-    /// Deletes a record that is of no use any more.
-    pub(super) fn delete(&mut self, record: &RecordId) {
-        self.store.disown(record);
-        self.save(record, None, None);
-    }
-
-    /// Asks for a Save of a record, now or after the one that is out.
-    pub(super) fn save(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
-        self.store.want(record, data, waiter);
-        self.save_next(record);
-    }
-
-    pub(super) fn save_next(&mut self, record: &RecordId) {
-        if let Some(data) = self.store.send(record) {
-            let id = self.step_id();
-            self.pending.insert(id, Pending::Save(record.clone()));
-            self.steps.push_back(Step::Save { id, record: record.clone(), data });
-        }
-    }
-
-    pub(super) fn saved_step(&mut self, record: &RecordId, kept: bool) {
-        let (waiters, more) = self.store.answered(record);
-        if more {
-            self.save_next(record);
-        } else if kept {
-            self.total_saved(record);
-        }
-        if !kept && waiters.is_empty() {
-            let what = EventKind::StoreFailed { record: record.clone() };
-            self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
-        }
-        for id in waiters {
-            self.stored(id, kept);
-        }
-    }
-
     /// Gives a command its result.
     pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
         self.complete_with(command, result, Left::default());
@@ -360,25 +278,4 @@ impl Client {
             self.steps.push_back(Step::Completed { command });
         }
     }
-}
-
-/// The error for an answer that does not fit its type, and where.
-pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
-    let effect = match crate::contract::endpoint(operation) {
-        Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
-        _ => Effect::Done,
-    };
-    let (what, advice) = match answered.facts.settled {
-        true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
-        false => (format!("the answer does not fit its type at {place}"), Advice::ReadRaw),
-    };
-    Error::from(Report {
-        session_id: answered.facts.session_id,
-        order_no: answered.facts.order_no,
-        request_id: answered.facts.request_id,
-        raw: Some(answered.raw),
-        status: answered.http_status,
-        attempts: answered.attempts,
-        ..Error::new(Kind::Decode, effect, operation, what, advice).into_report()
-    })
 }

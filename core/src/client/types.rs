@@ -1,5 +1,10 @@
 //! The words of the drive contract: what the client asks of its host, and what the host answers.
 
+use crate::policy::Advice;
+use crate::policy::Effect;
+use crate::policy::Error;
+use crate::policy::Kind;
+use crate::policy::Report;
 use crate::state::{CommandId, StepId};
 use std::fmt;
 use std::marker::PhantomData;
@@ -204,6 +209,27 @@ pub struct Event {
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,
+}
+
+/// The error for an answer that does not fit its type, and where.
+pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
+    let effect = match crate::contract::endpoint(operation) {
+        Some(endpoint) if endpoint.safety == crate::contract::Safety::Safe => Effect::None,
+        _ => Effect::Done,
+    };
+    let (what, advice) = match answered.facts.settled {
+        true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
+        false => (format!("the answer does not fit its type at {place}"), Advice::ReadRaw),
+    };
+    Error::from(Report {
+        session_id: answered.facts.session_id,
+        order_no: answered.facts.order_no,
+        request_id: answered.facts.request_id,
+        raw: Some(answered.raw),
+        status: answered.http_status,
+        attempts: answered.attempts,
+        ..Error::new(Kind::Decode, effect, operation, what, advice).into_report()
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,53 @@
+//! Giving a command up.
+
+use super::job::Parked;
+use super::root::Client;
+use super::types::Step;
+use crate::engine::{Input, Received};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
+use crate::state::{CommandId, StepId};
+use crate::time::Now;
+
+impl Client {
+    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
+    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
+    /// be resumed.
+    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
+        self.clock.tick(now);
+        let id = self.commands.get(&command).filter(|command| command.ended.is_none()).and_then(|command| command.job)?;
+        let entry = self.jobs.get_mut(&id)?;
+        if entry.waiting.len() > 1 {
+            // Others wait for the same purchase: only this one lets go.
+            entry.waiting.retain(|waiting| *waiting != command);
+            let error = entry.let_go();
+            self.complete(command, Err(error));
+            return None;
+        }
+        entry.wanted = false;
+        match entry.parked.clone() {
+            Parked::Sending(step) if self.take_back(step) => {
+                self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
+                None
+            }
+            Parked::Sending(step) => Some(step),
+            Parked::Waking => {
+                self.tell(id, Input::Due(now.monotonic));
+                None
+            }
+            Parked::LoggingIn | Parked::Asking => {
+                let what = "was given up";
+                self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
+                None
+            }
+            // It hears of it when what it waits for comes back.
+            _ => None,
+        }
+    }
+
+    /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
+    pub(super) fn take_back(&mut self, step: StepId) -> bool {
+        let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
+        self.steps.remove(at);
+        self.pending.remove(&step).is_some()
+    }
+}

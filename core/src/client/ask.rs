@@ -1,8 +1,7 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
 use super::job::Parked;
-use super::root::Client;
-use super::root::Pending;
+use super::root::{Client, Pending};
 use crate::contract::{Api, endpoint};
 use crate::engine::{EventKind, Exchange, Heard, Input, Received};
 use crate::policy::{Advice, Effect, Kind};

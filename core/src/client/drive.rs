@@ -1,16 +1,15 @@
 //! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
 
-use super::root::Client;
-use super::types::{Event, Outcome, Outputs, Step, Ticket};
-use crate::engine::RecordId;
-use crate::policy::{FailureKind, Sent};
-use crate::time::{Millis, Now};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::policy::{Advice, Effect, Error, Kind};
+use super::root::Client;
+use super::types::{Event, Outcome, Outputs, Step, Ticket};
+use crate::engine::RecordId;
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
+use crate::time::{Millis, Now};
 use crate::wire::Request;
 
 /// What a host makes of a request. Its `Debug` shows neither the body nor what the headers hold.

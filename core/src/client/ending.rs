@@ -1,15 +1,13 @@
 //! How a job ends: without effect, in doubt, or for good.
 
 use super::job::{Entry, Parked};
-use super::root::Client;
-use super::root::Left;
+use super::root::{Client, Left};
 use super::session::ended;
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation};
 use crate::engine::{Answered, EventKind, Job, Phase, RecordId, Write, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::KEPT_RAW;
-use crate::state::{Accepted, JobId};
+use crate::state::{Accepted, JobId, KEPT_RAW};
 use crate::wire::Facts;
 
 impl Client {

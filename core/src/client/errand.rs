@@ -1,13 +1,11 @@
 //! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
 //! its send names one of the commands that wait for it.
 
-use super::root::Client;
-use super::root::Pending;
+use super::root::{Client, Pending};
 use super::types::Step;
 use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants};
 use crate::policy::{Again, Error};
-use crate::state::Errand;
-use crate::state::{CommandId, StepId};
+use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.

@@ -11,9 +11,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{Endpoint, Operation, Shape, endpoint};
 use crate::engine::{Answered, Phase, Then, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::Accepted;
-use crate::state::Intent;
-use crate::state::{CommandId, JobId, is_over_for_good};
+use crate::state::{Accepted, CommandId, Intent, JobId, is_over_for_good};
 use crate::time::Millis;
 use crate::wire::{Facts, view};
 

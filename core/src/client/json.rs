@@ -2,19 +2,18 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, Serialize};
+
 use super::options::CallOptions;
 use super::root::Client;
 use super::settle::Settlement;
 use super::types::{Event, Misuse, Outcome, Record};
+use crate::contract::endpoint;
 use crate::engine::{Answered, Phase, RecordId};
-use crate::policy::{FailureKind, Sent};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use serde::de::value::StrDeserializer;
-use serde::{Deserialize, Serialize};
-
-use crate::contract::endpoint;
-use crate::policy::{Advice, Effect, Error, Kind, quote};
 use crate::wire::Facts;
 
 /// What a command was answered with.

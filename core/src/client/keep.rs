@@ -1,13 +1,10 @@
 //! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
 
 use super::job::Entry;
-use super::root::Client;
-use super::root::Pending;
-use super::types::Event;
-use super::types::Step;
+use super::root::{Client, Pending};
+use super::types::{Event, Step};
 use crate::contract::{ANY, Safety};
-use crate::engine::EventKind;
-use crate::engine::{Age, RecordId};
+use crate::engine::{Age, EventKind, RecordId};
 use crate::state::{Accepted, Data, Done, JobId, Owner, SavedCall, SavedSession, Tracked};
 use crate::time::Millis;
 

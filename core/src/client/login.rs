@@ -2,8 +2,7 @@
 //! about to end, and never again by itself once the service has refused it.
 
 use super::job::Parked;
-use super::root::Client;
-use super::root::Pending;
+use super::root::{Client, Pending};
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
 use crate::engine::{Exchange, Heard, Input, LOGIN, Received};

@@ -3,13 +3,11 @@
 
 use super::options::CallOptions;
 use super::root::Client;
-use crate::engine::{Phase, phase_of};
-use crate::state::Seen;
-use crate::state::Verdict;
-use crate::time::Now;
-
 use crate::contract::Operation;
 use crate::contract::agent::{RotateReason, RotateSession};
+use crate::engine::{Phase, phase_of};
+use crate::state::{Seen, Verdict};
+use crate::time::Now;
 
 impl Client {
     /// Turns what was seen through a session into advice, and sends nothing: to rotate is the caller's decision. If that

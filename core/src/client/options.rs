@@ -1,12 +1,13 @@
 //! What a caller may decide, for a client and for one call.
 
-use crate::engine::Until;
-use crate::time::Millis;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
 use crate::contract::{Api, Decimal, Secret};
+use crate::engine::Until;
+use crate::time::Millis;
+
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};

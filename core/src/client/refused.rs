@@ -4,8 +4,7 @@
 use super::root::Client;
 use crate::engine::RecordId;
 use crate::policy::{Error, Report};
-use crate::state::Refused;
-use crate::state::{BadRecord, Holds, Saved};
+use crate::state::{BadRecord, Holds, Refused, Saved};
 
 impl Client {
     /// Remembers a record that was refused; `blocks` says whether what it stands for may be this account's.

@@ -1,12 +1,12 @@
 //! What came of a step, on its way to whoever waits for it.
 
-use super::root::Client;
-use super::root::Pending;
+use super::root::{Client, Pending};
 use super::types::{Misuse, Outcome};
 use crate::engine::{Input, Received};
 use crate::policy::{FailureKind, Sent};
 use crate::state::StepId;
 use crate::time::Now;
+
 impl Client {
     /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
     pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {

@@ -1,24 +1,16 @@
 //! The client's own state, the commands in it, and the timers.
 
-use super::job::Entry;
-use super::options::ClientOptions;
-use super::types::Outputs;
-use super::types::Step;
-use super::types::Ticket;
-use crate::engine::Answered;
-use crate::engine::RecordId;
-use crate::engine::{Gate, Service, Tokens};
-use crate::state::CommandId;
-use crate::state::StepId;
-use crate::state::{Account, Errand, Guard, IdAllocator, Intent, JobId, Owner, Refused, Store, Tracked, Untaken};
-use crate::time::Millis;
-use crate::time::Now;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::job::Entry;
+use super::options::ClientOptions;
+use super::types::{Outputs, Step, Ticket};
 use crate::contract::{Decimal, Secret};
+use crate::engine::{Answered, Gate, RecordId, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Error, Quota, Report, Rules};
-use crate::time::Clock;
+use crate::state::{Account, CommandId, Errand, Guard, IdAllocator, Intent, JobId, Owner, Refused, StepId, Store, Tracked, Untaken};
+use crate::time::{Clock, Millis, Now};
 use crate::wire::BaseUrl;
 
 /// The response headers that the client reads. A host passes these and no others.

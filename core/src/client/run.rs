@@ -1,8 +1,7 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
 use super::job::{Entry, Parked};
-use super::root::Client;
-use super::root::Pending;
+use super::root::{Client, Pending};
 use super::types::{Event, Step};
 use crate::engine::{Action, Cx, EventKind, Input, Job, Need, Note, Wake};
 use crate::policy::jittered;

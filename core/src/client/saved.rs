@@ -1,9 +1,7 @@
 //! What the store holds, for people: doubts, sessions, accepted intents.
 
 use super::root::Client;
-use crate::state::Holds;
-use crate::state::Intent;
-use crate::state::Saved;
+use crate::state::{Holds, Intent, Saved};
 
 impl Client {
     /// What the store holds, as far as this client knows. Nothing is sent.

@@ -1,16 +1,15 @@
 //! What is known of sessions.
 
+use std::collections::BTreeSet;
+
 use super::job::Entry;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
-use crate::engine::{Answered, Bought, Phase, RecordId, phase_of, shown};
-use crate::state::Tracked;
-use crate::state::{Intent, JobId, Owner};
-use std::collections::BTreeSet;
-
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
+use crate::engine::{Answered, Bought, Phase, RecordId, phase_of, shown};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::{Intent, JobId, Owner, Tracked};
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].

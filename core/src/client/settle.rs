@@ -1,15 +1,14 @@
 //! A person closes a doubt: it did not happen, or it did and this is what came of it.
 
-use super::job::Entry;
-use super::root::Client;
-use super::root::Ended;
-use crate::engine::{Job, RecordId, bad_order_no, requested_type};
-use crate::state::{Accepted, Intent, JobId, Owner, SavedCall, SavedSession, Untaken};
 use serde::{Deserialize, Serialize};
 
+use super::job::Entry;
+use super::root::{Client, Ended};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, GetSession};
+use crate::engine::{Job, RecordId, bad_order_no, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind};
+use crate::state::{Accepted, Intent, JobId, Owner, SavedCall, SavedSession, Untaken};
 use crate::wire::{Facts, build};
 
 /// What a person found out about an operation in doubt.

@@ -2,8 +2,7 @@
 
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::root::Client;
-use super::root::Command;
+use super::root::{Client, Command};
 use super::session::OpenSession;
 use super::types::Ticket;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};

@@ -1,17 +1,14 @@
 //! The words of the drive contract: what the client asks of its host, and what the host answers.
 
-use crate::policy::Advice;
-use crate::policy::Effect;
-use crate::policy::Error;
-use crate::policy::Kind;
-use crate::policy::Report;
-use crate::state::{CommandId, StepId};
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Serialize;
 
 use crate::contract::{AnyRequest, Json, Operation};
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::{CommandId, StepId};
+
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};

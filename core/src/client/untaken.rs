@@ -1,14 +1,10 @@
 //! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
 use super::options::CallOptions;
-use super::root::Client;
-use super::root::Command;
-use super::root::Ended;
+use super::root::{Client, Command, Ended};
 use crate::engine::{Answered, RecordId};
 use crate::policy::Error;
-use crate::state::Intent;
-use crate::state::Untaken;
-use crate::state::{CommandId, Owner};
+use crate::state::{CommandId, Intent, Owner, Untaken};
 
 impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or

@@ -1,10 +1,10 @@
 //! What happens on the way of a job.
 
-use super::answer::Phase;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::Phase;
 use crate::policy::Error;
 use crate::time::Millis;
 

@@ -1,17 +1,17 @@
 //! Looking for what became of an operation in doubt, in the lists that the contract has. It shows candidates as the service
 //! gave them and never decides.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
 use super::answer::Answered;
 use super::call::{Call, Called};
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input};
 use super::until::stop;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use serde_json::value::RawValue;
-
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
 use crate::policy::{Lookup as Read, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};

@@ -1,14 +1,14 @@
 //! The price of a purchase, read from the account's list before anything is bought.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
 use super::exchange::{Exchange, Failing, Heard};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Part};
 use super::terms::Wanted;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation};
 use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, is_usd};

@@ -1,17 +1,17 @@
 //! Watching a read until something in its answer is as the caller wants it: a balance, the words of an order that the
 //! contract does not document.
 
-use super::answer::{Answered, Phase};
-use super::call::{Call, Called};
-use super::event::EventKind;
-use super::machine::{Action, Cx, Input};
-use super::poller::Poller;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::answer::{Answered, Phase};
+use super::call::{Call, Called};
+use super::event::EventKind;
+use super::machine::{Action, Cx, Input};
+use super::poller::Poller;
 use crate::contract::Decimal;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;

@@ -55,7 +55,7 @@ impl Client {
             Heard::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
             // Whatever the service says, it says what time it is.
             Heard::Success(_) | Heard::Failure(_) | Heard::Unfit(_) => {
-                self.asking.done(None);
+                self.errand_succeeded(Pending::Ask);
                 return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(None))));
             }
         };

@@ -69,13 +69,19 @@ impl Client {
         let again = if passing { Again::Same } else { Again::No };
         let now = self.clock.monotonic();
         let mut attempts = self.errand(which.clone()).attempts;
-        // Those who wait for it may have slept, as a purchase may.
-        let delay = self.with_errand(|cx| attempts.after(again, asked, exchange.sent_at(), true, cx));
+        let delay = self.with_errand(|cx| attempts.after(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
         let errand = self.errand(which);
         errand.attempts = attempts;
         errand.not_before = at.or(errand.not_before);
         at
+    }
+
+    /// It is over: what it took of the quota is given back.
+    pub(super) fn errand_succeeded(&mut self, which: Pending) {
+        let attempts = self.errand(which.clone()).attempts;
+        self.with_errand(|cx| attempts.succeeded(cx));
+        self.errand(which).done(None);
     }
 
     /// Puts what the service said into an error, without a secret.

@@ -52,7 +52,7 @@ impl Client {
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
             Heard::Success(_) if self.tokens.generation() != generation => {
-                self.login.done(None);
+                self.errand_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
             Heard::Late => return self.set_login_timers(self.clock.monotonic()),
@@ -63,7 +63,7 @@ impl Client {
             Heard::Success(answered) => {
                 let what = "the response was not in the API's format; it may be a gateway's error page";
                 let mut error = Error::new(Kind::Protocol, Effect::None, LOGIN, what, Advice::CheckBaseUrl);
-                (error.status, error.request_id) = (answered.http_status, answered.facts.request_id);
+                error.status = answered.http_status;
                 (error, false, 0)
             }
             Heard::Failure(failing) => {

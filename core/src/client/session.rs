@@ -61,8 +61,10 @@ pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
 impl Client {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
+        let now = self.clock.monotonic();
         let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
+        wants.since.get_or_insert(now);
         let tracked = Tracked {
             record: custody.record.take(),
             session_type: bought.facts.session_type.or(bought.session_type),

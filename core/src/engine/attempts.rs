@@ -1,4 +1,4 @@
-//! How often a call is sent, how soon again, and when it stops: the only retry schedule.
+//! How often a call is sent, how soon again, and when it stops: the only retry schedule of calls.
 
 use super::machine::Cx;
 use crate::policy::{Again, RetryPolicy, conflict_delay, jittered};
@@ -25,12 +25,22 @@ struct Conflicts {
     waited: Millis,
 }
 
+/// How long a call may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Limit {
+    /// So long from its first send.
+    Window,
+    /// The same, though no longer than its caller waits.
+    Deadline,
+    /// No wait for the next send is longer than the window: of what serves other calls, which have windows of their own.
+    EachWait,
+}
+
 /// What a call has spent of its attempts since it was started or resumed.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Attempts {
     pub(crate) policy: RetryPolicy,
-    /// Whether it is sent again no longer than its caller waits.
-    pub(crate) until_deadline: bool,
+    pub(crate) limit: Limit,
     /// When the first send went out, monotonic.
     started: Option<Millis>,
     /// Sends that count toward the limit.
@@ -57,19 +67,24 @@ pub(crate) enum Window {
 impl Attempts {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
         let (conflicts, grace) = (Conflicts::default(), Grace::Unused);
-        Attempts { policy, until_deadline: false, started: None, counted: 0, taken: 0, conflicts, grace }
+        Attempts { policy, limit: Limit::Window, started: None, counted: 0, taken: 0, conflicts, grace }
+    }
+
+    /// Of what serves other calls.
+    pub(crate) fn of_errand(policy: RetryPolicy) -> Self {
+        Attempts { limit: Limit::EachWait, ..Attempts::new(policy) }
     }
 
     /// The call is begun anew.
     pub(crate) fn begin_anew(&mut self) {
-        *self = Attempts { until_deadline: self.until_deadline, ..Attempts::new(self.policy) };
+        *self = Attempts { limit: self.limit, ..Attempts::new(self.policy) };
     }
 
     /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts.
     pub(crate) fn window_end(&self, cx: &Cx<'_>) -> Millis {
-        let started = self.started.unwrap_or(cx.now());
+        let started = self.started.filter(|_| self.limit != Limit::EachWait).unwrap_or(cx.now());
         let end = started.saturating_add(self.policy.window_ms).saturating_add(self.conflicts.waited);
-        if self.until_deadline { end.min(cx.deadline()) } else { end }
+        if self.limit == Limit::Deadline { end.min(cx.deadline()) } else { end }
     }
 
     /// Whether a send that was to be made at that time may be made now.

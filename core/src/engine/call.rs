@@ -5,9 +5,10 @@ use super::attempts::{Attempts, Window};
 use super::event::EventKind;
 use super::exchange::{Exchange, Failing, Heard};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input, Need};
+use super::machine::{Action, Cx, Input, Need, Note};
 use super::service::Received;
-use crate::contract::{Endpoint, Safety};
+use crate::contract::agent::GetSession;
+use crate::contract::{Endpoint, Operation, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge};
 use crate::time::Millis;
 use crate::wire::Verdict;
@@ -243,6 +244,13 @@ impl Call {
         cx.note(EventKind::Repeating { attempts: cx.subject.attempts, delay_ms: delay, because: error });
         let at = cx.now().saturating_add(delay);
         Action::Wake(Wake::spread(at, self.attempts.window_end(cx).max(at)))
+    }
+
+    /// Of a read: what an answer says of a session.
+    pub(crate) fn learn(&self, answered: &Answered, cx: &mut Cx<'_>) {
+        if self.exchange.endpoint.name == GetSession::ENDPOINT.name {
+            cx.notes.push(Note::Learnt(answered.facts.clone()));
+        }
     }
 
     /// Of a read: what came of a send.

@@ -42,6 +42,12 @@ impl Confirm {
         Confirm { session_id, exchange, policy: attempts.policy, poller: Poller::default(), failures: 0 }
     }
 
+    /// Somebody else waits for it, with other options.
+    pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
+        (self.exchange.headers, self.exchange.timeout_ms) = (headers, policy.timeout_ms);
+        self.policy = policy;
+    }
+
     /// Begins at once.
     pub(crate) fn begin(cx: &Cx<'_>) -> Action {
         Action::Wake(Wake::at(cx.now()))

@@ -1,6 +1,7 @@
 //! Following a static order: read from the list of static orders by its number until it is usable, over, or the deadline has come.
 
 use super::answer::{Answered, Phase};
+use super::attempts::Limit;
 use super::call::{Call, Called};
 use super::event::EventKind;
 use super::exchange::Exchange;
@@ -76,7 +77,7 @@ impl Order {
     pub(crate) fn new(order_no: String, placed: bool, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
         let built = page_of(&order_no, 1).unwrap_or_else(|| Built::at(ListStaticOrders::ENDPOINT.path));
         let mut call = Call::new(Exchange::new(ListStaticOrders::ENDPOINT, built, headers, policy.timeout_ms), policy);
-        call.attempts.until_deadline = true;
+        call.attempts.limit = Limit::Deadline;
         let pages = Pages { page: 1, items: Vec::new() };
         let poller = Poller::default();
         Order { order_no, placed, outlives_wait: false, only_named: false, status: None, last: None, call, poller, pages }

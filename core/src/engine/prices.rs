@@ -46,7 +46,7 @@ impl Prices {
         let endpoint = ListProducts::ENDPOINT;
         Prices {
             exchange: Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms),
-            attempts: Attempts::new(policy),
+            attempts: Attempts::of_errand(policy),
             product_no: wanted.product_no.clone(),
             filter,
             cursor: None,
@@ -99,6 +99,7 @@ impl Prices {
             Heard::Unfit(rule) => return Part::Done(Err(unfit(&rule, Effect::None, cx))),
             Heard::Failure(failing) => return self.failed(&failing, cx),
         };
+        self.attempts.succeeded(cx);
         self.attempts.begin_anew();
         match price_of(answered.raw.text(), &self.product_no) {
             Some(price) => Part::Done(Ok(price)),

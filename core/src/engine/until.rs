@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::answer::{Answered, Phase};
+use super::attempts::Limit;
 use super::call::{Call, Called};
 use super::event::EventKind;
 use super::machine::{Action, Cx, Input};
@@ -70,7 +71,7 @@ pub(crate) struct UntilRead {
 
 impl UntilRead {
     pub(crate) fn new(until: Until, mut call: Call) -> Self {
-        call.attempts.until_deadline = true;
+        call.attempts.limit = Limit::Deadline;
         UntilRead { until, call, poller: Poller::default(), seen: None }
     }
 
@@ -87,6 +88,7 @@ impl UntilRead {
     }
 
     fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
+        self.call.learn(&answered, cx);
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
         // What is no word or number is not for an event, nor is anything beside credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);

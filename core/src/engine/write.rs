@@ -270,8 +270,11 @@ impl Write {
 
     /// The price is being read.
     fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
-        if matches!(input, Input::Due(_)) && !cx.wanted {
-            return self.stop(cx);
+        match input {
+            Input::Due(_) if !cx.wanted => return self.stop(cx),
+            // Somebody goes on with it who asks for no price.
+            Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
+            _ => {}
         }
         let part = prices.told(input, cx);
         let price = match part {
@@ -280,6 +283,7 @@ impl Write {
                 self.before = Before::Pricing(prices);
                 return action;
             }
+            Part::Done(_) if self.needs_price(cx).is_none() => return Action::Wake(Wake::at(cx.now())),
             Part::Done(Ok(price)) => price,
             Part::Done(Err(error)) => return self.not_sent(error, cx),
         };

@@ -14,7 +14,7 @@ use crate::time::Millis;
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Change {
     pub(crate) write: Write,
-    confirm: Option<Confirm>,
+    pub(super) confirm: Option<Confirm>,
 }
 
 impl Change {

@@ -9,14 +9,14 @@ use self::change::Change;
 use self::open_session::OpenSession;
 use self::place_order::PlaceOrder;
 use self::terminate::Terminate;
-use crate::contract::agent::{CreateSession, GetSession, RenewSession, RotateSession, TerminateSession};
+use crate::contract::agent::{CreateSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{Decimal, Operation};
 use crate::engine::call::{Call, Called};
 use crate::engine::exchange::Exchange;
 use crate::engine::gate::Wake;
 use crate::engine::lookup::Lookup;
-use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::machine::{Action, Cx, Input, Part};
 use crate::engine::order::Order;
 use crate::engine::session::Follow;
 use crate::engine::subject::Subject;
@@ -125,6 +125,8 @@ impl Job {
         match self {
             Job::OpenSession(job) => job.follow.iter_mut().for_each(|follow| follow.take_options(headers.clone(), policy.timeout_ms)),
             Job::PlaceOrder(job) => job.order.iter_mut().for_each(|order| order.take_options(headers.clone(), policy)),
+            Job::Change(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),
+            Job::Terminate(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),
             _ => {}
         }
         if let Some(write) = self.write_mut() {
@@ -189,9 +191,7 @@ fn read(call: &mut Call, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         Called::Unwanted => stop(cx),
         Called::Failed(_, error) => Action::End(Err(error)),
         Called::Success(answered) => {
-            if call.exchange.endpoint.name == GetSession::ENDPOINT.name {
-                cx.notes.push(Note::Learnt(answered.facts.clone()));
-            }
+            call.learn(&answered, cx);
             Action::End(Ok(answered))
         }
     }

@@ -14,7 +14,7 @@ use crate::wire::Facts;
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Terminate {
     pub(crate) write: Write,
-    confirm: Option<Confirm>,
+    pub(super) confirm: Option<Confirm>,
 }
 
 impl Terminate {

@@ -58,10 +58,21 @@ fn a_read_that_is_waited_for_is_sent_again_no_longer_than_its_caller_waits() {
     let mut given = Given::agent();
     given.wants.deadline_ms = 100;
     let mut attempts = begun(&given);
-    attempts.until_deadline = true;
+    attempts.limit = Limit::Deadline;
     assert_eq!((attempts.window_end(&given.cx()), begun(&given).window_end(&given.cx())), (100, 60_000));
     attempts.begin_anew();
-    assert!(attempts.until_deadline);
+    assert_eq!(attempts.limit, Limit::Deadline);
+}
+
+#[test]
+fn what_serves_other_calls_is_sent_again_for_as_long_as_no_single_wait_is_too_long() {
+    let mut given = Given::agent();
+    let mut attempts = Attempts::of_errand(given.service.retry);
+    attempts.sent(0);
+    given.pass(1_000_000);
+    assert_eq!(attempts.window(1_000_000, false, &given.cx()), Window::Open);
+    assert_eq!(attempts.after(Again::Same, 60_000, 1_000_000, false, &mut given.cx()), Some(60_000));
+    assert_eq!(attempts.after(Again::Same, 60_001, 1_000_000, false, &mut given.cx()), None);
 }
 
 #[test]

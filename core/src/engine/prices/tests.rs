@@ -92,7 +92,7 @@ fn a_host_that_came_too_late_has_not_used_up_an_attempt() {
 }
 
 #[test]
-fn a_throttle_is_waited_for_within_the_window_and_a_longer_one_is_said_now() {
+fn a_throttle_is_waited_for_as_long_as_a_call_may_take_and_a_longer_one_is_said_now() {
     let mut given = Given::agent();
     let mut prices = prices(&mut given);
     assert_eq!(given.tell(&mut prices, [failure("RATE_LIMIT_EXCEEDED", 429).retry_after(20)]), ["wake"]);
@@ -100,9 +100,9 @@ fn a_throttle_is_waited_for_within_the_window_and_a_longer_one_is_said_now() {
     given.gate.close(30_000);
     assert_eq!(given.tell(&mut prices, [due()]), ["wake"]);
     assert_eq!(given.wait(), 10_000);
-    given.gate.close(90_000);
+    given.gate.close(90_001);
     assert_eq!(given.tell(&mut prices, [due()]), ["end: Unavailable None Wait"]);
-    assert_eq!(given.error.and_then(|error| error.retry_at), Some(START + 90_000));
+    assert_eq!(given.error.and_then(|error| error.retry_at), Some(START + 90_001));
 }
 
 #[test]

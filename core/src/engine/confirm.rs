@@ -180,4 +180,14 @@ mod tests {
         given.wanted = false;
         assert_eq!(given.tell(&mut confirm, [lost()]), ["not read: "]);
     }
+
+    #[test]
+    fn who_goes_on_with_it_brings_other_headers_and_attempts() {
+        let mut given = Given::agent();
+        let mut confirm = confirm(&given);
+        confirm.take_options(vec![("x-mine".to_owned(), "7".to_owned())], RetryPolicy { attempts: 2, ..given.service.retry });
+        assert_eq!(given.tell(&mut confirm, [due(), lost(), due()]), [READ, "wake", READ]);
+        assert_eq!(given.header("x-mine"), Some("7"));
+        assert_eq!(given.tell(&mut confirm, [lost()]), ["not read: "]);
+    }
 }

@@ -195,8 +195,12 @@ impl Checker {
 
     /// A person ends a doubt by what the service shows when no message can be under way any more.
     pub(crate) fn settled(&mut self, at: usize, job: Job, happened: bool) {
-        if !happened {
-            self.freed(at);
+        let is_misled = self.jobs.get(at).is_some_and(|history| history.misled);
+        match happened {
+            true => {}
+            // A record that was dropped too early may be there again beside a later one.
+            false if is_misled => self.spending.freed_all(at),
+            false => self.freed(at),
         }
         if let Some(history) = self.jobs.get_mut(at) {
             history.settled(job, happened);

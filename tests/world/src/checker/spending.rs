@@ -122,6 +122,11 @@ impl Spending {
         self.keys.retain(|_, counted| counted.about != about);
     }
 
+    /// The same of every purchase of a job, where nobody knows which one a person spoke of.
+    pub(super) fn freed_all(&mut self, job: usize) {
+        self.keys.retain(|_, counted| counted.about.job != job);
+    }
+
     /// The service sold it, or was made to.
     pub(super) fn bought(&mut self, key: &str, cap: i64) -> Result<(), Harm> {
         let Some(counted) = self.keys.get_mut(key) else { return Ok(()) };

@@ -68,10 +68,10 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
-    /// What was set aside of the day's cap for a key that was surely never sent.
-    pub(crate) fn take_unsent(&mut self) -> Option<Reserved> {
-        let is_unsent = self.call.ledger.sends == 0 && !self.call.ledger.unanswered;
-        self.terms.reserved.take_if(|_| is_unsent)
+    /// What was set aside of the day's cap for a key that surely bought nothing: it was never sent, or its own answer says so.
+    pub(crate) fn take_unspent(&mut self) -> Option<Reserved> {
+        let is_unspent = !self.call.ledger.unanswered && !self.call.ledger.failed;
+        self.terms.reserved.take_if(|_| is_unspent)
     }
 
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.

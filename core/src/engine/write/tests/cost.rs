@@ -147,14 +147,18 @@ fn a_second_key_that_was_refused_counts_no_more_beside_a_first_one_that_may_have
 }
 
 #[test]
-fn what_is_set_aside_for_a_key_is_given_back_only_while_that_was_surely_never_sent() {
+fn what_is_set_aside_for_a_key_is_given_back_if_it_was_never_sent_or_its_own_answer_says_that_it_bought_nothing() {
     let mut given = Given::agent();
     given.day = Some(TODAY);
     let mut write = purchase(&mut given);
     given.tell(&mut write, [due(), at_4(), due(), reserved("8")]);
-    assert!(write.clone().take_unsent().is_some());
+    assert!(write.clone().take_unspent().is_some());
     given.tell(&mut write, [stored()]);
-    assert!(write.take_unsent().is_none() && write.terms.reserved.is_some());
+    for (answer, is_free) in [(lost(), false), (failure("BACKEND_ERROR", 502), false), (failure("INSUFFICIENT_BALANCE", 402), true)] {
+        let mut write = write.clone();
+        given.tell(&mut write, [answer]);
+        assert_eq!(write.take_unspent().is_some(), is_free);
+    }
 }
 
 #[test]

@@ -70,7 +70,8 @@ impl Write {
 
     /// What was set aside of the day's cap for a key that surely bought nothing: it was never sent, or its own answer says so.
     pub(crate) fn take_unspent(&mut self) -> Option<Reserved> {
-        let is_unspent = !self.call.ledger.unanswered && !self.call.ledger.failed;
+        let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
+        let is_unspent = !ledger.unanswered && !ledger.failed && (ledger.sends == 0 || was_answered);
         self.terms.reserved.take_if(|_| is_unspent)
     }
 
@@ -357,11 +358,10 @@ impl Write {
             (_, true) => Action::Doubt(error),
             // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
             // again would buy again: it stays until somebody settles it.
-            (_, false) if cx.subject.intent.is_some() => {
+            (_, false) => {
                 self.key.settled = true;
-                Action::Doubt(error)
+                if cx.subject.intent.is_some() { Action::Doubt(error) } else { Action::End(Err(error)) }
             }
-            (_, false) => Action::End(Err(error)),
         }
     }
 

@@ -69,7 +69,13 @@ impl Client {
     /// another record has already is refused. What only a person named, and the service has not shown, can be named anew.
     /// Returns whether there was a doubt.
     pub fn settle_as(&mut self, record: &RecordId, became: &str) -> Result<bool, Error> {
-        let Some(open) = self.open(record) else { return Ok(false) };
+        let refused = |rule: String| Error::invalid("settle", "became", &rule);
+        let Some(open) = self.open(record) else {
+            // What nobody took has no name that could stand for what it became.
+            let Some(Untaken::Unknown { operation, .. }) = self.untaken.get(record) else { return Ok(false) };
+            what_became(operation, became).map_err(refused)?;
+            return Ok(self.forget_untaken(record, |untaken| matches!(untaken, Untaken::Unknown { .. })));
+        };
         let (operation, given) = match &open {
             Open::Doubt(id) => {
                 let known = self.jobs.get(id);
@@ -79,7 +85,7 @@ impl Client {
             Open::Session(_) => (CreateSession::ENDPOINT.name, false),
             Open::Intent(name) => (self.remembered(name).map(|accepted| accepted.operation).unwrap_or_default(), false),
         };
-        let facts = what_became(operation, became).map_err(|rule| Error::invalid("settle", "became", &rule))?;
+        let facts = what_became(operation, became).map_err(refused)?;
         // Only a key of the caller's can have bought what another purchase bought, too.
         if self.record_of(operation, &facts, Some(record)).is_some() && !given {
             return Err(Error::invalid("settle", "became", "is what another record stands for, and no two operations became the same"));

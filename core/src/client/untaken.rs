@@ -154,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_that_nobody_took_can_be_settled_as_what_it_became() {
+        let (mut client, command) = bought(BROKEN, 500);
+        assert!(client.abandon(command));
+        let record = client.saved()[0].record.clone();
+        assert!(client.settle_as(&record, "..").is_err(), "no session has such an id");
+        assert_eq!(client.settle_as(&record, "s-1").map_err(|error| error.to_string()), Ok(true));
+        assert_eq!((drain(&mut client, 500, ""), client.saved().len()), (1, 0));
+    }
+
+    #[test]
     fn an_answer_that_was_abandoned_can_be_forgotten_and_a_read_leaves_nothing() {
         let (mut client, command) = bought(DONE, 202);
         assert!(client.abandon(command));

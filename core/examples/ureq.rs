@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{FailureKind, Host, OpenSession, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent, SessionReply, Ticket};
+use hopline::client::{
+    Event, EventKind, FailureKind, Host, OpenSession, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent, SessionReply, Ticket,
+};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, GetBalance, ListProducts, ProductFilter, SessionType, TerminateSession};
 use hopline::policy::Kind;
@@ -144,6 +146,12 @@ impl Host for Ureq {
 
     fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
         self.folder.keep(record, data).is_ok()
+    }
+
+    fn notify(&mut self, event: &Event) {
+        if let EventKind::Ordered { order_no } = &event.what {
+            println!("order {order_no} was placed");
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopline::policy::Rule;
 use rustc_hash::FxHasher;
@@ -49,89 +48,60 @@ struct Node {
     choices: Vec<u16>,
 }
 
-/// The worlds that were seen, in parts so that threads seldom wait for each other.
-struct Seen(Vec<Mutex<HashSet<u64, BuildHasherDefault<FxHasher>>>>);
-
-impl Seen {
-    fn is_new(&self, world: &World) -> bool {
-        let mut hasher = DefaultHasher::new();
-        world.hash(&mut hasher);
-        let state = hasher.finish();
-        let part = &self.0[(state >> 58) as usize];
-        part.lock().unwrap_or_else(PoisonError::into_inner).insert(state)
-    }
-}
-
-/// Looks at every world of a scope, up to the first that is wrong.
+/// Looks at every world of a scope, up to the first that is wrong, always in the same order.
 pub fn explore(scope: &'static Scope, limits: Limits, without: Option<Rule>) -> Explored {
     let first = match begin(scope, limits, without, false) {
         Ok(world) => world,
         Err(wrong) => return Explored { found: Some(Found { wrong, choices: Vec::new(), story: Vec::new() }), ..Explored::default() },
     };
-    let seen = Seen((0..64).map(|_| Mutex::default()).collect());
-    let queue = Mutex::new(vec![Node { world: first, choices: Vec::new() }]);
-    let (states, ends, busy) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
-    let found: Mutex<Option<Found>> = Mutex::new(None);
+    let mut seen: HashSet<u64, BuildHasherDefault<FxHasher>> = HashSet::default();
+    let mut stack = vec![Node { world: first, choices: Vec::new() }];
+    let mut explored = Explored::default();
+    while let Some(node) = stack.pop() {
+        explored.states += 1;
+        for (at, act) in node.world.acts().iter().enumerate() {
+            let mut world = node.world.clone();
+            let done = world.act(act);
+            let choices = || node.choices.iter().copied().chain([at as u16]).collect::<Vec<u16>>();
+            match done {
+                Err(wrong) => {
+                    let found = Found { wrong, choices: choices(), story: Vec::new() };
+                    explored.found = Some(shrink(scope, limits, without, found));
+                    return explored;
+                }
+                Ok(()) if *act == crate::act::Act::End => explored.ends += 1,
+                Ok(()) if seen.insert(state_of(&world)) => stack.push(Node { world, choices: choices() }),
+                Ok(()) => {}
+            }
+        }
+    }
+    explored
+}
+
+fn state_of(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Runs something for each of these on all cores; what came of it is in their order.
+pub fn side_by_side<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let walk = || {
-        let mut stack: Vec<Node> = Vec::new();
-        loop {
-            let node = match stack.pop() {
-                Some(node) => node,
-                None => {
-                    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                    match queue.pop() {
-                        Some(node) => {
-                            busy.fetch_add(1, Ordering::SeqCst);
-                            drop(queue);
-                            stack.push(node);
-                            continue;
-                        }
-                        None if busy.load(Ordering::SeqCst) == 0 => return,
-                        None => {
-                            drop(queue);
-                            std::thread::sleep(std::time::Duration::from_micros(200));
-                            continue;
-                        }
-                    }
-                }
-            };
-            if found.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-                stack.clear();
-            } else {
-                states.fetch_add(1, Ordering::Relaxed);
-                for (at, act) in node.world.acts().iter().enumerate() {
-                    let mut world = node.world.clone();
-                    let done = world.act(act);
-                    let choices = || node.choices.iter().copied().chain([at as u16]).collect::<Vec<u16>>();
-                    match done {
-                        Err(wrong) => {
-                            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                            found.get_or_insert_with(|| Found { wrong, choices: choices(), story: Vec::new() });
-                        }
-                        Ok(()) if *act == crate::act::Act::End => _ = ends.fetch_add(1, Ordering::Relaxed),
-                        Ok(()) if seen.is_new(&world) => stack.push(Node { world, choices: choices() }),
-                        Ok(()) => {}
-                    }
-                }
-                // Work for whoever has none: the oldest, which has most below it.
-                if stack.len() > 8 && busy.load(Ordering::Relaxed) < cores {
-                    queue.lock().unwrap_or_else(PoisonError::into_inner).push(stack.remove(0));
-                }
-            }
-            if stack.is_empty() {
-                busy.fetch_sub(1, Ordering::SeqCst);
-            }
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?))) {
+            done.push((at, run(item)));
         }
+        done
     };
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(walk);
-        }
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect()
     });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let found = found.map(|found| shrink(scope, limits, without, found));
-    Explored { states: states.into_inner(), ends: ends.into_inner(), found }
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn begin(scope: &'static Scope, limits: Limits, without: Option<Rule>, tells: bool) -> Result<World, Wrong> {

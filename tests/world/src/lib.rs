@@ -23,7 +23,7 @@ pub use checker::{
     UNSAVED,
 };
 pub use delivery::{Delivery, StoreResult};
-pub use explore::{Explored, Found, Limits, explore, replay};
+pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};
 pub use job::{Job, Manner, Name, Task};
 pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};

@@ -120,6 +120,7 @@ impl World {
         if process.client.abandon(command) {
             process.completed.retain(|completed| *completed != command);
             process.commands.remove(&command);
+            self.checker.abandoned();
             self.tell(|| format!("nobody takes the result of command {}", command.0));
         }
         self.drain()

@@ -3,7 +3,7 @@
 use hopline::policy::Rule;
 use hopline_world::{
     CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, SCOPES, THROWN, TWICE, UNCOUNTED, UNSAVED,
-    explore, seeded,
+    explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -60,10 +60,13 @@ fn shown(rule: Rule) -> Shown {
 
 #[test]
 fn without_any_rule_a_scope_shows_its_harm() {
-    for rule in Rule::ALL {
-        let shown = shown(rule);
+    let explored = side_by_side(&Rule::ALL, |rule| {
+        let shown = shown(*rule);
         let scope = SCOPES.iter().find(|scope| scope.name == shown.scope).expect("there is such a scope");
-        let explored = explore(scope, Some(shown.limits), Some(rule));
+        explore(scope, Some(shown.limits), Some(*rule))
+    });
+    for (rule, explored) in Rule::ALL.into_iter().zip(explored) {
+        let shown = shown(rule);
         let found = explored.found.unwrap_or_else(|| panic!("without {rule:?} nothing goes wrong, so nothing shows that it is needed"));
         println!("without {rule:?}, after {} worlds: {found}\n", explored.states);
         assert!(found.wrong.starts_with(shown.harm), "without {rule:?} the harm was to be `{}`, and is {found}", shown.harm);
@@ -75,11 +78,14 @@ const LIVES: u64 = 20_000;
 
 #[test]
 fn without_most_rules_lives_come_to_harm() {
+    let rules: Vec<(Rule, Kind)> = Rule::ALL.into_iter().filter_map(|rule| Some((rule, shown(rule).lives?))).collect();
+    let found = side_by_side(&rules, |(rule, kind)| {
+        (0..LIVES).find_map(|seed| seeded(*kind, seed, Some(*rule)).err().map(|found| (seed, found.wrong)))
+    });
     let mut missed = Vec::new();
-    for rule in Rule::ALL {
-        let Some(kind) = shown(rule).lives else { continue };
-        match (0..LIVES).find_map(|seed| seeded(kind, seed, Some(rule)).err().map(|found| (seed, found))) {
-            Some((seed, found)) => println!("without {rule:?}, in life {seed}: {}", found.wrong),
+    for ((rule, _), found) in rules.into_iter().zip(found) {
+        match found {
+            Some((seed, wrong)) => println!("without {rule:?}, in life {seed}: {wrong}"),
             None => missed.push(rule),
         }
     }

@@ -69,10 +69,15 @@ impl Sandbox {
         bought.map(|_| ()).ok_or(format!("the example {example} did not say that anything was ready").into())
     }
 
-    /// Kills an example when what it bought is ready, and runs it again: it must go on with the same purchase.
+    /// Kills an example when what it bought is in its store, and runs it again: it must go on with the same purchase.
     fn run_again(&self, example: &str, folder: &Path) -> Result<(), Fail> {
         let mut process = self.begin(example, folder)?;
         let bought = ready(&mut process, false)?;
+        // An order is in the store a moment after the program has said so.
+        let id = bought.as_deref().and_then(|bought| bought.split(' ').next_back()).unwrap_or_default();
+        while process.try_wait()?.is_none() && !holds(folder, id)? {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         process.kill()?;
         process.wait()?;
         println!("(killed)");
@@ -95,13 +100,31 @@ impl Sandbox {
     }
 }
 
-/// What an example says is ready; reads on to its end, or only so far.
+/// Whether a file below a folder holds a text.
+fn holds(folder: &Path, text: &str) -> Result<bool, Fail> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = match path.is_dir() {
+            true => holds(&path, text)?,
+            // It may be gone by now.
+            false => {
+                path.extension().is_some_and(|end| end == "json") && std::fs::read_to_string(&path).is_ok_and(|data| data.contains(text))
+            }
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What an example says was placed or is ready; reads on to its end, or only so far.
 fn ready(process: &mut Child, to_end: bool) -> Result<Option<String>, Fail> {
     let mut bought = None;
     for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
         let line = line?;
         println!("{line}");
-        let is_ready = [" is ready", " is Ready", " is active"].iter().find_map(|words| line.split_once(words));
+        let is_ready = [" was placed", " is ready", " is Ready", " is active"].iter().find_map(|words| line.split_once(words));
         bought = bought.or(is_ready.map(|(what, _)| what.to_owned()));
         if bought.is_some() && !to_end {
             break;

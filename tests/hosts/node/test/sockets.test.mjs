@@ -104,9 +104,10 @@ test("Node's own fetch asks once more after a 421, which says that it was not do
 
 test("a connection that dies between two requests does not send the second one twice", async (t) => {
   const service = await sandbox(t);
-  await service.fault({ kind: "drop_before" }, "create_session");
   const client = service.agent();
   await client.getBalance();
+  // While this is on its way the connection of the read becomes free again.
+  await service.fault({ kind: "drop_before" }, "create_session");
   const error = await buy(client);
   const [first, second, ...more] = await service.requests();
   assert.deepEqual([error.kind, more], ["in_doubt", []]);

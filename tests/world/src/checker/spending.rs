@@ -40,6 +40,9 @@ pub(super) struct Spending {
     keys: BTreeMap<String, Counted>,
     /// A program died, so that a total may count what was never sent.
     crashed: bool,
+    /// KNOWN GAP (`tests/pending/cap.json`: "is counted once"): the answer to a key is read again from its record, and its charge
+    /// counted once more; so the total is too much.
+    pub(super) abandoned: bool,
     /// KNOWN GAP (`tests/pending/cap.json`: "frees nothing twice"): a program ended between the refusal of a key and the end
     /// of its record, which goes on as if the total still had what it had set aside.
     freed_twice: bool,
@@ -145,7 +148,7 @@ impl Spending {
         let (Some(newest), false) = (newest, self.freed_twice) else { return Ok(()) };
         let total = total.filter(|total| total.day >= newest).ok_or(MISCOUNTED)?;
         let due = self.due(total.day, |_, amount| amount);
-        let is_right = if self.crashed || store_failed { due <= total.amount } else { due == total.amount };
+        let is_right = if self.crashed || self.abandoned || store_failed { due <= total.amount } else { due == total.amount };
         if is_right { Ok(()) } else { Err(MISCOUNTED) }
     }
 }

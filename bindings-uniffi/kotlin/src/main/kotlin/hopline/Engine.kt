@@ -122,8 +122,8 @@ internal class Engine(private val core: Client, means: Means, private val record
             }
             pump()
             // Twice, since what is saved of a record while another save of it is out comes after that. Not until there is none: a busy
-            // client always has one.
-            repeat(2) { tasks.toList().joinAll() }
+            // client always has one. A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
+            repeat(2) { ArrayList(tasks).joinAll() }
             answer
         }
 

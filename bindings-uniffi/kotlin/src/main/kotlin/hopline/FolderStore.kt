@@ -125,7 +125,7 @@ private class Folder(private val path: Path) : Shelf {
 
     override fun releaseIntent(intent: String): Unit = give("intent $intent")
 
-    override fun close(): Unit = own.toList().forEach(::give)
+    override fun close(): Unit = ArrayList(own).forEach(::give)
 
     private fun file(record: String): Path = path.resolve("$record.json")
 

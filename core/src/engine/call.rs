@@ -1,14 +1,15 @@
 //! A call with all its attempts: when it may be sent, what came of it, and whether it is sent again.
 
+mod read;
+
 use super::answer::Answered;
 use super::attempts::{Attempts, Window};
 use super::event::EventKind;
 use super::exchange::{Exchange, Failing, Heard};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input, Need, Note};
+use super::machine::{Action, Cx, Need};
 use super::service::Received;
-use crate::contract::agent::GetSession;
-use crate::contract::{Endpoint, Operation, Safety};
+use crate::contract::{Endpoint, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge};
 use crate::time::Millis;
 use crate::wire::Verdict;
@@ -244,48 +245,6 @@ impl Call {
         cx.note(EventKind::Repeating { attempts: cx.subject.attempts, delay_ms: delay, because: error });
         let at = cx.now().saturating_add(delay);
         Action::Wake(Wake::spread(at, self.attempts.window_end(cx).max(at)))
-    }
-
-    /// Of a read: what an answer says of a session.
-    pub(crate) fn learn(&self, answered: &Answered, cx: &mut Cx<'_>) {
-        if self.exchange.endpoint.name == GetSession::ENDPOINT.name {
-            cx.notes.push(Note::Learnt(answered.facts.clone()));
-        }
-    }
-
-    /// Of a read: what came of a send.
-    pub(crate) fn told(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
-        let failing = match self.hear(received, cx) {
-            Ok(called) => return called,
-            Err(failing) => failing,
-        };
-        let (judgement, error) = self.judge(&failing, cx);
-        match self.go_on(&failing, judgement, error, cx) {
-            Next::Is(called) => called,
-            Next::Repeats(again) => Called::Waits(self.repeat(again, cx)),
-        }
-    }
-
-    /// Of a read: its time has come.
-    pub(crate) fn due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Called {
-        if let Some(hindrance) = self.hindrance(due, cx) {
-            return hindrance;
-        }
-        Called::Waits(match self.need(cx) {
-            Some(need) => Action::Need(need),
-            None => self.send(Millis::MAX, cx),
-        })
-    }
-
-    /// Of a read: whatever it is told.
-    pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Called {
-        match input {
-            Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
-            Input::Due(due) => self.due(due, cx),
-            Input::Granted(Ok(_)) | Input::Stored(_) => Called::Waits(Action::Wake(Wake::at(cx.now()))),
-            Input::Granted(Err(error)) => self.not_logged_in(&error, cx),
-            Input::Response(received) => self.told(received, cx),
-        }
     }
 }
 

@@ -1,18 +1,19 @@
 //! A call that changes something: priced and counted where it has to be, put in the store, sent, and sent again or ended.
 
+mod cost;
+
 use super::answer::Answered;
 use super::call::{Call, Called, Next};
-use super::event::EventKind;
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::key::{Age, Key};
 use super::machine::{Action, Cx, Input, Need, Note, Part};
-use super::prices::{Price, Prices};
+use super::prices::Prices;
 use super::reserved::Reserved;
-use super::terms::{PRICE_FIELD, Terms, Wanted};
+use super::terms::Terms;
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Decimal, Operation, Safety};
-use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice, times};
+use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
 use crate::time::Millis;
 
 /// A write.
@@ -202,10 +203,6 @@ impl Write {
         }
     }
 
-    fn needs_price(&self, cx: &Cx<'_>) -> Option<&Wanted> {
-        self.terms.wanted.as_ref().filter(|_| self.terms.needs_price(self.call.ledger.sends > 0, cx))
-    }
-
     fn put(&mut self, cx: &mut Cx<'_>) -> Action {
         if cx.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
     }
@@ -269,83 +266,6 @@ impl Write {
         if open { Action::Doubt(error) } else { Action::Erase(error) }
     }
 
-    /// The price is being read.
-    fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
-        match input {
-            Input::Due(_) if !cx.wanted => return self.stop(cx),
-            // Somebody goes on with it who asks for no price.
-            Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
-            _ => {}
-        }
-        let part = prices.told(input, cx);
-        let price = match part {
-            _ if !cx.wanted => return self.stop(cx),
-            Part::Asks(action) => {
-                self.before = Before::Pricing(prices);
-                return action;
-            }
-            Part::Done(_) if self.needs_price(cx).is_none() => return Action::Wake(Wake::at(cx.now())),
-            Part::Done(Ok(price)) => price,
-            Part::Done(Err(error)) => return self.not_sent(error, cx),
-        };
-        // A key that was sent is asked about as it is.
-        let limit = self.terms.limit.filter(|_| self.call.ledger.sends == 0);
-        let refusal = match &price {
-            Price::Usd(price) => {
-                cx.note(EventKind::Priced { unit_price: price.to_string() });
-                limit.filter(|limit| price > limit).map(|limit| {
-                    let what = format!("was not sent, because one unit costs {price} USD, above the {limit} USD that the caller pays");
-                    cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
-                })
-            }
-            Price::Other(currency) => self.not_in_usd(limit, currency, cx),
-        };
-        match refusal {
-            Some(error) => self.not_sent(error, cx),
-            None => {
-                self.terms.priced(if let Price::Usd(price) = price { Some(price) } else { None });
-                Action::Wake(Wake::at(cx.now()))
-            }
-        }
-    }
-
-    /// The list has no price in USD: what the caller says that it costs is held against the limit instead.
-    fn not_in_usd(&self, limit: Option<Decimal>, currency: &str, cx: &Cx<'_>) -> Option<Error> {
-        let wanted = self.terms.wanted.as_ref()?;
-        let Some(said) = self.terms.said else {
-            let product_no = &wanted.product_no;
-            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
-            return Some(no_price(what, cx));
-        };
-        let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
-        let what = format!("was not sent, because it costs {said} USD, above the {limit} USD that the caller pays for one unit");
-        Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
-    }
-
-    /// Counts what it may cost under the day's cap.
-    fn reserve(&mut self, cx: &mut Cx<'_>) -> Action {
-        let Some(usd) = self.terms.charge() else {
-            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
-            return self.not_sent(no_price(what, cx), cx);
-        };
-        self.before = Before::Reserving;
-        Action::Need(Need::Reserve(usd, self.terms.reserved))
-    }
-
-    fn reserved(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
-        match granted {
-            Ok(reserved) => {
-                self.terms.reserved = reserved;
-                if cx.wanted { self.put(cx) } else { self.stop(cx) }
-            }
-            Err(_) if !cx.wanted => self.stop(cx),
-            Err(error) if error.kind == Kind::Store => {
-                self.store_failed("was not sent, because the store could not save what is spent today", cx)
-            }
-            Err(error) => self.not_sent(error, cx),
-        }
-    }
-
     fn not_sent(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
         let (judgement, error) = self.call.not_sent(error, cx);
         self.conclude(judgement, error, cx)
@@ -374,13 +294,6 @@ impl Write {
         let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::Resume);
         Action::Doubt(cx.subject.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", advice))
     }
-}
-
-/// A price is needed that only the caller can tell.
-fn no_price(what: String, cx: &Cx<'_>) -> Error {
-    let mut error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
-    error.field = Some(PRICE_FIELD.to_owned());
-    error
 }
 
 #[cfg(test)]

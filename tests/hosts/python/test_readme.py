@@ -101,4 +101,7 @@ def test_the_program_of_the_reseller_makes_nothing_twice_after_a_kill(operation:
     out, err = process.communicate(timeout=120)
     # A write that was cut off is in doubt, and the program says so. Otherwise it goes on to the end.
     assert (process.returncode == 0 and not err) or "settle" in err, err
-    assert [sandbox.times(what) for what in ("create_user", "create_static_order", "renew_static_order")] == [1, 1, 1]
+    assert [sandbox.times(what) for what in ("create_user", "create_static_order")] == [1, 1]
+    # It may have been killed just as the renewal was to be sent.
+    never_sent = operation == "list_static_orders" and "settle" in err
+    assert sandbox.times("renew_static_order") in ([0, 1] if never_sent else [1])

@@ -1,6 +1,7 @@
 //! What a purchase may cost: the caller's limit, the price of the list, and the day's cap.
 
 use super::*;
+use crate::engine::terms::PRICE_FIELD;
 
 #[test]
 fn under_a_limit_the_price_is_read_first_and_again_when_it_has_changed() {

@@ -1,0 +1,101 @@
+//! What a write may cost: its price is read, and counted under the day's cap, before each send that needs it.
+
+use super::{Before, Write};
+use crate::contract::Decimal;
+use crate::engine::event::EventKind;
+use crate::engine::gate::Wake;
+use crate::engine::machine::{Action, Cx, Input, Need, Part};
+use crate::engine::prices::{Price, Prices};
+use crate::engine::reserved::Reserved;
+use crate::engine::terms::{PRICE_FIELD, Wanted};
+use crate::policy::{Advice, Effect, Error, Kind, times};
+
+impl Write {
+    pub(super) fn needs_price(&self, cx: &Cx<'_>) -> Option<&Wanted> {
+        self.terms.wanted.as_ref().filter(|_| self.terms.needs_price(self.call.ledger.sends > 0, cx))
+    }
+
+    /// The price is being read.
+    pub(super) fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match input {
+            Input::Due(_) if !cx.wanted => return self.stop(cx),
+            // Somebody goes on with it who asks for no price.
+            Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
+            _ => {}
+        }
+        let part = prices.told(input, cx);
+        let price = match part {
+            _ if !cx.wanted => return self.stop(cx),
+            Part::Asks(action) => {
+                self.before = Before::Pricing(prices);
+                return action;
+            }
+            Part::Done(_) if self.needs_price(cx).is_none() => return Action::Wake(Wake::at(cx.now())),
+            Part::Done(Ok(price)) => price,
+            Part::Done(Err(error)) => return self.not_sent(error, cx),
+        };
+        // A key that was sent is asked about as it is.
+        let limit = self.terms.limit.filter(|_| self.call.ledger.sends == 0);
+        let refusal = match &price {
+            Price::Usd(price) => {
+                cx.note(EventKind::Priced { unit_price: price.to_string() });
+                limit.filter(|limit| price > limit).map(|limit| {
+                    let what = format!("was not sent, because one unit costs {price} USD, above the {limit} USD that the caller pays");
+                    cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
+                })
+            }
+            Price::Other(currency) => self.not_in_usd(limit, currency, cx),
+        };
+        match refusal {
+            Some(error) => self.not_sent(error, cx),
+            None => {
+                self.terms.priced(if let Price::Usd(price) = price { Some(price) } else { None });
+                Action::Wake(Wake::at(cx.now()))
+            }
+        }
+    }
+
+    /// The list has no price in USD: what the caller says that it costs is held against the limit instead.
+    pub(super) fn not_in_usd(&self, limit: Option<Decimal>, currency: &str, cx: &Cx<'_>) -> Option<Error> {
+        let wanted = self.terms.wanted.as_ref()?;
+        let Some(said) = self.terms.said else {
+            let product_no = &wanted.product_no;
+            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
+            return Some(no_price(what, cx));
+        };
+        let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
+        let what = format!("was not sent, because it costs {said} USD, above the {limit} USD that the caller pays for one unit");
+        Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
+    }
+
+    /// Counts what it may cost under the day's cap.
+    pub(super) fn reserve(&mut self, cx: &mut Cx<'_>) -> Action {
+        let Some(usd) = self.terms.charge() else {
+            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
+            return self.not_sent(no_price(what, cx), cx);
+        };
+        self.before = Before::Reserving;
+        Action::Need(Need::Reserve(usd, self.terms.reserved))
+    }
+
+    pub(super) fn reserved(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
+        match granted {
+            Ok(reserved) => {
+                self.terms.reserved = reserved;
+                if cx.wanted { self.put(cx) } else { self.stop(cx) }
+            }
+            Err(_) if !cx.wanted => self.stop(cx),
+            Err(error) if error.kind == Kind::Store => {
+                self.store_failed("was not sent, because the store could not save what is spent today", cx)
+            }
+            Err(error) => self.not_sent(error, cx),
+        }
+    }
+}
+
+/// A price is needed that only the caller can tell.
+fn no_price(what: String, cx: &Cx<'_>) -> Error {
+    let mut error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
+    error.field = Some(PRICE_FIELD.to_owned());
+    error
+}

@@ -51,14 +51,14 @@ impl Client {
     pub(super) fn doubt(&mut self, id: JobId, error: Error) {
         let unix = self.clock.unix();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        // What is in doubt is a key before it: a further one that was never sent, or was refused, is counted no more.
+        // What is in doubt is a key before it: a further one that was never sent, or was refused, is counted no more, as soon as the
+        // record says so, too.
         let unspent = entry.job.write_mut().and_then(Write::take_unspent);
-        self.uncount([unspent]);
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.unspent = unspent;
         entry.custody.doubt_since.get_or_insert(unix);
         let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
         self.notify(id, EventKind::InDoubt { record: Some(record) });
-        self.save_job(id, None);
+        self.save_job(id, unspent.map(|_| id));
         self.rest(id, error);
     }
 
@@ -81,12 +81,8 @@ impl Client {
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        match &result {
-            Err(error) if error.effect == Effect::None => {
-                self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
-            }
-            Err(_) => self.uncount([entry.job.write_mut().and_then(Write::take_unspent)]),
-            Ok(_) => {}
+        if matches!(&result, Err(error) if error.effect == Effect::None) {
+            self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
         }
         if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);

@@ -69,7 +69,8 @@ impl Client {
         } else if kept {
             self.total_saved(record);
         }
-        if !kept && waiters.is_empty() {
+        let nobody_waits = waiters.iter().all(|id| self.jobs.get(id).is_none_or(|entry| entry.is_resting()));
+        if !kept && nobody_waits {
             let what = EventKind::StoreFailed { record: record.clone() };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }

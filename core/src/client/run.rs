@@ -125,6 +125,10 @@ impl Client {
             Some(Parked::Storing) => self.tell(id, Input::Stored(kept)),
             Some(Parked::Reserving(_)) => self.reserved(id, kept),
             Some(Parked::Erasing(_)) => self.erased(id, kept),
+            Some(Parked::Resting) if kept => {
+                let unspent = self.jobs.get_mut(&id).and_then(|entry| entry.custody.unspent.take());
+                self.uncount([unspent]);
+            }
             _ => {}
         }
     }

@@ -115,20 +115,13 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallOptions, ClientOptions, FailureKind, Now, Outcome, Sent, Step};
+    use super::super::testing::reseller;
+    use super::super::{CallOptions, FailureKind, Now, Outcome, Sent, Step};
     use super::*;
-    use crate::contract::Api;
 
     #[test]
     fn the_work_of_calls_that_wait_for_one_login_grows_with_their_number_and_not_faster() {
-        let options = ClientOptions {
-            api: Api::Reseller,
-            base_url: "https://api.example/api".into(),
-            username: Some(Secret::new("reseller")),
-            password: Some(Secret::new("word")),
-            ..ClientOptions::default()
-        };
-        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let mut client = reseller(7, None);
         let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
         for n in 0..1000 {
             client.start_json("get_dashboard", "{}", CallOptions::default());
@@ -148,14 +141,7 @@ mod tests {
 
     /// How often a login is sent, and what the call that waits for it ends with, where it always comes to this.
     fn logins(outcome: Outcome<'static>) -> (usize, Error) {
-        let options = ClientOptions {
-            api: Api::Reseller,
-            base_url: "https://api.example/api".into(),
-            username: Some(Secret::new("reseller")),
-            password: Some(Secret::new("word")),
-            ..ClientOptions::default()
-        };
-        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let mut client = reseller(7, None);
         let command = client.start_json("get_dashboard", "{}", CallOptions::default());
         let (mut now, mut sends) = (Now { unix: 1_700_000_000_000, monotonic: 0 }, 0);
         loop {

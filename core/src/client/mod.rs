@@ -28,6 +28,8 @@ mod saved;
 mod session;
 mod settle;
 mod start;
+#[cfg(test)]
+mod testing;
 mod types;
 mod untaken;
 

@@ -64,9 +64,9 @@ fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::reseller;
     use super::super::{CallOptions, ClientOptions, CommandId, Record, Step};
     use super::*;
-    use crate::contract::{Api, Secret};
     use crate::policy::{Effect, Error, Kind};
 
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
@@ -139,14 +139,7 @@ mod tests {
 
     #[test]
     fn a_login_is_not_repeated_either() {
-        let options = ClientOptions {
-            api: Api::Reseller,
-            base_url: "https://api.example/api".into(),
-            username: Some(Secret::new("reseller")),
-            password: Some(Secret::new("word")),
-            ..ClientOptions::default()
-        };
-        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let mut client = reseller(7, None);
         let command = client.start_json("get_dashboard", "{}", CallOptions::default());
         let (sends, error) = run(&mut client, command, &[]);
         assert_eq!((error.kind, error.effect, error.field.as_deref(), sends), (Kind::Invalid, Effect::None, Some("headers"), 1), "{error}");
@@ -154,18 +147,7 @@ mod tests {
 
     #[test]
     fn a_restored_write_without_a_key_needs_a_login_and_no_age() {
-        let reseller = |entropy: u8, token: bool| {
-            let options = ClientOptions {
-                api: Api::Reseller,
-                base_url: "https://api.example/api".into(),
-                username: Some(Secret::new("reseller")),
-                password: Some(Secret::new("word")),
-                token: token.then(|| Secret::new("a-token")),
-                ..ClientOptions::default()
-            };
-            Client::new(options, [entropy; 16]).expect("the options are sound")
-        };
-        let mut first = reseller(1, true);
+        let mut first = reseller(1, Some("a-token"));
         let params = r#"{"method":"PUT","path":"/x","safety":"idempotent"}"#;
         first.start_json("request", params, CallOptions::default());
         let (record, data) = loop {
@@ -173,7 +155,7 @@ mod tests {
                 break (record, data);
             }
         };
-        let mut second = reseller(2, false);
+        let mut second = reseller(2, None);
         second.poll(NOW);
         assert_eq!(second.restore([Record { id: record.clone(), data }]).held.len(), 1);
         let command = second.resume(&record, CallOptions::default());

@@ -47,8 +47,8 @@ impl Client {
     }
 
     /// A purchase was accepted: what it costs takes the place of what was set aside.
-    pub(super) fn charged(&mut self, reserved: Option<Reserved>, charge: Option<Decimal>) {
-        let (Some(guard), Some(reserved)) = (&mut self.guard, reserved) else { return };
+    pub(super) fn charged(&mut self, reserved: Reserved, charge: Option<Decimal>) {
+        let Some(guard) = &mut self.guard else { return };
         let charge = charge.filter(|charge| *charge >= Decimal::from(0));
         if let Some(charge) = charge.filter(|_| reserved.day == guard.spent.day) {
             guard.spent.usd = sum(guard.without(Some(reserved)), charge);

@@ -78,7 +78,7 @@ pub(crate) enum Note {
     /// The service shows the order.
     OrderShown,
     /// What was set aside of the day's cap was charged, if the service says so.
-    Charged(Option<Reserved>, Option<Decimal>),
+    Charged(Reserved, Option<Decimal>),
     /// What was set aside of the day's cap is free again.
     Freed(Reserved),
     /// Whether the account can buy.

@@ -167,7 +167,7 @@ impl Write {
             Called::Success(answered) => {
                 if let Some(reserved) = self.terms.reserved.take() {
                     let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse().ok());
-                    cx.notes.push(Note::Charged(Some(reserved), charge));
+                    cx.notes.push(Note::Charged(reserved, charge));
                 }
                 Part::Done(Written::Accepted(answered))
             }

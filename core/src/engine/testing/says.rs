@@ -119,8 +119,7 @@ pub(super) fn named(note: &Note) -> String {
         Note::Placed(order_no) => format!("placed {order_no}"),
         Note::OrderShown => "order shown".to_owned(),
         Note::Charged(reserved, charge) => {
-            let usd = |amount: Option<crate::contract::Decimal>| amount.map_or("nothing".to_owned(), |usd| usd.to_string());
-            format!("charged {} of {}", usd(*charge), usd(reserved.map(|reserved| reserved.usd)))
+            format!("charged {} of {}", charge.map_or("nothing".to_owned(), |usd| usd.to_string()), reserved.usd)
         }
         Note::Freed(reserved) => format!("freed {}", reserved.usd),
         Note::BackendReady(ready) => format!("backend ready {ready}"),

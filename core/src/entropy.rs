@@ -34,10 +34,16 @@ impl Entropy {
         format!("{}-{}", self.prefix, self.keys)
     }
 
-    /// The name of a new record.
+    /// What a new record is named by.
     pub(crate) fn record(&mut self) -> String {
         self.records += 1;
         format!("{}-r{}", self.prefix, self.records)
+    }
+
+    /// A number for this client, by which it knows again what it wrote down itself.
+    pub(crate) fn client(&self) -> u32 {
+        let number = digest("client", &[&self.prefix]);
+        number.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
     }
 
     /// A uniform number, for waits (SplitMix64: the waits need spread, not secrecy).
@@ -63,6 +69,14 @@ pub(crate) fn digest(salt: &str, texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
+    hex(hash.finalize().as_slice().get(..16).unwrap_or_default())
+}
+
+/// The same of any bytes.
+pub(crate) fn digest_bytes(salt: &str, bytes: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(salt.as_bytes());
+    hash.update(bytes);
     hex(hash.finalize().as_slice().get(..16).unwrap_or_default())
 }
 

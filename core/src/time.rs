@@ -14,6 +14,20 @@ pub struct Now {
     pub monotonic: Millis,
 }
 
+/// A UTC day.
+pub(crate) const DAY: Millis = 24 * 3600 * 1000;
+
+/// A moment, by the clocks of the client that wrote it down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct At {
+    /// Unix milliseconds.
+    pub(crate) unix: Millis,
+    /// Which client.
+    pub(crate) client: u32,
+    /// How long that one had lived.
+    pub(crate) elapsed: Millis,
+}
+
 /// A restored gap may come out negative by this much before the clocks are not believed.
 const SKEW: Millis = 5 * 60 * 1000;
 
@@ -21,15 +35,24 @@ const SKEW: Millis = 5 * 60 * 1000;
 /// the two clocks', and never less than nothing.
 #[derive(Debug, Clone, Copy, Default, Hash)]
 pub(crate) struct Clock {
+    /// Whose it is, for what is written down.
+    client: u32,
     last: Option<Now>,
     elapsed: Millis,
     /// The service's clock, and how much had passed when it was read.
     server: Option<(Millis, Millis)>,
-    /// The same, with the monotonic time when it was read.
-    service: Option<(Millis, Millis)>,
 }
 
 impl Clock {
+    pub(crate) fn of(client: u32) -> Self {
+        Clock { client, ..Clock::default() }
+    }
+
+    /// Now, to be written down.
+    pub(crate) fn at(&self) -> At {
+        At { unix: self.unix(), client: self.client, elapsed: self.elapsed }
+    }
+
     /// Takes the time in.
     pub(crate) fn tick(&mut self, now: Now) {
         if let Some(last) = self.last {
@@ -52,40 +75,40 @@ impl Clock {
         self.last.unwrap_or_default().monotonic
     }
 
-    /// The monotonic time; `None` before the host has told it. What must not be forgotten too early is aged by it: a wall clock
-    /// may leap ahead.
-    pub(crate) fn steady(&self) -> Option<Millis> {
-        self.last.map(|last| last.monotonic)
-    }
-
-    /// The service's time now, by its own clock and the monotonic one.
-    pub(crate) fn service(&self) -> Option<Millis> {
-        self.service.map(|(server, at)| server.saturating_add(self.monotonic().saturating_sub(at)))
-    }
-
-    /// When what is over now is over, by the later of the service's clock and ours: what was wrong with one of them must not make
-    /// it old too soon. `None` where the service's is not known.
-    pub(crate) fn finished_at(&self) -> Option<Millis> {
-        self.service().map(|service| service.max(self.unix()))
-    }
-
     /// Takes in what a safe read said of the service's clock.
     pub(crate) fn hear(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));
-        self.service = Some((server, self.monotonic()));
     }
 
     pub(crate) fn knows_server(&self) -> bool {
         self.server.is_some()
     }
 
-    /// How long ago a record was saved: the larger of what our clock and the service's say. `None` when either says that
-    /// it was saved in the future, or the service's is not known.
-    pub(crate) fn since(&self, saved: Millis) -> Option<Millis> {
+    /// How long ago that was: this client knows of its own moments; of another's it is the larger of what our clock and the service's
+    /// say. `None` when either says that it is still to come, or the service's is not known.
+    pub(crate) fn since(&self, then: At) -> Option<Millis> {
+        let ours = self.unix().saturating_sub(then.unix);
+        if let Some(gap) = self.own_gap(then) {
+            return Some(gap);
+        }
         let (server, at) = self.server?;
         let server_now = server.saturating_add(self.elapsed.saturating_sub(at));
-        let (ours, theirs) = (self.unix().saturating_sub(saved), server_now.saturating_sub(saved));
+        let theirs = server_now.saturating_sub(then.unix);
         (ours >= -SKEW && theirs >= -SKEW).then_some(ours.max(theirs).max(0))
+    }
+
+    /// Whether this client wrote it down. One that was given the same entropy as another may only look like it: then less time has
+    /// passed for it than by the wall clock.
+    pub(crate) fn own_gap(&self, then: At) -> Option<Millis> {
+        let (gap, ours) = (self.elapsed.saturating_sub(then.elapsed), self.unix().saturating_sub(then.unix));
+        (then.client == self.client && gap >= 0 && gap >= ours).then_some(gap)
+    }
+
+    /// How long ago that was for sure, by every clock that is known.
+    pub(crate) fn at_least_since(&self, then: At) -> Millis {
+        let ours = self.unix().saturating_sub(then.unix);
+        let theirs = self.server.map(|(server, at)| server.saturating_add(self.elapsed.saturating_sub(at)).saturating_sub(then.unix));
+        self.own_gap(then).unwrap_or_else(|| ours.min(theirs.unwrap_or(ours)))
     }
 }
 
@@ -112,12 +135,33 @@ mod tests {
     fn a_gap_is_unknown_without_the_services_time_or_when_a_clock_went_back() {
         let mut clock = Clock::default();
         clock.tick(at(10_000_000, 0));
-        assert_eq!(clock.since(9_000_000), None);
+        let saved = |unix| At { unix, client: 7, elapsed: 0 };
+        assert_eq!(clock.since(saved(9_000_000)), None);
         clock.hear(11_000_000);
-        assert_eq!(clock.since(9_000_000), Some(2_000_000));
-        assert_eq!(clock.since(10_200_000), Some(800_000));
-        assert_eq!(clock.since(10_400_000), None);
+        assert_eq!(clock.since(saved(9_000_000)), Some(2_000_000));
+        assert_eq!(clock.since(saved(10_200_000)), Some(800_000));
+        assert_eq!(clock.since(saved(10_400_000)), None);
         clock.hear(1);
-        assert_eq!(clock.since(9_000_000), None);
+        assert_eq!(clock.since(saved(9_000_000)), None);
+    }
+
+    #[test]
+    fn a_client_knows_how_long_ago_its_own_moments_were() {
+        let mut clock = Clock::of(7);
+        clock.tick(at(10_000_000, 0));
+        let then = clock.at();
+        clock.tick(at(10_001_000, 5_000));
+        assert_eq!((clock.since(then), clock.at_least_since(then)), (Some(5_000), 5_000));
+        let other = At { client: 8, ..then };
+        assert_eq!((clock.since(other), clock.at_least_since(other)), (None, 1_000));
+    }
+
+    /// A host whose generator gives the same bytes after a crash.
+    #[test]
+    fn a_client_that_only_looks_like_the_one_that_wrote_it_down_does_not_know() {
+        let mut clock = Clock::of(7);
+        clock.tick(at(90_000_000, 0));
+        clock.tick(at(90_000_000, 4_000));
+        assert_eq!(clock.since(At { unix: 10_000_000, client: 7, elapsed: 1_000 }), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::job::Parked;
 use super::root::{Client, Pending};
 use crate::contract::{Api, endpoint};
-use crate::engine::{EventKind, Exchange, Heard, Input, Received};
+use crate::engine::{EventKind, Exchange, Grant, Heard, Input, Received};
 use crate::policy::{Advice, Effect, Kind};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -56,7 +56,7 @@ impl Client {
             // Whatever the service says, it says what time it is.
             Heard::Success(_) | Heard::Failure(_) | Heard::Unfit(_) => {
                 self.errand_succeeded(Pending::Ask);
-                return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(None))));
+                return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(Grant::ServerTime))));
             }
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {

@@ -5,7 +5,7 @@ use super::root::Client;
 use super::types::Step;
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
-use crate::state::{CommandId, StepId};
+use crate::state::{CommandId, Name, StepId};
 use crate::time::Now;
 
 impl Client {
@@ -14,7 +14,12 @@ impl Client {
     /// be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.clock.tick(now);
-        let id = self.commands.get(&command).filter(|command| command.ended.is_none()).and_then(|command| command.job)?;
+        let known = self.commands.get(&command).filter(|command| command.ended.is_none())?;
+        if let Some(name) = known.waits_for.clone() {
+            self.leave_queue(&name, command);
+            return None;
+        }
+        let id = known.job?;
         let entry = self.jobs.get_mut(&id)?;
         if entry.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.
@@ -42,6 +47,18 @@ impl Client {
             // It hears of it when what it waits for comes back.
             _ => None,
         }
+    }
+
+    /// A command waits for a name no more: nothing was begun for it.
+    fn leave_queue(&mut self, name: &Name, command: CommandId) {
+        let Some(visits) = self.visits.get_mut(name) else { return };
+        visits.retain(|visit| visit.command != Some(command));
+        if visits.is_empty() {
+            self.visits.remove(name);
+        }
+        let operation = self.commands.get(&command).map_or("cancel", |command| command.operation);
+        let what = "was given up before it had any effect";
+        self.complete(command, Err(Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing)));
     }
 
     /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.

@@ -1,4 +1,4 @@
-//! The loop that every host has, for Rust: a client, and something that can send, save, sleep and tell the time.
+//! The loop that every host has, for Rust: a client, and something that can send, store, sleep and tell the time.
 
 use std::fmt;
 use std::future::Future;
@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use super::root::Client;
 use super::types::{Event, Outcome, Outputs, Step, Ticket};
-use crate::engine::RecordId;
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
+use crate::state::{StoreAnswer, StoreCall};
 use crate::time::{Millis, Now};
 use crate::wire::Request;
 
@@ -69,8 +69,10 @@ pub trait Host {
     fn send(&mut self, request: &Request) -> Responded;
     /// Waits that many milliseconds.
     fn sleep(&mut self, ms: Millis);
-    /// Keeps a record so that it survives a crash, or deletes it (`None`). Returns whether that is certain.
-    fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool;
+    /// Asks the store. Only a client with [`ClientOptions::store`](super::ClientOptions::store) does.
+    fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
+        StoreAnswer::Failed
+    }
     /// Is told of progress.
     fn notify(&mut self, _event: &Event) {}
 }
@@ -84,8 +86,10 @@ pub trait AsyncHost {
     async fn send(&mut self, request: &Request) -> Responded;
     /// Waits that many milliseconds.
     async fn sleep(&mut self, ms: Millis);
-    /// Keeps or deletes a record.
-    async fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool;
+    /// Asks the store.
+    async fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
+        StoreAnswer::Failed
+    }
     /// Is told of progress.
     fn notify(&mut self, _event: &Event) {}
 }
@@ -127,10 +131,9 @@ pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, hos
 async fn answer(client: &mut Client, step: Step, host: &mut impl AsyncHost) {
     // An answer to a step that was just polled is never misuse.
     match step {
-        Step::Save { id, record, data } => {
-            let failed = Outcome::Failed { kind: FailureKind::Store, sent: Sent::Never };
-            let outcome = if host.save(&record, data.as_deref()).await { Outcome::Saved } else { failed };
-            let _ = client.resolve(id, outcome, host.now());
+        Step::Store { id, call, .. } => {
+            let answer = host.store(&call).await;
+            let _ = client.resolve(id, Outcome::Store(answer), host.now());
         }
         Step::Send { id, request, .. } => {
             let responded = match host.now().monotonic > request.send_before {
@@ -161,8 +164,8 @@ impl<H: Host> AsyncHost for Blocking<'_, H> {
         self.0.sleep(ms);
     }
 
-    async fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
-        self.0.save(record, data)
+    async fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        self.0.store(call)
     }
 
     fn notify(&mut self, event: &Event) {

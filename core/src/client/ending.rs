@@ -1,88 +1,32 @@
-//! How a job ends: without effect, in doubt, or for good.
+//! How a job ends: without effect, in doubt, or for good. Whatever of it is to be known later on is put first.
 
-use super::job::{Entry, Parked};
+use super::finishing::{After, Finished, Last, taken_over};
+use super::job::Entry;
 use super::root::{Client, Left};
 use super::session::ended;
 use crate::contract::agent::CreateSession;
-use crate::contract::{Json, Operation};
-use crate::engine::{Answered, EventKind, Job, Phase, RecordId, Write, phase_of};
-use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{Accepted, JobId, KEPT_RAW};
-use crate::wire::Facts;
+use crate::contract::{ANY, Endpoint, Operation, Safety, Shape, endpoint};
+use crate::engine::{Answered, EventKind, Job, Phase, Write, phase_of};
+use crate::policy::{Effect, Error, Report, Rule};
+use crate::state::{Done, JobId, Name, User};
+use crate::time::Millis;
+use crate::wire::{Facts, kept_answer};
+
+/// A doubt about what costs nothing and has no name of its caller's is kept for this long.
+const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 
 impl Client {
-    /// Ends a job that had no effect: its record goes first, then that is said.
-    pub(super) fn erase(&mut self, id: JobId, error: Error) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let Some(record) = entry.custody.record.clone() else { return self.finish(id, Err(error)) };
-        if !self.rules.holds(Rule::DeleteBeforeNone) {
-            entry.custody.record = None;
-            self.finish(id, Err(error));
-            return self.delete(&record);
-        }
-        self.clear_timer(id);
-        self.park(id, Parked::Erasing(Some(error)));
-        self.save(&record, None, Some(id));
-    }
-
-    /// Its record is gone, or could not be deleted: then it is in doubt.
-    pub(super) fn erased(&mut self, id: JobId, gone: bool) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let Parked::Erasing(error) = std::mem::replace(&mut entry.parked, Parked::Waking) else { return };
-        let Some(error) = error else {
-            // It was given up, and somebody wants it after all.
-            let now = self.clock.monotonic();
-            return self.set_timer(id, now);
-        };
-        if gone {
-            if let Some(record) = entry.custody.record.take() {
-                self.store.disown(&record);
-            }
-            return self.finish(id, Err(error));
-        }
-        let what = "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
-        let mut doubt = entry.subject.error(Kind::Store, Effect::Unknown, what, Advice::MendStore);
-        doubt.cause = Some(error);
-        self.doubt(id, doubt);
-    }
-
-    /// Ends a job in doubt: whoever waits is told, the record stays, and it can be resumed. A job that was never saved, as
-    /// its key is the caller's, gets a record now.
-    pub(super) fn doubt(&mut self, id: JobId, error: Error) {
-        let unix = self.clock.unix();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        // What is in doubt is a key before it: a further one that was never sent, or was refused, is counted no more, as soon as the
-        // record says so, too.
-        let unspent = entry.job.write_mut().and_then(Write::take_unspent);
-        entry.custody.unspent = unspent;
-        entry.custody.doubt_since.get_or_insert(unix);
-        let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        self.notify(id, EventKind::InDoubt { record: Some(record) });
-        self.save_job(id, unspent.map(|_| id));
-        self.rest(id, error);
-    }
-
-    /// Nothing happens from here on until somebody resumes, settles or forgets it: whoever waits is told, with its record.
-    pub(super) fn rest(&mut self, id: JobId, mut error: Error) {
-        self.clear_timer(id);
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.parked = Parked::Resting;
-        error.record = entry.custody.record.as_ref().map(|record| record.0.clone());
-        for command in std::mem::take(&mut entry.waiting) {
-            self.complete(command, Err(error.clone()));
-        }
-    }
-
-    /// Ends a job for good. A record that is still there is deleted once the result was taken, unless it is what an
-    /// accepted intent is remembered by.
+    /// Ends a job for good.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         self.clear_timer(id);
-        let Some(mut entry) = self.jobs.remove(&id) else { return };
+        let Some(mut entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        if matches!(&result, Err(error) if error.effect == Effect::None) {
-            self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
+        let has_no_effect = matches!(&result, Err(error) if error.effect == Effect::None);
+        if has_no_effect && let Some(write) = entry.job.write_mut() {
+            let counted = std::mem::take(&mut write.terms.counted);
+            entry.custody.spends.extend(self.uncount(counted));
         }
         if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);
@@ -90,30 +34,132 @@ impl Client {
         if let Some(over) = self.over_for_good(&entry, &result) {
             result = Err(over);
         }
-        let told_of = entry.subject.session_id.clone().filter(|_| !entry.waiting.is_empty());
-        let missing = matches!(&result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
-        let finished = told_of.as_deref().filter(|_| result.is_ok());
-        let finished = finished.and_then(|session| self.take_finished_session(session, entry.subject.intent.as_deref()));
-        self.remember(&mut entry, &result);
-        let over = if missing { told_of.and_then(|session| self.take_missing_session(&session)) } else { finished };
-        let mut left = Left { own: entry.custody.record.take(), others: entry.custody.also_delete.take().into_iter().collect() };
-        // A purchase has the record of its session.
-        match &left.own {
-            None if entry.subject.operation == CreateSession::ENDPOINT.name => left.own = over,
-            _ => left.others.extend(over),
+        let (mut left, after) = (self.sessions_left(&mut entry, &result), self.after(&entry));
+        let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
+        if let Some(name) = entry.custody.name.take() {
+            self.leave(&name, &entry, &mut finished, &mut left);
+            finished.after.push(After::Name(name));
         }
         if !self.rules.holds(Rule::KeepUntilTaken) {
-            std::mem::take(&mut left).records().for_each(|record| self.delete(record));
+            std::mem::take(&mut left).names().for_each(|name| self.delete(name, true));
         }
-        for command in entry.waiting {
-            self.complete_with(command, result.clone(), std::mem::take(&mut left));
+        left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
+        finished.left = left;
+        self.finish_after(finished);
+    }
+
+    /// What is to become of the name of a job that has ended.
+    fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished, left: &mut Left) {
+        if entry.custody.lost || !self.journal.is_owned(name) {
+            let is_said = matches!(&finished.result, Err(error) if error.kind == crate::policy::Kind::Busy);
+            if !is_said {
+                finished.result = Err(taken_over(entry.subject.operation, &finished.result));
+            }
+            return self.journal.give(name, None);
         }
+        self.journal.give(name, None);
+        match &finished.result {
+            Err(error) if error.effect == Effect::None => {
+                finished.last = Last::Erase;
+                let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
+                if is_put && !self.rules.holds(Rule::DeleteBeforeNone) {
+                    self.finish_after(Finished { after: Vec::new(), ..finished.clone() });
+                    finished.commands.clear();
+                }
+                self.delete(name, false);
+            }
+            result if entry.custody.bought_as.is_some() => {
+                let done = done(entry, result);
+                self.put_done(name, entry.custody.bought_as.as_ref(), done);
+            }
+            _ => left.own = Some(name.clone()),
+        }
+    }
+
+    /// The records of sessions that go once the result was taken, and what becomes of a session that nobody has.
+    fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> Left {
+        let mut left = Left { own: None, others: entry.custody.also_delete.take().into_iter().collect() };
+        let Some(session) = entry.subject.session_id.clone().filter(|_| !entry.waiting.is_empty()) else { return left };
+        let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
+        let over = match result {
+            Ok(_) => self.take_finished_session(&session),
+            Err(_) if missing => self.take_missing_session(&session),
+            Err(_) => None,
+        };
+        if result.is_ok() && entry.job.follows() {
+            self.sessions.get_mut(&session).into_iter().for_each(|known| known.held = true);
+        } else if entry.job.follows() {
+            self.let_go_of_session(&session);
+        }
+        // A purchase has the record of its session.
+        match over {
+            Some(name) if entry.subject.operation == CreateSession::ENDPOINT.name => left.own = Some(name),
+            over => left.others.extend(over),
+        }
+        left
+    }
+
+    /// What the store is still to answer before whoever waits for a job is told.
+    fn after(&self, entry: &Entry) -> Vec<After> {
+        let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+        let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
+        let names = of_session.into_iter().chain(entry.custody.session_name.clone());
+        names.map(After::Name).chain(entry.custody.spends.iter().map(|number| After::Spend(*number))).collect()
+    }
+
+    /// Ends a job in doubt: its record says so, and is anybody's from here on.
+    pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
+        let unix = self.clock.unix();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        // What is in doubt is a key before it: a further one that was never sent, or was refused, counts no more.
+        let unspent = entry.job.write_mut().map(Write::take_unspent).unwrap_or_default();
+        entry.custody.doubt_since.get_or_insert(unix);
+        let spends = self.uncount(unspent);
+        let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.spends.extend(spends);
+        let is_free = entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
+        self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
+        let version = self.journal.slot(&name).map(|slot| slot.version.clone()).unwrap_or_default();
+        let record = name.at(&version);
+        error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
+        self.notify(id, EventKind::InDoubt { record: Some(record) });
+        self.end_in_doubt(id, error, Some(version));
+    }
+
+    /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
+    pub(super) fn rest(&mut self, id: JobId, mut error: Error) {
+        let name = self.jobs.get(&id).and_then(|entry| entry.custody.name.clone());
+        if let Some(name) = &name {
+            let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+            error = Error::from(Report { record, ..error.into_report() });
+            self.release(name);
+        }
+        self.end_in_doubt(id, error, None);
+    }
+
+    fn end_in_doubt(&mut self, id: JobId, error: Error, version: Option<String>) {
+        self.clear_timer(id);
+        let Some(entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
+        let name = entry.custody.name.clone();
+        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+            tracked.changing.remove(&id);
+            if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.changes_session()) {
+                tracked.doubt = name.clone().zip(version);
+            }
+        }
+        let mut after = self.after(&entry);
+        let is_lost = name.as_ref().is_some_and(|name| !self.journal.is_owned(name));
+        after.extend(name.iter().cloned().map(After::Name));
+        name.iter().for_each(|name| self.journal.give(name, None));
+        let result = if is_lost { Err(taken_over(entry.subject.operation, &Err(error))) } else { Err(error) };
+        self.finish_after(Finished { commands: entry.waiting, result, left: Left::default(), last: Last::Put, after });
     }
 
     /// What an answer says once it is known what it was for.
     fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
         if let Job::Lookup(lookup) = &mut entry.job {
-            answered.raw = self.reconciled(&mut lookup.found);
+            answered.raw = Client::reconciled(lookup);
         }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
             answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.ends));
@@ -127,46 +173,33 @@ impl Client {
         };
         let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
         let facts = Facts { session_id: Some(session_id.clone()), ..answered.facts.clone() };
-        let record = self.sessions.get(session_id).and_then(|tracked| tracked.record.clone());
+        let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_ref()).map(|known| known.name.clone());
+        let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(&slot.version)));
         Some(ended(&facts, Some(intent.clone()), record))
     }
+}
 
-    /// An intent that was accepted is remembered, also where something after that failed; one that was not is free again.
-    fn remember(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) {
-        let Entry { job, subject, wants, custody, .. } = entry;
-        let Some(name) = subject.intent.clone().filter(|_| !custody.recalls) else { return };
-        let is_small = |raw: &&Json| raw.text().len() <= KEPT_RAW && !wants.credentials;
-        let (facts, raw, opened) = match result {
-            Ok(answered) => (answered.facts.clone(), Some(&answered.raw).filter(|_| !job.follows()), job.follows()),
-            Err(error) if error.effect == Effect::Done => {
-                let is_kept = |session: &&str| self.sessions.get(*session).is_some_and(|known| known.record.is_some());
-                let session = subject.session_id.as_deref().filter(is_kept);
-                let opened = (session.is_some() || subject.order_no.is_some()) && job.follows();
-                let facts = match session.filter(|_| opened) {
-                    Some(session) => self.known(session).0,
-                    None => Facts { session_id: subject.session_id.clone(), order_no: subject.order_no.clone(), ..Facts::default() },
-                };
-                (facts, error.raw.as_ref(), opened)
-            }
-            Err(_) => {
-                self.intents.remove(&name);
-                return;
-            }
-        };
-        let accepted = Accepted {
-            fingerprint: std::mem::take(&mut custody.fingerprint),
-            operation: subject.operation,
-            facts,
-            raw: raw.filter(is_small).cloned(),
-            record: custody.record.take(),
-            opened,
-            at: self.clock.unix(),
-            finished_at: self.clock.finished_at(),
-            since: None,
-        };
-        self.save_accepted(&name, &accepted);
-        self.accept(name, accepted);
-    }
+/// Whether nothing is paid by it and nothing bought.
+fn costs_nothing(endpoint: &Endpoint) -> bool {
+    !endpoint.paid && (endpoint.changes_session() || endpoint.name == "report_session_event") && endpoint.safety != Safety::Safe
+}
+
+/// What a finished operation is remembered by.
+fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
+    let Entry { job, subject, .. } = entry;
+    let operation = subject.operation;
+    let shape = endpoint(operation).map_or(Shape::Json, |endpoint| endpoint.response);
+    let (facts, raw) = match result {
+        Ok(answered) => (answered.facts.clone(), Some(&answered.raw)),
+        Err(error) => {
+            let facts = Facts { session_id: subject.session_id.clone(), order_no: subject.order_no.clone(), ..Facts::default() };
+            (facts, error.raw.as_ref())
+        }
+    };
+    let follows = job.follows() && subject.order_no.is_some();
+    let answer = raw.filter(|_| !follows).and_then(|raw| kept_answer(shape, raw.text()));
+    let operation = if endpoint(operation).is_some() { operation } else { ANY };
+    Done { operation: operation.to_owned(), facts, opened: follows, answer }
 }
 
 #[cfg(test)]

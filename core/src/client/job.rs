@@ -1,9 +1,9 @@
 //! A job as the client keeps it: its machine, who waits for it, what it waits for, and the record that it is kept under.
 
 use super::options::CallOptions;
-use crate::engine::{Job, RecordId, Reserved, Subject, Wants};
+use crate::engine::{Job, Subject, Wants};
 use crate::policy::{Error, RetryPolicy};
-use crate::state::{CommandId, SavedCall, StepId};
+use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId};
 use crate::time::Millis;
 
 /// What a job waits for.
@@ -13,33 +13,33 @@ pub(super) enum Parked {
     Waking,
     /// The store has its record.
     Storing,
-    /// The store has the day's total with what it may cost; what was set aside for its key before.
-    Reserving(Box<(Reserved, Option<Reserved>)>),
-    /// Its record is gone. Then it ends with this, unless somebody wants it after all.
-    Erasing(Option<Error>),
+    /// It counts under the day's cap.
+    Counting,
     /// An answer.
     Sending(StepId),
     /// A login.
     LoggingIn,
     /// The service's time.
     Asking,
-    /// In doubt, restored, or left by all who waited: nothing happens until somebody resumes or settles it.
-    Resting,
 }
 
-/// What a job's record is kept for.
+/// What a job's record is kept under, and for.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Custody {
-    pub(super) record: Option<RecordId>,
-    /// Another record that goes when the result was taken: that of the session it ended.
-    pub(super) also_delete: Option<RecordId>,
-    /// Tells the request of its intent from another one.
-    pub(super) fingerprint: String,
+    pub(super) name: Option<Name>,
+    /// Another name whose record goes when the result was taken: that of the session it ended.
+    pub(super) also_delete: Option<Name>,
+    /// What its caller calls it.
+    pub(super) bought_as: Option<BoughtAs>,
+    /// What the record of its session is kept under, where something was put there for it.
+    pub(super) session_name: Option<Name>,
+    /// Whether the name was lost to another client: nothing more is sent or put for it.
+    pub(super) lost: bool,
+    /// What is to count otherwise under the day's cap, and was not answered yet.
+    pub(super) spends: Vec<u32>,
     /// Whether it only reads what an intent was accepted as: whatever comes of that, the intent stays accepted.
     pub(super) recalls: bool,
     pub(super) doubt_since: Option<Millis>,
-    /// What is free again of the day's cap once the record says that it is not set aside for it.
-    pub(super) unspent: Option<Reserved>,
     /// Of an order that was placed: the call that placed it.
     pub(super) placed: Option<Box<SavedCall>>,
 }
@@ -71,15 +71,6 @@ impl Entry {
         Entry { job, parked: Parked::Waking, subject, wants, waiting: Vec::new(), wanted: true, timer: None, custody: Custody::default() }
     }
 
-    pub(super) fn is_resting(&self) -> bool {
-        matches!(self.parked, Parked::Resting)
-    }
-
-    /// Whether it is in doubt: not an order that is only followed no more.
-    pub(super) fn is_in_doubt(&self) -> bool {
-        self.is_resting() && self.job.order().is_none()
-    }
-
     /// What a command is told that no longer waits for it.
     pub(super) fn let_go(&self) -> Error {
         self.job.let_go(&self.subject)
@@ -93,11 +84,16 @@ impl Entry {
         let more = options.ends.iter().filter(|end| !self.wants.ends.contains(end));
         let more: Vec<String> = more.cloned().collect();
         self.wants.ends.extend(more);
-        if self.is_resting() || !self.wanted {
-            self.wants.since = None;
-            self.wants.deadline_ms = options.deadline_ms.unwrap_or(crate::engine::DEADLINE);
-            self.job.take_options(headers(options), policy, options.max_unit_price, options.expected_charge_usd);
+        if !self.wanted {
+            self.take_over(options, policy);
         }
+    }
+
+    /// It goes on for that start alone, with all of its options.
+    pub(super) fn take_over(&mut self, options: &CallOptions, policy: RetryPolicy) {
+        self.wants.since = None;
+        self.wants.deadline_ms = options.deadline_ms.unwrap_or(crate::engine::DEADLINE);
+        self.job.take_options(headers(options), policy, options.max_unit_price, options.expected_charge_usd);
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
 use super::root::Client;
-use super::settle::Settlement;
-use super::types::{Event, Misuse, Outcome, Record};
+use super::people::Settlement;
+use super::types::{Event, Misuse, Outcome};
 use crate::contract::endpoint;
 use crate::engine::{Answered, Phase, RecordId};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
@@ -64,10 +64,10 @@ impl Client {
     }
 
     /// [`resume_intent`](Self::resume_intent), its options as JSON too.
-    pub fn resume_intent_text(&mut self, intent: &str, options: &str) -> Option<CommandId> {
+    pub fn resume_intent_text(&mut self, intent: &str, options: &str) -> CommandId {
         match read("resume", "options", options) {
             Ok(options) => self.resume_intent(intent, options),
-            Err(error) => Some(self.reject(error, Some(intent.to_owned()))),
+            Err(error) => self.reject(error, Some(intent.to_owned())),
         }
     }
 
@@ -100,44 +100,23 @@ impl Client {
         Some(told(self.result(CommandId(command))?))
     }
 
-    /// Takes records back: `{"held":[record],"refused":[{"record","reason","message","intent"}]}`.
-    pub fn restore_text(&mut self, records: impl IntoIterator<Item = (String, Vec<u8>)>, same_account: bool) -> String {
-        #[derive(Serialize)]
-        struct Refused {
-            record: RecordId,
-            reason: &'static str,
-            message: String,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            intent: Option<String>,
-        }
-        #[derive(Serialize)]
-        struct Told {
-            held: Vec<RecordId>,
-            refused: Vec<Refused>,
-        }
-        let records = records.into_iter().map(|(id, data)| Record { id: RecordId(id), data });
-        let restored = if same_account { self.restore_same_account(records) } else { self.restore(records) };
-        let refused = restored.refused.into_iter().map(|(record, bad)| {
-            let intent = self.refused.get(&record).and_then(|refused| refused.intent.clone());
-            Refused { record, reason: bad.as_str(), message: bad.to_string(), intent }
-        });
-        text(&Told { refused: refused.collect(), held: restored.held })
+    /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that is known.
+    pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>, early: bool) -> CommandId {
+        let settlement = match became {
+            Some(became) if happened => Settlement::Became(became),
+            Some(_) => return self.reject(Error::invalid("settle", "became", "belongs to what happened"), None),
+            None if happened => Settlement::Happened,
+            None => Settlement::NotHappened { early },
+        };
+        self.settle(&RecordId(record), settlement).command
     }
 
-    /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that
-    /// is known. Returns whether there was one.
-    pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, Error> {
-        let record = RecordId(record);
-        match became {
-            Some(became) if happened => self.settle_as(&record, &became),
-            Some(_) => Err(Error::invalid("settle", "became", "belongs to what happened")),
-            None => Ok(self.settle(&record, if happened { Settlement::Happened } else { Settlement::NotHappened })),
+    /// [`resume_all`](Self::resume_all), its options as JSON too.
+    pub fn resume_all_text(&mut self, options: &str) -> CommandId {
+        match read("resume_all", "options", options) {
+            Ok(options) => self.resume_all(options).command,
+            Err(error) => self.reject(error, None),
         }
-    }
-
-    /// What the store holds, a JSON list.
-    pub fn saved_text(&self) -> String {
-        text(&self.saved())
     }
 
     /// What was seen through a session, `{"status":403}` or a word, turned into advice; `None` if this client does not follow it.

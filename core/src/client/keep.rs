@@ -1,16 +1,22 @@
-//! What is written into records, and when: jobs, sessions, and what accepted intents are remembered by.
+//! What is put under names, and when: jobs, sessions, and what finished purchases are remembered by.
 
+use super::finishing::After;
 use super::job::Entry;
-use super::root::{Client, Pending};
+use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
 use crate::contract::{ANY, Safety};
-use crate::engine::{Age, EventKind, RecordId};
-use crate::state::{Accepted, Data, Done, JobId, Owner, SavedCall, SavedSession, Tracked};
-use crate::time::Millis;
+use crate::engine::{EventKind, Input, Stored};
+use crate::state::{
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreAnswer, StoreCall, Tracked, User, Write, Written, version_of,
+};
+use crate::time::{Clock, Millis};
+
+/// What is finished is remembered for this long.
+pub(super) const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
 
 impl Entry {
     /// The part of its record that is the call itself.
-    pub(super) fn saved_call(&self, elapsed: Millis) -> Option<SavedCall> {
+    pub(super) fn saved_call(&self, clock: &Clock) -> Option<SavedCall> {
         let write = self.job.write()?;
         let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
         // What is never sent again needs no body, and a free one may hold anything.
@@ -31,10 +37,9 @@ impl Entry {
             credentials: self.wants.credentials,
             auto_rotate: self.wants.auto_rotate,
             ends: self.wants.ends.clone(),
-            age_ms: write.key.saved_age(elapsed),
+            age: write.key.saved_age(clock),
             doubt_since: self.custody.doubt_since,
-            reserved: write.terms.reserved,
-            earlier: write.terms.earlier,
+            counted: write.terms.counted.clone(),
             clues: built.clues.clone(),
             order_no: None,
         })
@@ -42,105 +47,157 @@ impl Entry {
 }
 
 impl Client {
-    /// Deletes a record that is of no use any more.
-    pub(super) fn delete(&mut self, record: &RecordId) {
-        self.store.disown(record);
-        self.save(record, None, None);
-    }
-
-    /// Asks for a Save of a record, now or after the one that is out.
-    pub(super) fn save(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
-        self.store.want(record, data, waiter);
-        self.save_next(record);
-    }
-
-    pub(super) fn save_next(&mut self, record: &RecordId) {
-        if let Some(data) = self.store.send(record) {
-            let id = self.step_id();
-            self.pending.insert(id, Pending::Save(record.clone()));
-            self.steps.push_back(Step::Save { id, record: record.clone(), data });
+    /// Asks the store, or this client's own memory where it has none.
+    pub(super) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
+        let id = self.step_id();
+        self.pending.insert(id, pending);
+        match &mut self.memory {
+            Some(memory) => {
+                let answer = memory.call(call, self.clock.unix(), self.clock.elapsed());
+                self.answers.push_back((id, answer));
+            }
+            None => self.steps.push_back(Step::Store { id, command, call }),
         }
     }
 
-    pub(super) fn saved_step(&mut self, record: &RecordId, kept: bool) {
-        let (waiters, more) = self.store.answered(record);
-        if more {
-            self.save_next(record);
-        } else if kept {
-            self.total_saved(record);
+    /// Puts data under a name of this client's, as soon as no other step of it is out. Whoever waits is told; where nobody does, it is
+    /// tried again until it is done.
+    pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
+        if !self.journal.is_owned(name) {
+            return waiter.into_iter().for_each(|id| self.tell(id, Input::Stored(Stored::Lost)));
         }
-        let nobody_waits = waiters.iter().all(|id| self.jobs.get(id).is_none_or(|entry| entry.is_resting()));
-        if !kept && nobody_waits {
-            let what = EventKind::StoreFailed { record: record.clone() };
+        let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
+        let data = Data { puts, ..data }.bytes();
+        self.journal.note(name, puts, version_of(&data));
+        self.journal.want(name, Write::Put { data, keep_for, release }, waiter, waiter.is_none());
+        self.push_next(name);
+    }
+
+    /// Deletes what is under a name of this client's, or lets go of it where nothing is.
+    pub(super) fn delete(&mut self, name: &Name, insists: bool) {
+        let write = if self.journal.slot(name).is_some_and(|slot| slot.is_put) { Write::Delete } else { Write::Release };
+        self.write(name, write, insists);
+    }
+
+    /// Lets go of a name, as it is.
+    pub(super) fn release(&mut self, name: &Name) {
+        self.write(name, Write::Release, true);
+    }
+
+    fn write(&mut self, name: &Name, write: Write, insists: bool) {
+        if self.journal.is_owned(name) {
+            self.journal.want(name, write, None, insists);
+            self.push_next(name);
+        }
+    }
+
+    /// The next step of a name, if none is out.
+    pub(super) fn push_next(&mut self, name: &Name) {
+        let Some(call) = self.journal.next(name) else { return };
+        let user = match self.journal.user(name) {
+            Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first().copied()),
+            _ => None,
+        };
+        let command = user.or_else(|| self.finishing.command(&After::Name(name.clone())));
+        self.push_store(Pending::Write(name.clone()), command, call);
+    }
+
+    /// A write of a name was answered.
+    pub(super) fn on_written(&mut self, name: &Name, answer: &StoreAnswer) {
+        let (written, stored) = match answer {
+            StoreAnswer::Done => (Written::Done, Stored::Done),
+            StoreAnswer::Lost => (Written::Lost, Stored::Lost),
+            _ => (Written::Failed, Stored::Failed),
+        };
+        let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
+        let told = self.journal.written(name, written);
+        if written == Written::Failed && told.waiters.is_empty() {
+            let what = EventKind::StoreFailed { record: name.at(&version) };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }
-        for id in waiters {
-            self.stored(id, kept);
+        if let Some(again) = told.again {
+            self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Name(name.clone())));
+        }
+        if let Some(user) = told.lost {
+            self.lost_by(user);
+        }
+        told.waiters.into_iter().for_each(|id| self.stored(id, stored));
+        self.push_next(name);
+        self.answered(&After::Name(name.clone()), Some(written));
+        self.attend(name);
+    }
+
+    /// The name of a job, a new one where it has none.
+    pub(super) fn name_of(&mut self, id: JobId) -> Option<Name> {
+        let entry = self.jobs.get_mut(&id)?;
+        if let Some(name) = &entry.custody.name {
+            return Some(name.clone());
+        }
+        let name = self.space.random(&self.entropy.record());
+        entry.custody.name = Some(name.clone());
+        self.journal.make(name.clone(), User::Job(id));
+        Some(name)
+    }
+
+    /// What a job's record says now.
+    pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
+        let entry = self.jobs.get(&id)?;
+        let call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(&self.clock));
+        Some(Data { call, ..self.data(entry.custody.bought_as.as_ref()) })
+    }
+
+    /// Puts a job's record as it is now.
+    pub(super) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
+        let Some(name) = self.name_of(id) else { return };
+        if let Some(data) = self.job_data(id) {
+            self.put(&name, data, None, false, waiter);
         }
     }
 
-    /// Saves a job's record as it is now.
-    pub(super) fn save_job(&mut self, id: JobId, waiter: Option<JobId>) {
-        let elapsed = self.clock.elapsed();
-        let mut data = self.data();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        data.intent.clone_from(&entry.subject.intent);
-        data.fingerprint = entry.subject.intent.is_some().then(|| entry.custody.fingerprint.clone());
-        data.call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(elapsed));
-        if let Some(Age::Saved { unix, .. }) = entry.job.write().map(|write| write.key.age) {
-            // The age is that of the record as it was read; the time must stay with it, or the key would grow younger.
-            data.unix = unix;
+    /// Puts a session as it is; one that is over is let go of. Nothing waits for it.
+    pub(super) fn put_session(&mut self, session: &str) {
+        let Some((name, is_over)) = self.sessions.get(session).and_then(|tracked| Some((tracked.name.clone()?, tracked.is_over()))) else {
+            return;
+        };
+        let is_finished = is_over && name.is_callers();
+        let Some(data) = self.session_data(session) else { return };
+        self.put(&name, data, is_finished.then_some(REMEMBERED), is_finished, None);
+        if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {
+            (tracked.name, tracked.lapsed) = (None, true);
+            self.journal.give(&name, None);
         }
-        self.store.own(&record, Owner::Job(id));
-        self.save(&record, Some(data.bytes()), waiter);
     }
 
-    /// Saves a session as it is. Nothing waits for it.
-    pub(super) fn save_session(&mut self, session: &str) {
-        let mut data = self.data();
-        let Some(tracked) = self.sessions.get(session) else { return };
-        let Some(record) = tracked.record.clone() else { return };
-        (data.intent, data.fingerprint) = tracked.intent.clone().unzip();
-        data.session = Some(saved_session(session, tracked));
-        self.store.own(&record, Owner::Session(session.to_owned()));
-        self.save(&record, Some(data.bytes()), None);
+    /// What a session's record says now.
+    pub(super) fn session_data(&self, session: &str) -> Option<Data> {
+        let tracked = self.sessions.get(session)?;
+        Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_ref()) })
     }
 
-    /// Saves what an intent ended with. Nothing waits for it.
-    pub(super) fn save_accepted(&mut self, intent: &str, accepted: &Accepted) {
-        let Some(record) = accepted.record.clone() else { return };
-        let mut data = self.data();
-        data.intent = Some(intent.to_owned());
-        data.fingerprint = Some(accepted.fingerprint.clone());
-        data.done = Some(Done {
-            operation: accepted.operation.to_owned(),
-            facts: accepted.facts.clone(),
-            opened: accepted.opened,
-            at: accepted.at,
-            finished_at: accepted.finished_at.filter(|_| self.is_finished(accepted)),
-        });
-        self.store.own(&record, Owner::Intent(intent.to_owned()));
-        self.save(&record, Some(data.bytes()), None);
+    /// Puts what something ended with, and lets go of its name.
+    pub(super) fn put_done(&mut self, name: &Name, bought_as: Option<&BoughtAs>, done: Done) {
+        let data = Data { done: Some(done), ..self.data(bought_as) };
+        self.put(name, data, Some(REMEMBERED), true, None);
     }
 
-    pub(super) fn data(&self) -> Data {
+    pub(super) fn data(&self, bought_as: Option<&BoughtAs>) -> Data {
         Data {
             hopline: Data::version(),
+            puts: 0,
             base_url: self.service.base.to_string(),
             account: self.account.clone(),
-            unix: self.clock.unix(),
-            intent: None,
-            fingerprint: None,
+            at: self.clock.at(),
+            intent: bought_as.and_then(|known| known.intent.clone()),
+            key: bought_as.and_then(|known| known.key.clone()),
+            fingerprint: bought_as.map(|known| known.fingerprint.clone()),
             call: None,
             session: None,
             done: None,
-            spent: None,
         }
     }
 }
 
-fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
+pub(super) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
     SavedSession {
         id: id.to_owned(),
         session_type: tracked.session_type.clone(),
@@ -148,7 +205,6 @@ fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         credentials: tracked.credentials,
         auto_rotate: tracked.auto_rotate,
         ends: tracked.ends.clone(),
-        over_at: tracked.over_at,
         only_named: tracked.only_named,
     }
 }

@@ -5,7 +5,7 @@ use super::job::Parked;
 use super::root::{Client, Pending};
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
-use crate::engine::{Exchange, Heard, Input, LOGIN, Received};
+use crate::engine::{Exchange, Grant, Heard, Input, LOGIN, Received};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -101,7 +101,7 @@ impl Client {
 
     /// Whoever waits for the login is sent with the token that there is.
     fn go_on_with_token(&mut self) {
-        self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(None))));
+        self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(Grant::Token))));
     }
 
     /// There is no new token. An old one that was only to be renewed early is used until it is refused.

@@ -3,30 +3,30 @@
 //! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
 //! drains again. Extra polls change nothing.
 
+mod admit;
 mod ask;
 mod cancel;
 mod drive;
 mod ending;
 mod errand;
-mod guard;
-mod intent;
+mod finishing;
+mod found;
 mod job;
 mod json;
 mod keep;
+mod list;
 mod login;
 mod lookup;
 mod observe;
 mod options;
 mod order;
 mod pages;
-mod refused;
+mod people;
 mod resolve;
-mod restore;
 mod root;
 mod run;
-mod saved;
 mod session;
-mod settle;
+mod spend;
 mod start;
 #[cfg(test)]
 mod testing;
@@ -34,15 +34,18 @@ mod types;
 mod untaken;
 
 pub use crate::engine::Until;
-pub use crate::state::{BadRecord, CommandId, Description, Holds, Saved, Seen, StepId, Verdict, describe};
+pub use crate::state::{
+    BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict, Whose,
+    describe,
+};
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
+pub use list::{Resumed, SavedRecords};
 pub use lookup::Reconcile;
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
-pub use restore::Restored;
+pub use people::{Acted, Settlement};
 pub use root::{Client, RESPONSE_HEADERS};
 pub use session::{OpenSession, SessionReply};
-pub use settle::Settlement;
 pub use types::*;

@@ -25,7 +25,6 @@ impl Client {
         let phase = phase_of(tracked.status.as_deref(), &tracked.ends);
         Some(match changing {
             _ if tracked.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
-            Some((_, entry)) if entry.is_resting() => Verdict::Unsure("a change of the session is in doubt; resume or settle it first"),
             Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
                 let command = self.command(RotateSession::ENDPOINT);
                 self.attach(id, command);
@@ -42,7 +41,11 @@ impl Client {
     }
 
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
-        let credentials = self.sessions.get(session_id).is_some_and(|tracked| tracked.credentials);
+        let now = self.clock.monotonic();
+        let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
+            tracked.observed.asked(now);
+            tracked.credentials
+        });
         let rotation = RotateSession {
             session_id: session_id.to_owned(),
             include_credentials: credentials.then_some(true),
@@ -55,7 +58,7 @@ impl Client {
     pub(super) fn rotate_when_seen(&mut self, session_id: &str) {
         let tracked = self.sessions.entry(session_id.to_owned()).or_default();
         if !std::mem::replace(&mut tracked.auto_rotate, true) {
-            self.save_session(session_id);
+            self.put_session(session_id);
         }
     }
 }

@@ -31,9 +31,14 @@ pub struct ClientOptions {
     pub token: Option<Secret>,
     /// Of the reseller API: the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
     pub token_codes: Option<Vec<String>>,
-    /// Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
-    /// give the same name to every client of the store.
+    /// Names the account in the store. What another account bought is then not found; without it, each account needs a store of its
+    /// own.
     pub account: Option<String>,
+    /// Says that records of another key, username or base URL are this account's, and only those have changed.
+    pub same_account: bool,
+    /// Whether the host has a store: then it is asked by [`Step::Store`](super::Step::Store). Without one this client keeps its names
+    /// in its own memory.
+    pub store: bool,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
     /// The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
@@ -54,14 +59,17 @@ pub struct ClientOptions {
 }
 
 /// What may be decided for one call. Whatever is left out is as the client has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallOptions {
     /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. A start that
     /// resumes it does so with its own options. 1 to 256 bytes.
     pub intent: Option<String>,
-    /// A key of the caller's own. It counts as sent before and is never replaced.
+    /// A key of the caller's own, which names the write as an intent does. It counts as sent before and is never replaced. Not with
+    /// an `intent`.
     pub idempotency_key: Option<String>,
+    /// Whether to wait, up to `deadline_ms`, while another living client uses or holds what the intent or key stands for.
+    pub wait_for_intent: bool,
     /// Sends, the first included; at least 1.
     #[serde(deserialize_with = "clamped")]
     pub attempts: Option<u32>,
@@ -179,6 +187,7 @@ impl CallOptions {
         });
         match () {
             () if intent => Some(("intent", "must be 1 to 256 bytes without control characters")),
+            () if self.intent.is_some() && self.idempotency_key.is_some() => Some(("idempotency_key", "is a name as an intent is, so give one of them")),
             () if key => Some(("idempotency_key", "must be 1 to 64 visible ASCII characters")),
             () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must be at least 0")),
             () if self.ends.len() > 16 || ends => Some(("ends", "must be at most 16 statuses, each of 1 to 64 bytes")),

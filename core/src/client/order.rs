@@ -82,12 +82,11 @@ impl Client {
 
     /// An order was placed: its record says so from here on.
     pub(super) fn placed(&mut self, id: JobId, order_no: &str) {
-        let elapsed = self.clock.elapsed();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.doubt_since = None;
-        entry.custody.placed = entry.saved_call(elapsed).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
+        entry.custody.placed = entry.saved_call(&self.clock).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
         if self.rules.holds(Rule::OrderIsSaved) {
-            self.save_job(id, None);
+            self.put_job(id, None);
         }
     }
 }

@@ -4,27 +4,41 @@ use super::root::{Client, Pending};
 use super::types::{Misuse, Outcome};
 use crate::engine::{Input, Received};
 use crate::policy::{FailureKind, Sent};
-use crate::state::StepId;
+use crate::state::{StepId, StoreAnswer};
 use crate::time::Now;
 
 impl Client {
     /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
     pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
         let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
-        match (pending, &outcome) {
-            (Pending::Save(_), Outcome::Response { .. }) | (Pending::Send(_) | Pending::Ask | Pending::Login, Outcome::Saved) => {
-                return Err(Misuse::WrongAnswer);
+        match outcome {
+            Outcome::Store(answer) if pending.is_answered_by(&answer) => {
+                self.clock.tick(now);
+                self.on_store(id, answer);
             }
-            _ => {}
-        }
-        self.clock.tick(now);
-        let pending = self.pending.remove(&id);
-        match (pending, received(outcome)) {
-            (Some(Pending::Save(record)), received) => self.saved_step(&record, received.is_none()),
-            (Some(pending), Some(received)) => self.received(pending, id, received),
-            (_, None) | (None, _) => {}
+            Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
+                self.clock.tick(now);
+                self.received(id, Received::Response { status, headers, body, truncated });
+            }
+            Outcome::Failed { kind, sent } if pending.is_send() => {
+                self.clock.tick(now);
+                self.received(id, Received::Failed(kind, sent));
+            }
+            _ => return Err(Misuse::WrongAnswer),
         }
         Ok(())
+    }
+
+    /// Takes in what a store answered.
+    pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
+        match self.pending.remove(&id) {
+            Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
+            Some(Pending::Write(name)) => self.on_written(&name, &answer),
+            Some(Pending::List(listing)) => self.on_listed(listing, answer),
+            Some(Pending::Count(job, usd)) => self.on_counted(job, usd, &answer),
+            Some(Pending::Spend(number)) => self.on_spent(number, &answer),
+            Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
+        }
     }
 
     /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
@@ -33,9 +47,7 @@ impl Client {
         match self.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
                 self.clock.tick(now);
-                if let Some(pending) = self.pending.remove(&id) {
-                    self.received(pending, id, Received::Unfit(rule));
-                }
+                self.received(id, Received::Unfit(rule));
                 Ok(())
             }
             _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
@@ -43,22 +55,29 @@ impl Client {
     }
 
     /// Whoever waits for it is told what came over HTTP.
-    fn received(&mut self, pending: Pending, step: StepId, received: Received<'_>) {
-        match pending {
-            Pending::Send(job) => self.tell(job, Input::Response(received)),
-            Pending::Ask => self.on_server_time(step, received),
-            Pending::Login => self.on_login(step, received),
-            Pending::Save(_) => {}
+    fn received(&mut self, step: StepId, received: Received<'_>) {
+        match self.pending.remove(&step) {
+            Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
+            Some(Pending::Ask) => self.on_server_time(step, received),
+            Some(Pending::Login) => self.on_login(step, received),
+            _ => {}
         }
     }
 }
 
-/// What came over HTTP; none where a Save was done.
-fn received(outcome: Outcome<'_>) -> Option<Received<'_>> {
-    match outcome {
-        Outcome::Saved => None,
-        Outcome::Response { status, headers, body, truncated } => Some(Received::Response { status, headers, body, truncated }),
-        Outcome::Failed { kind, sent } => Some(Received::Failed(kind, sent)),
+impl Pending {
+    fn is_send(&self) -> bool {
+        matches!(self, Pending::Send(_) | Pending::Ask | Pending::Login)
+    }
+
+    fn is_answered_by(&self, answer: &StoreAnswer) -> bool {
+        match answer {
+            StoreAnswer::Failed => !self.is_send(),
+            StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_)),
+            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => matches!(self, Pending::Claim(_)),
+            StoreAnswer::Listed { .. } => matches!(self, Pending::List(_)),
+            StoreAnswer::Granted { .. } | StoreAnswer::Over { .. } => matches!(self, Pending::Count(..) | Pending::Spend(_)),
+        }
     }
 }
 

@@ -2,14 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::admit::Visit;
+use super::finishing::Finishing;
 use super::job::Entry;
+use super::list::Listing;
 use super::options::ClientOptions;
+use super::spend::Spend;
 use super::types::{Outputs, Step, Ticket};
 use crate::contract::{Decimal, Secret};
-use crate::engine::{Answered, Gate, RecordId, Service, Tokens};
+use crate::engine::{Answered, Gate, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Error, Quota, Report, Rules};
-use crate::state::{Account, CommandId, Errand, Guard, IdAllocator, Intent, JobId, Owner, Refused, StepId, Store, Tracked, Untaken};
+use crate::state::{
+    Account, CommandId, Errand, IdAllocator, JobId, Journal, Memory, Name, Space, StepId, StoreAnswer, Tracked, User,
+};
 use crate::time::{Clock, Millis, Now};
 use crate::wire::BaseUrl;
 
@@ -25,12 +31,17 @@ pub struct Client {
     pub(super) tokens: Tokens,
     pub(super) account_name: Secret,
     pub(super) account: Account,
+    /// Whether the caller says that records of another key or base URL are this account's.
+    pub(super) same_account: bool,
+    /// Where its names are.
+    pub(super) space: Space,
     pub(super) rules: Rules,
     pub(super) entropy: Entropy,
     pub(super) clock: Clock,
     pub(super) quota: Quota,
-    /// The caller's cap on what is bought in a day.
-    pub(super) guard: Option<Guard>,
+    /// The caller's cap on what is bought in a day, and the last day that a store has said.
+    pub(super) cap: Option<Decimal>,
+    pub(super) day: i64,
     /// Whether the account can buy, as far as is known.
     pub(super) backend_ready: Option<bool>,
     pub(super) gate: Gate,
@@ -38,23 +49,19 @@ pub struct Client {
     pub(super) jobs: BTreeMap<JobId, Box<Entry>>,
     pub(super) commands: BTreeMap<CommandId, Command>,
     pub(super) sessions: BTreeMap<String, Tracked>,
-    pub(super) intents: BTreeMap<String, Intent>,
-    /// When intents were finished, monotonic, and their names: the oldest are forgotten first.
-    pub(super) finished: BTreeSet<(Millis, String)>,
-    /// Finished intents whose age waits for the service's time.
-    pub(super) unaged: BTreeSet<String>,
-    /// Whether those that were restored before the first poll have begun to age.
-    pub(super) aging: bool,
-    /// The records that were refused, and the intents that can be read in them.
-    pub(super) refused: BTreeMap<RecordId, Refused>,
-    pub(super) refused_intents: BTreeSet<(String, RecordId)>,
-    /// What became of operations whose callers were gone, by their records.
-    pub(super) untaken: BTreeMap<RecordId, Untaken>,
-    pub(super) store: Store,
+    /// The names that it owns or is about to, and who waits for them.
+    pub(super) journal: Journal,
+    pub(super) visits: BTreeMap<Name, Vec<Visit>>,
+    pub(super) finishing: Finishing,
+    pub(super) spends: BTreeMap<u32, Spend>,
+    pub(super) listings: BTreeMap<u32, Listing>,
+    /// The names of a client without a store, and what is answered of them.
+    pub(super) memory: Option<Memory>,
+    pub(super) answers: VecDeque<(StepId, StoreAnswer)>,
     pub(super) pending: BTreeMap<StepId, Pending>,
     pub(super) login: Errand,
     pub(super) asking: Errand,
-    pub(super) timers: BTreeSet<(Millis, JobId)>,
+    pub(super) timers: BTreeSet<(Millis, Timer)>,
     /// How often a timer was set, for the tests that count work.
     #[cfg(test)]
     pub(super) timers_set: usize,
@@ -62,6 +69,17 @@ pub struct Client {
     pub(super) next_job: IdAllocator,
     pub(super) next_command: IdAllocator,
     pub(super) next_step: IdAllocator,
+    pub(super) next_spend: IdAllocator,
+    pub(super) next_listing: IdAllocator,
+}
+
+/// What wakes at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Timer {
+    Job(JobId),
+    /// What failed is tried again, and who was told that it is busy claims it again.
+    Name(Name),
+    Spend(u32),
 }
 
 /// Says how much there is, and nothing of what it is.
@@ -79,6 +97,10 @@ impl std::fmt::Debug for Client {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Command {
     pub(super) job: Option<JobId>,
+    /// The name that it waits for, before there is a job.
+    pub(super) waits_for: Option<Name>,
+    /// The list whose records are resumed together, of which it is one.
+    pub(super) part_of: Option<u32>,
     pub(super) operation: &'static str,
     pub(super) ended: Option<Box<Ended>>,
 }
@@ -90,17 +112,17 @@ pub(super) struct Ended {
     pub(super) left: Left,
 }
 
-/// The records that go once a result was taken.
+/// The names whose records go once a result was taken.
 #[derive(Debug, Default, Clone, Hash)]
 pub(super) struct Left {
     /// The operation's own.
-    pub(super) own: Option<RecordId>,
+    pub(super) own: Option<Name>,
     /// Those of sessions that are over.
-    pub(super) others: Vec<RecordId>,
+    pub(super) others: Vec<Name>,
 }
 
 impl Left {
-    pub(super) fn records(&self) -> impl Iterator<Item = &RecordId> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.others.iter().chain(&self.own)
     }
 }
@@ -108,7 +130,12 @@ impl Left {
 /// Which answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
-    Save(RecordId),
+    Claim(Name),
+    Write(Name),
+    List(u32),
+    /// Before a send, which may be charged so much.
+    Count(JobId, Decimal),
+    Spend(u32),
     Send(JobId),
     Ask,
     Login,
@@ -141,7 +168,9 @@ impl Client {
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), entropy.salt());
         Ok(Client {
-            account: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt, named },
+            space: Space::of(options.api, if named { name.reveal() } else { "" }),
+            same_account: options.same_account,
+            account: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt },
             account_name: name,
             service: Service {
                 api: options.api,
@@ -156,23 +185,23 @@ impl Client {
             rules: Rules { without: options.without },
             #[cfg(not(feature = "ablation"))]
             rules: Rules::default(),
+            clock: Clock::of(entropy.client()),
             entropy,
-            clock: Clock::default(),
             quota: Quota::new(),
-            guard: options.daily_cap_usd.map(Guard::new),
+            cap: options.daily_cap_usd,
+            day: 0,
             backend_ready: options.backend_ready,
             gate: Gate::default(),
             jobs: BTreeMap::new(),
             commands: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            intents: BTreeMap::new(),
-            finished: BTreeSet::new(),
-            unaged: BTreeSet::new(),
-            aging: false,
-            refused: BTreeMap::new(),
-            refused_intents: BTreeSet::new(),
-            untaken: BTreeMap::new(),
-            store: Store::default(),
+            journal: Journal::default(),
+            visits: BTreeMap::new(),
+            finishing: Finishing::default(),
+            spends: BTreeMap::new(),
+            listings: BTreeMap::new(),
+            memory: (!options.store).then(Memory::default),
+            answers: VecDeque::new(),
             pending: BTreeMap::new(),
             login: Errand::new(options.retry),
             asking: Errand::new(options.retry),
@@ -183,6 +212,8 @@ impl Client {
             next_job: IdAllocator::default(),
             next_command: IdAllocator::default(),
             next_step: IdAllocator::default(),
+            next_spend: IdAllocator::default(),
+            next_listing: IdAllocator::default(),
         })
     }
 
@@ -190,10 +221,18 @@ impl Client {
     pub fn poll(&mut self, now: Now) -> Step {
         self.clock.tick(now);
         while self.steps.is_empty() {
-            let due = self.timers.first().copied().filter(|(at, _)| *at <= now.monotonic);
-            let Some((at, id)) = due else { break };
-            self.timers.remove(&(at, id));
-            self.advance(id, at);
+            if let Some((id, answer)) = self.answers.pop_front() {
+                self.on_store(id, answer);
+                continue;
+            }
+            let due = self.timers.first().filter(|(at, _)| *at <= now.monotonic).cloned();
+            let Some((at, timer)) = due else { break };
+            self.timers.pop_first();
+            match timer {
+                Timer::Job(id) => self.advance(id, at),
+                Timer::Name(name) => self.wake_name(&name),
+                Timer::Spend(number) => self.push_spend(number),
+            }
         }
         self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
     }
@@ -215,7 +254,7 @@ impl Client {
         self.commands.get(&command)?.ended.as_ref()?;
         let taken = self.commands.remove(&command)?;
         let ended = *taken.ended?;
-        ended.left.records().for_each(|record| self.delete(record));
+        ended.left.names().for_each(|name| self.delete(name, true));
         Some(ended.result)
     }
 
@@ -240,7 +279,7 @@ impl Client {
 
     pub(super) fn clear_timer(&mut self, id: JobId) {
         if let Some(at) = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take()) {
-            self.timers.remove(&(at, id));
+            self.timers.remove(&(at, Timer::Job(id)));
         }
     }
 
@@ -251,9 +290,9 @@ impl Client {
         }
         if let Some(job) = self.jobs.get_mut(&id) {
             if let Some(old) = job.timer.replace(at) {
-                self.timers.remove(&(old, id));
+                self.timers.remove(&(old, Timer::Job(id)));
             }
-            self.timers.insert((at, id));
+            self.timers.insert((at, Timer::Job(id)));
         }
     }
 
@@ -265,9 +304,12 @@ impl Client {
     /// The same where records go once it was taken.
     pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
         if let Some(entry) = self.commands.get_mut(&command) {
-            left.records().for_each(|record| self.store.own(record, Owner::Result));
+            left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
             entry.ended = Some(Box::new(Ended { result, left }));
-            self.steps.push_back(Step::Completed { command });
+            match entry.part_of {
+                Some(number) => self.part_ended(number, command),
+                None => self.steps.push_back(Step::Completed { command }),
+            }
         }
     }
 }

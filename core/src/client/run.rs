@@ -1,10 +1,11 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
 use super::job::{Entry, Parked};
-use super::root::{Client, Pending};
+use super::finishing::taken_over;
+use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
-use crate::engine::{Action, Cx, EventKind, Input, Job, Need, Note, Wake};
-use crate::policy::jittered;
+use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
+use crate::policy::{Advice, Effect, Kind, jittered};
 use crate::state::{CommandId, JobId};
 use crate::time::Millis;
 use crate::wire::Request;
@@ -17,9 +18,22 @@ impl Client {
         }
     }
 
+    /// Another client has taken over what a job was about: it ends with what it knows, and nothing more is sent or put for it.
+    pub(super) fn end_lost(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let error = match entry.job.write().filter(|write| !write.call.is_open()) {
+            Some(_) if entry.job.order().is_none() && !entry.job.is_followed() => {
+                let what = "was not sent, because another client has taken it over";
+                entry.subject.error(Kind::Busy, Effect::None, what, Advice::WaitForOther)
+            }
+            _ => taken_over(entry.subject.operation, &Err(entry.let_go())),
+        };
+        self.finish(id, Err(error));
+    }
+
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
-        let day = self.guard.as_ref().map(|guard| guard.day(self.clock.unix()));
+        let day = self.today();
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let mut notes = Vec::new();
@@ -45,11 +59,13 @@ impl Client {
 
     /// Carries out what a job asks for.
     pub(super) fn carry_out(&mut self, id: JobId, action: Action) {
+        let is_lost = self.jobs.get(&id).is_some_and(|entry| entry.custody.lost);
         match action {
+            Action::Send(_) | Action::Put | Action::Wake(_) | Action::Need(_) if is_lost => self.end_lost(id),
             Action::Send(request) => self.push_send(id, request),
             Action::Put => {
                 self.park(id, Parked::Storing);
-                self.save_job(id, Some(id));
+                self.put_job(id, Some(id));
             }
             Action::Wake(wake) => self.wake(id, wake),
             Action::Need(Need::Token) => {
@@ -62,12 +78,12 @@ impl Client {
             Action::Need(Need::ServerTime) => {
                 self.park(id, Parked::Asking);
                 match self.clock.knows_server() {
-                    true => self.tell(id, Input::Granted(Ok(None))),
+                    true => self.tell(id, Input::Granted(Ok(Grant::ServerTime))),
                     false => self.set_timer(id, self.clock.monotonic()),
                 }
             }
-            Action::Need(Need::Reserve(usd, before)) => self.reserve(id, usd, before),
-            Action::Erase(error) => self.erase(id, error),
+            Action::Need(Need::Count { entry, usd }) => self.count(id, entry, usd),
+            Action::Erase(error) => self.finish(id, Err(error)),
             Action::Doubt(error) => self.doubt(id, error),
             Action::Rest(error) => self.rest(id, error),
             Action::End(result) => self.finish(id, result.map(|answered| *answered)),
@@ -93,7 +109,8 @@ impl Client {
     /// backoff after it, where they may be.
     fn wake(&mut self, id: JobId, wake: Wake) {
         self.park(id, Parked::Waking);
-        let others = || self.timers.range((wake.at, JobId::MIN)..=(wake.at, JobId::MAX)).any(|(_, other)| *other != id);
+        let jobs = (wake.at, Timer::Job(JobId::MIN))..=(wake.at, Timer::Job(JobId::MAX));
+        let others = || self.timers.range(jobs.clone()).any(|(_, other)| *other != Timer::Job(id));
         let at = match wake.latest {
             Some(latest) if wake.at == self.gate.until() && others() => {
                 let after = jittered(self.service.retry.ceiling(0, true), self.entropy.jitter());
@@ -119,17 +136,10 @@ impl Client {
         }
     }
 
-    /// The Save that a job waited for was answered.
-    pub(super) fn stored(&mut self, id: JobId, kept: bool) {
-        if kept {
-            let unspent = self.jobs.get_mut(&id).and_then(|entry| entry.custody.unspent.take());
-            self.uncount([unspent]);
-        }
-        match self.jobs.get(&id).map(|entry| &entry.parked) {
-            Some(Parked::Storing) => self.tell(id, Input::Stored(kept)),
-            Some(Parked::Reserving(_)) => self.reserved(id, kept),
-            Some(Parked::Erasing(_)) => self.erased(id, kept),
-            _ => {}
+    /// The put that a job waited for was answered.
+    pub(super) fn stored(&mut self, id: JobId, stored: Stored) {
+        if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
+            self.tell(id, Input::Stored(stored));
         }
     }
 
@@ -158,9 +168,21 @@ impl Client {
                     call.unanswered = false;
                 }
             }
-            Note::Charged(reserved, charge) => self.charged(reserved, charge),
-            Note::Freed(reserved) => self.uncount([Some(reserved)]),
+            Note::Charged(counted, charge) => {
+                let spends = self.charged(counted, charge);
+                self.wait_for(id, spends);
+            }
+            Note::Freed(counted) => {
+                let spends = self.uncount(counted);
+                self.wait_for(id, spends);
+            }
             Note::BackendReady(ready) => self.backend_ready = Some(ready),
+        }
+    }
+
+    fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.custody.spends.extend(spends);
         }
     }
 

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use super::admit::{Purpose, Visit};
 use super::job::Entry;
+use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
-use crate::engine::{Answered, Bought, Phase, RecordId, phase_of, shown};
+use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::state::{Intent, JobId, Owner, Tracked};
+use crate::state::{JobId, Name, Tracked, User};
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
@@ -65,23 +67,24 @@ impl Client {
         let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
         wants.since.get_or_insert(now);
+        custody.session_name.clone_from(&custody.name);
         let tracked = Tracked {
-            record: custody.record.take(),
+            name: custody.name.clone(),
             session_type: bought.facts.session_type.or(bought.session_type),
             status: bought.facts.status,
             credentials: wants.credentials,
             auto_rotate: wants.auto_rotate,
             ends: wants.ends.clone(),
             changing: BTreeSet::from([id]),
-            intent: subject.intent.clone().map(|intent| (intent, custody.fingerprint.clone())),
+            bought_as: custody.bought_as.clone(),
             ..Tracked::default()
         };
         match self.sessions.get_mut(&session_id) {
-            // A replay of a purchase that is followed already: one session has one record, and another intent its own.
-            Some(known) if known.record.is_some() => {
+            // A replay of a purchase that is followed already under another name: that one has it.
+            Some(known) if known.name.is_some() => {
                 known.credentials |= tracked.credentials;
                 known.auto_rotate |= tracked.auto_rotate;
-                custody.record = tracked.record;
+                return self.put_session(&session_id);
             }
             Some(known) => {
                 known.changing.insert(id);
@@ -89,79 +92,95 @@ impl Client {
             }
             None => _ = self.sessions.insert(session_id.clone(), tracked),
         }
-        self.save_session(&session_id);
-    }
-
-    /// A session as the client knows it, in the shape of a read.
-    pub(super) fn known(&self, session_id: &str) -> (Facts, Json) {
-        shown(session_id, self.sessions.get(session_id).map(Tracked::known))
-    }
-
-    /// Takes in what an answer says of a session. Returns whether that is to be saved: it is over now and was not, it lives
-    /// again, or a person had named it and it is there.
-    fn learn(&mut self, facts: &Facts) -> bool {
-        let Some(id) = &facts.session_id else { return false };
-        // Of a session that is not followed only its intents know how it was.
-        let unknown = self.sessions.get(id).is_none_or(|tracked| tracked.status.is_none());
-        let remembered = unknown && facts.status.is_some() && self.is_remembered_as_over(id);
-        let mut shown = false;
-        let (mut was_over, mut over) = (remembered, phase_of(facts.status.as_deref(), &[]) == Phase::Ended);
-        if let Some(tracked) = self.sessions.get_mut(id) {
-            was_over = remembered || tracked.is_over();
-            tracked.seen = true;
-            shown = std::mem::take(&mut tracked.only_named);
-            if facts.status.is_some() {
-                tracked.status.clone_from(&facts.status);
-            }
-            if facts.session_type.is_some() {
-                tracked.session_type.clone_from(&facts.session_type);
-            }
-            over = tracked.is_over();
-            if !over && std::mem::take(&mut tracked.lapsed) {
-                tracked.record.get_or_insert_with(|| RecordId(self.entropy.record()));
-            }
-            if over != was_over {
-                tracked.over_at = self.clock.finished_at().filter(|_| over);
-            }
+        if let Some(name) = custody.name.take() {
+            self.journal.give(&name, Some(User::Session(session_id.clone())));
         }
-        if let (true, Some(status)) = (over != was_over, &facts.status) {
-            self.intents_follow(id, status);
+        self.put_session(&session_id);
+    }
+
+    /// The job that opens a session, while it is at it.
+    pub(super) fn opening(&self, session: &str) -> Option<JobId> {
+        let tracked = self.sessions.get(session)?;
+        tracked.changing.iter().copied().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
+    }
+
+    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
+    pub fn follows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.name.is_some())
+    }
+
+    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
+    pub fn release_session(&mut self, session: &str) -> bool {
+        self.sessions.get_mut(session).into_iter().for_each(|known| known.held = false);
+        let follows = self.follows(session);
+        self.let_go_of_session(session);
+        follows
+    }
+
+    /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
+    pub(super) fn let_go_of_session(&mut self, session: &str) {
+        let is_about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session);
+        let Some(tracked) = self.sessions.get(session).filter(|known| !known.held && known.changing.is_empty()) else { return };
+        let Some(name) = tracked.name.clone().filter(|_| !self.jobs.values().any(|entry| is_about(entry))) else { return };
+        if let Some(data) = self.session_data(session) {
+            self.put(&name, data, None, true, None);
+        }
+        self.journal.give(&name, None);
+        self.sessions.remove(session);
+    }
+
+    /// Takes in what an answer says of a session. Returns whether that is to be put: it is over now and was not, it lives again, or a
+    /// person had named it and it is there.
+    fn learn(&mut self, facts: &Facts) -> bool {
+        let Some(tracked) = facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id)) else { return false };
+        let was_over = tracked.is_over();
+        tracked.seen = true;
+        let shown = std::mem::take(&mut tracked.only_named);
+        if facts.status.is_some() {
+            tracked.status.clone_from(&facts.status);
+        }
+        if facts.session_type.is_some() {
+            tracked.session_type.clone_from(&facts.session_type);
+        }
+        let over = tracked.is_over();
+        if let (false, true, Some(id)) = (over, tracked.lapsed, &facts.session_id) {
+            let id = id.clone();
+            self.live_again(&id);
         }
         shown || over != was_over
     }
 
-    fn is_remembered_as_over(&self, session: &str) -> bool {
-        self.intents.values().any(|intent| match intent {
-            Intent::Accepted(accepted) if accepted.facts.session_id.as_deref() == Some(session) => {
-                phase_of(accepted.facts.status.as_deref(), &[]) == Phase::Ended
+    /// A session that was over lives again: its record is taken back, or made anew.
+    fn live_again(&mut self, session: &str) {
+        let Some(tracked) = self.sessions.get_mut(session) else { return };
+        match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
+            Some(name) => self.visit(&name, Visit { command: None, purpose: Purpose::TakeBack(session.to_owned()) }),
+            None => {
+                let name = self.space.random(&self.entropy.record());
+                (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
+                self.journal.make(name, User::Session(session.to_owned()));
             }
-            _ => false,
-        })
+        }
     }
 
-    /// The same, and saves it.
+    /// The same, and puts it.
     pub(super) fn learn_and_save(&mut self, facts: &Facts) {
         if let (true, Some(session)) = (self.learn(facts), &facts.session_id) {
-            self.save_session(session);
+            self.put_session(session);
         }
     }
 
-    /// The record of a session that is over and stands for no intent: it goes once that was told. The intent of the job that
-    /// ends is one, too.
-    pub(super) fn take_finished_session(&mut self, session: &str, intent: Option<&str>) -> Option<RecordId> {
-        let tracked = self.sessions.get(session).filter(|tracked| tracked.is_over() && tracked.changing.is_empty())?;
-        let bought_as = tracked.intent.as_ref().map(|(name, _)| name.as_str());
-        if bought_as.is_some_and(|name| intent == Some(name) || self.accepted_as(name, session)) {
-            return None;
-        }
-        let tracked = self.sessions.get_mut(session)?;
-        tracked.lapsed = tracked.record.is_some();
-        tracked.record.take()
+    /// The name of a session that is over and that its caller has no name for: its record goes once that was told.
+    pub(super) fn take_finished_session(&mut self, session: &str) -> Option<Name> {
+        let tracked = self.sessions.get_mut(session).filter(|tracked| tracked.is_over() && tracked.changing.is_empty())?;
+        let name = tracked.name.take_if(|name| !name.is_callers())?;
+        tracked.lapsed = true;
+        Some(name)
     }
 
-    /// The record of a session that was there and is not any more: another client ended it, or the service forgot it. One that
-    /// is still being created may only not be known yet, and one that this client never read may be another account's.
-    pub(super) fn take_missing_session(&mut self, session: &str) -> Option<RecordId> {
+    /// The name of a session that was there and is not any more: another client ended it, or the service forgot it. One that is still
+    /// being created may only not be known yet, and one that this client never read may be another account's.
+    pub(super) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
         let tracked = self.sessions.get(session).filter(|tracked| tracked.seen && tracked.changing.is_empty())?;
         let was_there = phase_of(tracked.status.as_deref(), &tracked.ends) != Phase::Pending;
         was_there.then(|| self.terminated(session))?
@@ -176,48 +195,61 @@ impl Client {
         if before.as_ref() == Some(&status) {
             return None;
         }
-        if self.sessions.get(&session).is_some_and(|tracked| tracked.record.is_some()) {
-            self.save_session(&session);
-        }
+        self.put_session(&session);
         Some((session, status))
-    }
-
-    /// Whether that session is what an intent was accepted as.
-    pub(super) fn accepted_as(&self, intent: &str, session: &str) -> bool {
-        matches!(self.intents.get(intent), Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session))
     }
 
     /// The session of a job is terminated: it is followed no more.
     pub(super) fn gone(&mut self, id: JobId) {
         let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.clone());
-        let record = session.and_then(|session| self.terminated(&session));
+        let bought = session.as_ref().and_then(|session| self.sessions.get(session)).and_then(|known| known.name.clone());
+        let name = session.and_then(|session| self.terminated(&session));
         if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.custody.also_delete = record;
+            entry.custody.also_delete = name;
+            entry.custody.session_name = bought;
         }
     }
 
-    /// A session is no more: its purchase is remembered under its intent, the session is not. Returns its record where
-    /// nothing is remembered by it.
-    pub(super) fn terminated(&mut self, session: &str) -> Option<RecordId> {
-        let mut tracked = self.sessions.remove(session).unwrap_or_default();
-        let (mut record, name) = (tracked.record.take(), tracked.intent.map(|(name, _)| name).unwrap_or_default());
-        match self.intents.get_mut(&name) {
-            Some(Intent::Accepted(accepted)) if accepted.facts.session_id.as_deref() == Some(session) => {
-                accepted.record = record.take().or(accepted.record.take());
-            }
-            // Whoever opened it still waits for it, and remembers it in the end.
-            Some(Intent::Active(other)) => {
-                let waits =
-                    |entry: &&mut Box<Entry>| entry.subject.session_id.as_deref() == Some(session) && entry.custody.record.is_none();
-                if let Some(entry) = self.jobs.get_mut(other).filter(waits) {
-                    record.iter().for_each(|record| self.store.own(record, Owner::Job(*other)));
-                    entry.custody.record = record.take();
-                }
-            }
-            // The name may belong to a later purchase by now.
-            _ => {}
+    /// A session is no more. Its purchase is remembered where its caller has a name for it; otherwise this is the name of the record that
+    /// is of no use any more.
+    pub(super) fn terminated(&mut self, session: &str) -> Option<Name> {
+        let tracked = self.sessions.get_mut(session)?;
+        tracked.status = Some("terminated".to_owned());
+        let name = tracked.name.clone();
+        let data = self.session_data(session);
+        self.sessions.remove(session);
+        let name = name?;
+        if !name.is_callers() {
+            return Some(name);
         }
-        self.intents_follow(session, "terminated");
-        record
+        if let Some(data) = data {
+            self.put(&name, data, Some(REMEMBERED), true, None);
+            self.journal.give(&name, None);
+        }
+        None
+    }
+
+    /// Another client has a name that this one had.
+    pub(super) fn lost_by(&mut self, user: User) {
+        match user {
+            User::Job(id) => self.lost_job(id),
+            User::Session(session) => {
+                let about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session.as_str()) && entry.job.follows();
+                let jobs: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| about(entry)).map(|(id, _)| *id).collect();
+                self.sessions.remove(&session);
+                jobs.into_iter().for_each(|id| self.lost_job(id));
+            }
+            User::Result => {}
+        }
+    }
+
+    /// It ends as soon as nothing of it is out.
+    fn lost_job(&mut self, id: JobId) {
+        let now = self.clock.monotonic();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.lost = true;
+        if matches!(entry.parked, super::job::Parked::Waking) {
+            self.set_timer(id, now);
+        }
     }
 }

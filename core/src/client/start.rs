@@ -1,17 +1,18 @@
-//! How a command begins: checked, matched with what is under way, and queued. Nothing is sent here.
+//! How a command begins: checked, and let in by its name, where its caller gave it one. Nothing is sent here.
 
+use super::admit::{Purpose, Start, Visit};
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
 use super::root::{Client, Command};
 use super::session::OpenSession;
-use super::types::Ticket;
+use super::types::{Ticket, busy};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Follow, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::entropy::digest;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::state::{CommandId, Intent, JobId, forbidden};
+use crate::state::{BoughtAs, CommandId, JobId, Name, User, forbidden};
 use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
@@ -151,48 +152,86 @@ impl Client {
         // The body is read again only where its type matters.
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
-        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()) {
+        let terms = || Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+        let priced = || terms().refusal(endpoint).filter(|_| self.cap.is_some()).map_or(Ok(()), Err);
+        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| priced()) {
             return self.reject(error, options.intent);
         }
-        let fingerprint = Self::fingerprint(endpoint, &built, then);
-        let known = options.intent.as_ref().and_then(|name| self.join_intent(name, endpoint, &fingerprint, &options));
-        if let Some(command) = known {
-            return command;
-        }
-        let session = self.check_session(endpoint, built.session_id.as_deref());
-        if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {
-            return self.reject(error, options.intent);
-        }
-        let entry = match self.new_entry(endpoint, built, then, &options) {
-            Ok(entry) => entry,
-            Err(error) => return self.reject(error, options.intent),
+        let name = match (&options.intent, &options.idempotency_key) {
+            (Some(intent), _) => Some(self.space.intent(intent)),
+            (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.space.key(key)),
+            _ => None,
         };
+        let bought_as = name.map(|name| BoughtAs {
+            name,
+            intent: options.intent.clone(),
+            key: options.idempotency_key.clone(),
+            fingerprint: Self::fingerprint(endpoint, &built, then),
+        });
         let command = self.command(endpoint);
-        let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
-        let id = self.begin(Entry { custody: Custody { fingerprint, ..entry.custody }, ..entry }, command);
-        if let Some(session) = session {
-            let tracked = self.sessions.entry(session).or_default();
-            tracked.changing.insert(id);
-            if endpoint.name == RotateSession::ENDPOINT.name {
-                tracked.observed.asked(self.clock.monotonic());
-            }
-        }
-        if let Some(name) = options.intent {
-            self.intents.insert(name, Intent::Active(id));
+        let start = Start { endpoint, built, then, options, bought_as, patience: None };
+        let session = start.built.session_id.as_ref().filter(|_| endpoint.changes_session()).and_then(|id| self.sessions.get(id));
+        let own = start.bought_as.as_ref().map(|known| &known.name);
+        // A change that was left in doubt is looked at before another one begins, unless it is this very one.
+        match session.and_then(|known| known.doubt.clone()).filter(|(name, _)| own != Some(name)) {
+            Some((name, _)) => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Change(Box::new(start)) }),
+            None => self.enter(command, start),
         }
         command
     }
 
+    /// A write goes to its name; what has none begins.
+    pub(super) fn enter(&mut self, command: CommandId, start: Start) {
+        match start.bought_as.as_ref().map(|known| known.name.clone()) {
+            Some(name) => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Start(Box::new(start)) }),
+            None => self.begin_write(None, command, start),
+        }
+    }
+
+    /// A write begins, under a name that is this client's and holds nothing.
+    pub(super) fn begin_write(&mut self, name: Option<Name>, command: CommandId, start: Start) {
+        let Start { endpoint, built, then, options, bought_as, .. } = start;
+        if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
+            let after = name.as_ref().map(|name| (name, options.intent.clone()));
+            return match after {
+                Some((name, intent)) => self.finish_visit(command, Err(error), intent, name),
+                None => self.complete(command, Err(error)),
+            };
+        }
+        let entry = self.new_entry(endpoint, built, then, &options, bought_as);
+        let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
+        let custody = Custody { name: name.clone(), ..entry.custody };
+        let id = self.begin(Entry { custody, ..entry }, command);
+        name.iter().for_each(|name| self.journal.give(name, Some(User::Job(id))));
+        self.changes(id, session, endpoint);
+    }
+
+    /// A job changes a session.
+    pub(super) fn changes(&mut self, id: JobId, session: Option<String>, endpoint: &Endpoint) {
+        let Some(session) = session else { return };
+        let now = self.clock.monotonic();
+        let tracked = self.sessions.entry(session).or_default();
+        tracked.changing.insert(id);
+        if endpoint.name == RotateSession::ENDPOINT.name {
+            tracked.observed.asked(now);
+        }
+    }
+
     /// A job of its own for a request.
-    fn new_entry(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: &CallOptions) -> Result<Entry, Error> {
+    fn new_entry(
+        &mut self,
+        endpoint: &'static Endpoint,
+        built: Built,
+        then: Then,
+        options: &CallOptions,
+        bought_as: Option<BoughtAs>,
+    ) -> Entry {
         let policy = options.policy(&self.service.retry);
         let (session_id, credentials) = (built.session_id.clone(), built.credentials);
         let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
-        if let Some(error) = terms.refusal(endpoint).filter(|_| self.guard.is_some()) {
-            return Err(error);
-        }
         let exchange = Exchange::new(endpoint, built, headers(options), policy.timeout_ms);
-        let mut subject = Subject { operation: endpoint.name, intent: options.intent.clone(), session_id, ..Subject::default() };
+        let (intent, named) = (options.intent.clone(), bought_as.is_some());
+        let mut subject = Subject { operation: endpoint.name, intent, named, session_id, ..Subject::default() };
         let job = if endpoint.safety == Safety::Safe {
             Job::read(exchange, policy, options.until.clone())
         } else {
@@ -207,7 +246,8 @@ impl Client {
         };
         let mut entry = Entry::new(job, subject, options);
         entry.wants.credentials |= credentials;
-        Ok(entry)
+        entry.custody.bought_as = bought_as;
+        entry
     }
 
     /// Options that have no meaning for this operation, and a key that is missing.
@@ -241,15 +281,8 @@ impl Client {
             return Ok(());
         }
         if let Some(other) = tracked.changing.first().and_then(|job| self.jobs.get(job)) {
-            let doubt = other.is_resting();
-            let what = format!("the session's {} is {}", other.subject.operation, if doubt { "in doubt" } else { "under way" });
-            let advice = if doubt { Advice::Resume } else { Advice::WaitForOther };
-            let record = other.custody.record.as_ref().filter(|_| doubt).map(|record| record.0.clone());
-            return Err(Error::from(Report {
-                session_id: Some(id.to_owned()),
-                record,
-                ..Error::new(Kind::Busy, Effect::None, endpoint.name, what, advice).into_report()
-            }));
+            let what = format!("the session's {} is under way", other.subject.operation);
+            return Err(Error::from(Report { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_report() }));
         }
         match forbidden(endpoint.name, tracked) {
             Some(rule) => Err(Error::from(Report {
@@ -258,18 +291,6 @@ impl Client {
                 ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
             })),
             None => Ok(()),
-        }
-    }
-
-    /// A key that the caller gives belongs to one request for as long as that is under way or in doubt.
-    fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
-        let Some(key) = options.idempotency_key.as_ref().filter(|_| self.rules.holds(Rule::GivenKeyHasOneRequest)) else { return Ok(()) };
-        let same = |known: &Built| known.target == built.target && known.body == built.body;
-        let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
-        let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);
-        match calls.any(|call| call.ledger.key.as_ref() == Some(key) && other(&call.exchange)) {
-            true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way or in doubt")),
-            false => Ok(()),
         }
     }
 
@@ -287,7 +308,7 @@ impl Client {
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         let command = self.command_id();
         let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
-        self.commands.insert(command, Command { job: None, operation: error.operation, ended: None });
+        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, operation: error.operation, ended: None });
         self.complete(command, Err(error));
         command
     }
@@ -298,18 +319,8 @@ impl Client {
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, operation, ended: None });
+        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, operation, ended: None });
         command
-    }
-
-    /// Moves a resting job on.
-    pub(super) fn revive(&mut self, id: JobId) {
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            (entry.wanted, entry.wants.since) = (true, None);
-        }
-        if let Some(action) = self.with(id, |job, cx| job.resume(cx)) {
-            self.carry_out(id, action);
-        }
     }
 }
 

@@ -7,21 +7,12 @@ use serde::Serialize;
 
 use crate::contract::{AnyRequest, Json, Operation};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::state::{CommandId, StepId};
+use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
 use crate::wire::{Facts, Request};
-
-/// A record as the store holds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its name.
-    pub id: RecordId,
-    /// Its bytes, as the last Save gave them.
-    pub data: Vec<u8>,
-}
 
 /// A command that was started, and the type of its answer.
 pub struct Ticket<O> {
@@ -54,15 +45,15 @@ impl<O> fmt::Debug for Ticket<O> {
 /// What the host is to do next.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Step {
-    /// Keep the record so that it survives a crash, or delete it, and answer with [`Outcome::Saved`]. A host without a
-    /// store answers at once.
-    Save {
+    /// Ask the store, and answer with [`Outcome::Store`]. Only a client with [`ClientOptions::store`](super::ClientOptions::store)
+    /// gives these.
+    Store {
         /// To answer with.
         id: StepId,
-        /// Which record.
-        record: RecordId,
-        /// Its new bytes; `None` deletes it.
-        data: Option<Vec<u8>>,
+        /// For which command, where one waits for it: a host does it where that one waits, before any send.
+        command: Option<CommandId>,
+        /// What to ask.
+        call: StoreCall,
     },
     /// Send the request and answer with what came of it.
     Send {
@@ -88,10 +79,10 @@ pub enum Step {
 }
 
 /// What came of a step. Its `Debug` shows neither the body nor what the headers hold.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Outcome<'a> {
-    /// The record is kept, or gone.
-    Saved,
+    /// What the store answered.
+    Store(StoreAnswer),
     /// A response.
     Response {
         /// The HTTP status.
@@ -103,7 +94,7 @@ pub enum Outcome<'a> {
         /// Whether the body goes on beyond what was read.
         truncated: bool,
     },
-    /// No response; or, for a Save, no certainty that the record is kept.
+    /// No response.
     Failed {
         /// Why.
         kind: FailureKind,
@@ -115,7 +106,7 @@ pub enum Outcome<'a> {
 impl fmt::Debug for Outcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Saved => f.write_str("Saved"),
+            Outcome::Store(answer) => answer.fmt(f),
             Outcome::Response { status, headers, body, truncated } => {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
                 f.debug_struct("Response")
@@ -136,8 +127,9 @@ pub enum Misuse {
     /// No step of that id waits for an answer: it was answered before, or never given.
     #[error("no step waits for an answer under this id; answer each step once")]
     UnknownStep,
-    /// A Save was answered with a response, or a Send with `Saved`.
-    #[error("this answer does not fit its step; a save is answered by saved or failed, a send by a response or failed")]
+    /// A question to the store was answered with a response, or a Send with what a store answers, or a question with the answer to
+    /// another.
+    #[error("this answer does not fit its step; a call of the store is answered as its kind is, a send by a response or failed")]
     WrongAnswer,
 }
 
@@ -206,6 +198,11 @@ pub struct Event {
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,
+}
+
+/// Another command, or another client, has it.
+pub(super) fn busy(operation: &'static str, what: &str) -> Error {
+    Error::new(Kind::Busy, Effect::None, operation, what, Advice::WaitForOther)
 }
 
 /// The error for an answer that does not fit its type, and where.

@@ -1,10 +1,11 @@
 //! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
-use super::options::CallOptions;
 use super::root::{Client, Command, Ended};
-use crate::engine::{Answered, RecordId};
+use crate::contract::endpoint;
+use crate::engine::Answered;
 use crate::policy::Error;
-use crate::state::{CommandId, Intent, Owner, Untaken};
+use crate::state::{CommandId, Done};
+use crate::wire::kept_answer;
 
 impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
@@ -13,67 +14,29 @@ impl Client {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
-    /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or
-    /// may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered
-    /// with, and [`forget`](Self::forget) drops it. Returns whether there was a result.
+    /// Drops the result of a command that completed, because its caller is gone. A write without a name of its caller's that was done,
+    /// or may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered with, and
+    /// [`forget`](Self::forget) drops it. Returns whether there was a result.
     pub fn abandon(&mut self, command: CommandId) -> bool {
         if self.result(command).is_none() {
             return false;
         }
         let Some(Command { operation, ended: Some(ended), .. }) = self.commands.remove(&command) else { return false };
         let Ended { result, mut left } = *ended;
-        // Under an intent it has no record to keep: that is what the intent is remembered by.
-        if let Some(kept) = Untaken::of(operation, result)
-            && let Some(record) = left.own.take()
-        {
-            self.store.own(&record, Owner::Result);
-            self.untaken.insert(record, kept);
+        if let Some(name) = left.own.take() {
+            self.journal.give(&name, None);
+            match result {
+                Ok(Answered { facts, raw, .. }) => {
+                    let answer = endpoint(operation).and_then(|endpoint| kept_answer(endpoint.response, raw.text()));
+                    let done = Done { operation: operation.to_owned(), facts, opened: false, answer };
+                    self.put_done(&name, None, done);
+                }
+                // Whoever resumes it asks again with its key.
+                Err(_) => self.release(&name),
+            }
         }
-        left.records().for_each(|record| self.delete(record));
+        left.names().for_each(|name| self.delete(name, true));
         true
-    }
-
-    /// Gives what became of an operation to somebody who asks for it by its record, which goes once they have taken it.
-    pub(super) fn resume_untaken(&mut self, record: &RecordId) -> Option<CommandId> {
-        let kept = self.untaken.remove(record)?;
-        let command = match kept {
-            Untaken::Done(done) => {
-                let command = self.command_for(done.operation);
-                self.recall(command, *done, &CallOptions::default());
-                command
-            }
-            Untaken::Unknown { operation, error } => {
-                let command = self.command_for(operation);
-                self.complete(command, Err(*error));
-                command
-            }
-        };
-        if let Some(ended) = self.commands.get_mut(&command).and_then(|command| command.ended.as_mut()) {
-            ended.left.own = Some(record.clone());
-        }
-        Some(command)
-    }
-
-    /// Drops what is kept of an operation whose caller was gone, where `dropped` says so of it. Returns whether there was one.
-    pub(super) fn forget_untaken(&mut self, record: &RecordId, dropped: fn(&Untaken) -> bool) -> bool {
-        let there = self.untaken.get(record).is_some_and(dropped);
-        if there {
-            self.untaken.remove(record);
-            self.delete(record);
-        }
-        there
-    }
-
-    /// Whether a record is kept under this intent, so that the host must keep the name as well.
-    pub fn holds_intent(&self, name: &str) -> bool {
-        match self.intents.get(name) {
-            Some(Intent::Active(id)) => self.jobs.get(id).is_some_and(|entry| entry.custody.record.is_some()),
-            Some(Intent::Accepted(accepted)) => {
-                let session = || self.sessions.get(accepted.facts.session_id.as_deref()?)?.record.as_ref();
-                accepted.record.is_some() || accepted.opened && session().is_some()
-            }
-            None => false,
-        }
     }
 }
 

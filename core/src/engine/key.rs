@@ -1,8 +1,18 @@
 //! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
 
+use serde::{Deserialize, Serialize};
+
 use super::machine::Cx;
 use crate::policy::{KEY_WINDOW, Rule};
-use crate::time::Millis;
+use crate::time::{At, Clock, Millis};
+
+/// How old a key was when that was written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct SavedAge {
+    pub(crate) ms: Millis,
+    #[serde(flatten)]
+    pub(crate) at: At,
+}
 
 /// How old a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,8 +21,8 @@ pub(crate) enum Age {
     Fresh,
     /// Counted from this point of the client's elapsed time.
     Since(Millis),
-    /// As a record had it, saved at that Unix time.
-    Saved { age: Millis, unix: Millis },
+    /// As a record had it.
+    Saved(SavedAge),
 }
 
 /// What is known of a key beside its ledger.
@@ -32,7 +42,7 @@ impl Key {
         match self.age {
             Age::Fresh => Some(0),
             Age::Since(since) => Some(elapsed.saturating_sub(since)),
-            Age::Saved { .. } => None,
+            Age::Saved(_) => None,
         }
     }
 
@@ -56,26 +66,27 @@ impl Key {
 
     /// Whether its age waits for the service's time.
     pub(crate) fn is_restored(self) -> bool {
-        matches!(self.age, Age::Saved { .. })
+        matches!(self.age, Age::Saved(_))
     }
 
     /// Its age, now that the service's time was asked for. Returns whether that is known.
     pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
-        if let Age::Saved { age, unix } = self.age {
-            let Some(gap) = cx.clock.since(unix) else { return false };
-            let carried = if cx.rules.holds(Rule::AgeSurvives) { age.saturating_add(gap) } else { 0 };
+        if let Age::Saved(saved) = self.age {
+            let Some(gap) = cx.clock.since(saved.at) else { return false };
+            let carried = if cx.rules.holds(Rule::AgeSurvives) { saved.ms.saturating_add(gap) } else { 0 };
             self.age = Age::Since(cx.clock.elapsed().saturating_sub(carried));
         }
         true
     }
 
-    /// For its record.
-    pub(crate) fn saved_age(self, elapsed: Millis) -> Millis {
-        match self.age {
+    /// For its record. What another client wrote down stays as that was until its age is known.
+    pub(crate) fn saved_age(self, clock: &Clock) -> SavedAge {
+        let ms = match self.age {
             Age::Fresh => 0,
-            Age::Since(since) => elapsed.saturating_sub(since).max(0),
-            Age::Saved { age, .. } => age,
-        }
+            Age::Since(since) => clock.elapsed().saturating_sub(since).max(0),
+            Age::Saved(saved) => return saved,
+        };
+        SavedAge { ms, at: clock.at() }
     }
 }
 
@@ -83,6 +94,10 @@ impl Key {
 mod tests {
     use super::super::testing::*;
     use super::*;
+
+    fn saved(ms: Millis, unix: Millis) -> Age {
+        Age::Saved(SavedAge { ms, at: At { unix, client: 77, elapsed: 0 } })
+    }
 
     #[test]
     fn a_key_grows_old_from_its_first_put_and_a_fresh_one_never() {
@@ -113,14 +128,14 @@ mod tests {
     #[test]
     fn a_restored_key_is_too_old_until_its_age_is_known_and_carries_it_on() {
         let mut given = Given::agent();
-        let mut key = Key { age: Age::Saved { age: 1000, unix: START - 5000 }, settled: false };
+        let mut key = Key { age: saved(1000, START - 5000), settled: false };
         assert!(key.is_restored() && key.is_too_old(&given.cx()));
-        assert_eq!((key.left(&given.cx()), key.saved_age(77)), (0, 1000));
+        assert_eq!((key.left(&given.cx()), key.saved_age(&given.clock).ms), (0, 1000));
         assert!(!key.take_age(&given.cx()));
         // By the service's clock it was stored 8 s ago, by ours 5: the older counts.
         given.clock.hear(START + 3000);
         assert!(key.take_age(&given.cx()) && !key.is_restored());
-        assert_eq!(key.saved_age(given.clock.elapsed()), 9000);
+        assert_eq!(key.saved_age(&given.clock).ms, 9000);
         assert_eq!(key.left(&given.cx()), KEY_WINDOW - 9000);
     }
 
@@ -128,7 +143,7 @@ mod tests {
     fn a_key_that_was_stored_in_the_future_keeps_an_age_that_is_not_known() {
         let mut given = Given::agent();
         given.clock.hear(START);
-        let mut key = Key { age: Age::Saved { age: 0, unix: START + 3_600_000 }, settled: false };
+        let mut key = Key { age: saved(0, START + 3_600_000), settled: false };
         assert!(!key.take_age(&given.cx()) && key.is_too_old(&given.cx()));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::answer::Answered;
 use super::call::{Call, Called};
+use super::event::RecordId;
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input};
@@ -29,6 +30,8 @@ pub(crate) struct Lookup {
     match_fields: BTreeMap<String, String>,
     /// What may be it. Whoever knows the records says of each which of them is of it.
     pub(crate) found: Reconciliation,
+    /// What other records of the same operation became.
+    pub(crate) others: Vec<(String, RecordId)>,
     call: Call,
     /// The read that is under way, and its page.
     read: usize,
@@ -47,7 +50,7 @@ impl Lookup {
         let found = Reconciliation { operation: operation.to_owned(), candidates: Vec::new(), complete: true };
         let (endpoint, built) = request(operation, &match_fields, 0, 1)?;
         let call = Call::new(Exchange::new(endpoint, built, headers, policy.timeout_ms), policy);
-        Some(Lookup { match_fields, found, call, read: 0, page: 1, bytes: 0 })
+        Some(Lookup { match_fields, found, others: Vec::new(), call, read: 0, page: 1, bytes: 0 })
     }
 
     /// The operation that reads first.

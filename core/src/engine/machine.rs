@@ -1,9 +1,9 @@
 //! The words between a machine and whoever runs it: what it asks for, what it is told, what it is given.
 
 use super::answer::{Answered, Phase};
+use super::counted::Counted;
 use super::event::EventKind;
 use super::gate::{Gate, Wake};
-use super::reserved::Reserved;
 use super::service::{Received, Service};
 use super::subject::Subject;
 use super::tokens::Tokens;
@@ -41,21 +41,43 @@ pub(crate) enum Input<'a> {
     Due(Millis),
     /// What came of a request.
     Response(Received<'a>),
-    /// Whether the store has the record.
-    Stored(bool),
+    /// What came of storing its record.
+    Stored(Stored),
     /// Whether there is now what it needed.
-    Granted(Result<Option<Reserved>, Error>),
+    Granted(Result<Grant, Error>),
+}
+
+/// What came of storing a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// The store has it.
+    Done,
+    /// Perhaps it has, perhaps not.
+    Failed,
+    /// It has not: what it is kept under is another client's by now.
+    Lost,
+}
+
+/// What a machine needed and has now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// A token.
+    Token,
+    /// The service's time.
+    ServerTime,
+    /// It counts under the cap of this UTC day.
+    Counted { day: i64 },
 }
 
 /// What a machine needs and does not have by itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Need {
     /// A token to send with.
     Token,
     /// The service's time.
     ServerTime,
-    /// So much of the day's cap, in USD, in place of what was set aside before.
-    Reserve(Decimal, Option<Reserved>),
+    /// To count so much under the day's cap, in USD.
+    Count { entry: String, usd: Decimal },
 }
 
 /// What a machine has to say beside what it waits for. Nothing that it does depends on it.
@@ -77,10 +99,10 @@ pub(crate) enum Note {
     Placed(String),
     /// The service shows the order.
     OrderShown,
-    /// What was set aside of the day's cap was charged, if the service says so.
-    Charged(Reserved, Option<Decimal>),
-    /// What was set aside of the day's cap is free again.
-    Freed(Reserved),
+    /// What a key counts under the day's cap, as it was charged.
+    Charged(Vec<Counted>, Decimal),
+    /// Keys that count no more.
+    Freed(Vec<Counted>),
     /// Whether the account can buy.
     BackendReady(bool),
 }

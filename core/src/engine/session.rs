@@ -188,11 +188,11 @@ impl Follow {
         let what = failing.what(cx.service.api);
         let mut error = cx.subject.error_of_read(Kind::Refused, self.effect(), what, Advice::ReadSession);
         exchange.describe(&mut error, failing, cx);
-        if let Some((intent, record)) = named {
+        if let Some(intent) = named {
             error.operation = CreateSession::ENDPOINT.name;
             (error.kind, error.effect, error.advice) = (Kind::InDoubt, Effect::Unknown, Advice::CheckAccount);
             error.what = "was settled as a session that the service does not have; settle it as another, or as not happened".to_owned();
-            (error.intent, error.record) = (intent.map(str::to_owned), record.map(str::to_owned));
+            error.intent = intent.map(str::to_owned);
         }
         Action::End(Err(error))
     }

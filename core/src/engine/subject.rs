@@ -7,6 +7,8 @@ use crate::policy::{Advice, Effect, Error, Kind, Report};
 pub(crate) struct Subject {
     pub(crate) operation: &'static str,
     pub(crate) intent: Option<String>,
+    /// Whether its caller can come to it by a name of their own: an intent, or a key.
+    pub(crate) named: bool,
     pub(crate) session_id: Option<String>,
     pub(crate) order_no: Option<String>,
     pub(crate) key: Option<String>,

@@ -1,7 +1,7 @@
 //! What a purchase may cost: the caller's limits, the price that was read, and what is set aside of the day's cap for it.
 
+use super::counted::{Counted, entry_of};
 use super::machine::{Cx, Note};
-use super::reserved::{Reserved, sum};
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::policy::{Error, Rule, Rules, times};
@@ -40,7 +40,7 @@ pub(crate) struct Terms {
     /// What is bought, where its price can be read.
     pub(crate) wanted: Option<Wanted>,
     /// Whether a day's cap counts it.
-    is_counted: bool,
+    counts: bool,
     /// The caller's own limit for one unit.
     pub(crate) limit: Option<Decimal>,
     /// What it is to cost, as the caller said.
@@ -49,17 +49,17 @@ pub(crate) struct Terms {
     pub(crate) quote: Option<Decimal>,
     /// Whether the list was read for that key.
     pub(crate) is_read: bool,
-    /// What is set aside of the day's cap for the key that is sent next.
-    pub(crate) reserved: Option<Reserved>,
-    /// What is set aside for keys before it that may have bought all the same.
-    pub(crate) earlier: Option<Reserved>,
+    /// The day on which the next send counts, and at how much.
+    granted: Option<(i64, Decimal)>,
+    /// What that key counts under the day's cap, and keys before it that may have bought all the same.
+    pub(crate) counted: Vec<Counted>,
 }
 
 impl Terms {
     pub(crate) fn new(endpoint: &Endpoint, built: &Built, limit: Option<Decimal>, said: Option<Decimal>) -> Self {
         let wanted = Wanted::of(endpoint, built);
-        let is_counted = wanted.is_some() || endpoint.name == RenewSession::ENDPOINT.name;
-        Terms { wanted, is_counted, limit, said, ..Terms::default() }
+        let counts = wanted.is_some() || endpoint.name == RenewSession::ENDPOINT.name;
+        Terms { wanted, counts, limit, said, ..Terms::default() }
     }
 
     fn is_by_unit(&self) -> bool {
@@ -68,7 +68,7 @@ impl Terms {
 
     /// Why it can't be bought under a day's cap: what it is to cost must be known.
     pub(crate) fn refusal(&self, endpoint: &Endpoint) -> Option<Error> {
-        if !self.is_counted || self.said.is_some() || self.is_by_unit() {
+        if !self.counts || self.said.is_some() || self.is_by_unit() {
             return None;
         }
         let rule = "is required under a daily cap, since the service does not document the unit of `duration` and the charge can't be \
@@ -98,29 +98,44 @@ impl Terms {
         self.is_read = true;
     }
 
-    /// Whether it has to be counted before the key is sent.
+    /// Whether it has to be counted before the key is sent: each send counts on its own day, at what its key may be charged then.
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
-        let Some(day) = cx.day.filter(|_| self.is_counted) else { return false };
-        let today = |reserved: Reserved| reserved.day == day || !cx.rules.holds(Rule::NewDayCounts);
-        let enough = |reserved: Reserved| self.charge().is_some_and(|usd| usd <= reserved.usd) || !cx.rules.holds(Rule::NewKeyCounts);
-        !self.reserved.is_some_and(|reserved| today(reserved) && enough(reserved))
+        let Some(today) = cx.day.filter(|_| self.counts) else { return false };
+        !self.granted.is_some_and(|(day, usd)| day >= today && self.charge().is_none_or(|charge| charge <= usd))
+    }
+
+    /// It counts on that day.
+    pub(crate) fn count(&mut self, entry: String, day: i64) {
+        let Some(usd) = self.charge() else { return };
+        self.granted = Some((day, usd));
+        self.counted.retain(|counted| counted.entry != entry || counted.day != day);
+        self.counted.push(Counted { entry, day, usd });
+    }
+
+    /// The key was sent: another send of it counts anew.
+    pub(crate) fn sent(&mut self, rules: Rules) {
+        if rules.holds(Rule::NewDayCounts) {
+            self.granted = None;
+        }
+    }
+
+    /// What a key counts, which is counted no more from here on.
+    pub(crate) fn take_counted(&mut self, entry: &str) -> Vec<Counted> {
+        let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(|counted| counted.entry == entry);
+        (self.counted, self.granted) = (left, None);
+        taken
     }
 
     /// Another key takes the place of one that was answered, and has a price of its own. If the earlier one may have bought all the
-    /// same, it stays counted; otherwise what was set aside for it is free again.
-    pub(crate) fn begin_key(&mut self, may_have_sold: bool, rules: Rules) -> Option<Note> {
+    /// same, it stays counted; otherwise it counts no more.
+    pub(crate) fn begin_key(&mut self, before: &str, may_have_sold: bool, rules: Rules) -> Option<Note> {
         (self.is_read, self.quote) = (false, None);
         if !rules.holds(Rule::NewKeyCounts) {
             return None;
         }
-        let reserved = self.reserved.take()?;
-        if !may_have_sold {
-            return Some(Note::Freed(reserved));
-        }
-        let earlier = self.earlier.filter(|earlier| earlier.day == reserved.day);
-        let usd = earlier.map_or(reserved.usd, |earlier| sum(earlier.usd, reserved.usd));
-        self.earlier = Some(Reserved { usd, ..reserved });
-        None
+        self.granted = None;
+        let freed = if may_have_sold { Vec::new() } else { self.take_counted(&entry_of(before)) };
+        (!freed.is_empty()).then_some(Note::Freed(freed))
     }
 }
 
@@ -128,8 +143,6 @@ impl Terms {
 mod tests {
     use super::super::testing::*;
     use super::*;
-
-    const RESERVED: Reserved = Reserved { day: TODAY, usd: Decimal(rust_decimal::Decimal::TEN) };
 
     fn terms(given: &mut Given, operation: &str, params: &str, said: Option<&str>) -> Terms {
         given.write_within(operation, params, None, said).terms
@@ -165,13 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_is_enough_for_its_day_and_its_price() {
+    fn each_send_counts_on_its_day_and_at_its_price() {
         let mut given = Given::agent();
         let params = r#"{"session_type":"dynamic","product_no":"p"}"#;
-        for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY, "9", false)] {
-            given.day = Some(day);
-            let terms = Terms { reserved: Some(RESERVED), ..terms(&mut given, "create_session", params, Some(said)) };
+        for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY - 1, "9", false)] {
+            given.day = Some(TODAY);
+            let mut terms = terms(&mut given, "create_session", params, Some("10"));
+            terms.count("k".to_owned(), TODAY);
+            (given.day, terms.said) = (Some(day), said.parse().ok());
             assert_eq!(terms.must_count(&given.cx()), again, "{day} {said}");
+            terms.sent(Rules::default());
+            assert!(terms.must_count(&given.cx()));
         }
     }
 
@@ -191,17 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_keys_may_have_bought_adds_up_within_a_day() {
-        let rules = Rules::default();
-        let mut terms = Terms { reserved: Some(RESERVED), ..Terms::default() };
-        assert!(terms.begin_key(true, rules).is_none() && terms.reserved.is_none());
-        terms.reserved = Some(RESERVED);
-        terms.begin_key(true, rules);
-        assert_eq!(terms.earlier, Some(Reserved { usd: Decimal::from(20), ..RESERVED }));
-        terms.reserved = Some(Reserved { day: TODAY + 1, ..RESERVED });
-        terms.begin_key(true, rules);
-        assert_eq!(terms.earlier, Some(Reserved { day: TODAY + 1, ..RESERVED }));
-        terms.reserved = Some(RESERVED);
-        assert!(matches!(terms.begin_key(false, rules), Some(Note::Freed(freed)) if freed == RESERVED));
+    fn a_key_counts_once_a_day_and_stays_counted_where_it_may_have_bought() {
+        let (rules, key) = (Rules::default(), "k-1");
+        let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
+        for day in [TODAY, TODAY, TODAY + 1] {
+            terms.count(entry_of(key), day);
+        }
+        assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
+        assert!(terms.begin_key(key, true, rules).is_none());
+        terms.count(entry_of("k-2"), TODAY + 1);
+        assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
+        assert_eq!(terms.counted.len(), 2);
     }
 }

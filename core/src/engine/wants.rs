@@ -25,6 +25,6 @@ pub(crate) struct Known<'a> {
     pub(crate) session_type: Option<&'a str>,
     /// Whether a read has shown it.
     pub(crate) seen: bool,
-    /// Of one that only a person named, and the service has not shown yet: its intent, and the name of its record.
-    pub(crate) named: Option<(Option<&'a str>, Option<&'a str>)>,
+    /// Of one that only a person named, and the service has not shown yet: the caller's own name for it.
+    pub(crate) named: Option<Option<&'a str>>,
 }

@@ -4,12 +4,12 @@ mod cost;
 
 use super::answer::Answered;
 use super::call::{Call, Called, Next};
+use super::counted::{Counted, entry_of};
 use super::exchange::Exchange;
 use super::gate::Wake;
-use super::key::{Age, Key};
-use super::machine::{Action, Cx, Input, Need, Note, Part};
+use super::key::Key;
+use super::machine::{Action, Cx, Grant, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
-use super::reserved::Reserved;
 use super::terms::Terms;
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Decimal, Operation, Safety};
@@ -34,7 +34,7 @@ enum Before {
     /// The price is being read.
     Pricing(Box<Prices>),
     /// It is being counted under the day's cap.
-    Reserving,
+    Counting,
     /// The service's time is being read, for the age of a restored key.
     Aging,
 }
@@ -69,11 +69,12 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
-    /// What was set aside of the day's cap for a key that surely bought nothing: it was never sent, or its own answer says so.
-    pub(crate) fn take_unspent(&mut self) -> Option<Reserved> {
+    /// What a key counts under the day's cap that surely bought nothing: it was never sent, or its own answer says so.
+    pub(crate) fn take_unspent(&mut self) -> Vec<Counted> {
         let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
         let is_unspent = !ledger.unanswered && !ledger.failed && (ledger.sends == 0 || was_answered);
-        self.terms.reserved.take_if(|_| is_unspent)
+        let entry = ledger.key.as_deref().filter(|_| is_unspent).map(entry_of);
+        entry.map(|entry| self.terms.take_counted(&entry)).unwrap_or_default()
     }
 
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
@@ -104,30 +105,20 @@ impl Write {
         Action::Wake(Wake::at(cx.now()))
     }
 
-    /// Begins anew what was given up and had no effect. A key that was used is settled and would bring its old answer.
-    pub(crate) fn begin_again(&mut self, cx: &mut Cx<'_>) {
-        self.call.begin_anew(cx);
-        self.before = Before::Nothing;
-        if self.call.ledger.key.is_some() && self.call.ledger.sends > 0 && !self.call.ledger.given {
-            self.take_new_key(cx);
-            self.key.age = Age::Fresh;
-        }
-    }
-
     /// A settled key gives way to a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
         let key = cx.dice.key();
         cx.subject.key = Some(key.clone());
-        let may_have_sold = self.call.ledger.failed;
+        let (before, may_have_sold) = (self.call.ledger.key.clone(), self.call.ledger.failed);
         self.call.ledger.replace(key);
-        cx.notes.extend(self.terms.begin_key(may_have_sold, cx.rules));
+        cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.rules));
     }
 
     /// Whatever it is told.
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
-            (Before::Reserving, Input::Granted(granted)) => Part::Asks(self.reserved(granted, cx)),
+            (Before::Counting, Input::Granted(granted)) => Part::Asks(self.counted(granted, cx)),
             (Before::Aging, Input::Granted(granted)) => Part::Asks(self.aged(granted, cx)),
             (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
             (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),
@@ -165,9 +156,11 @@ impl Write {
         match called {
             Called::Waits(action) => Part::Asks(action),
             Called::Success(answered) => {
-                if let Some(reserved) = self.terms.reserved.take() {
-                    let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse().ok());
-                    cx.notes.push(Note::Charged(reserved, charge));
+                let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
+                let entry = self.call.ledger.key.as_deref().map(entry_of).unwrap_or_default();
+                let counted = self.terms.take_counted(&entry);
+                if let Some(charge) = charge.filter(|charge| *charge >= Decimal::from(0) && !counted.is_empty()) {
+                    cx.notes.push(Note::Charged(counted, charge));
                 }
                 Part::Done(Written::Accepted(answered))
             }
@@ -198,7 +191,7 @@ impl Write {
         // Before it is counted, since what is counted is saved and sent from there.
         self.key.begin(cx);
         match self.terms.must_count(cx) {
-            true => self.reserve(cx),
+            true => self.count(cx),
             false => self.put(cx),
         }
     }
@@ -209,6 +202,7 @@ impl Write {
 
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx) } else { Millis::MAX };
+        self.terms.sent(cx.rules);
         self.call.send(late, cx)
     }
 
@@ -228,7 +222,7 @@ impl Write {
     }
 
     /// The service's time was read, and with it the age of the key; or it is as in doubt as before.
-    fn aged(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
+    fn aged(&mut self, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
         let because = match granted {
             Ok(_) if self.key.take_age(cx) => return Action::Wake(Wake::at(cx.now())),
             Ok(_) => return self.too_old(cx),
@@ -245,9 +239,11 @@ impl Write {
     }
 
     /// The store has its record, or not.
-    fn stored(&mut self, stored: bool, cx: &mut Cx<'_>) -> Action {
-        if !stored {
-            return self.store_failed("was not sent, because the store could not save its record", cx);
+    fn stored(&mut self, stored: Stored, cx: &mut Cx<'_>) -> Action {
+        match stored {
+            Stored::Done => {}
+            Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
+            Stored::Lost => return self.lost(cx),
         }
         let waits = cx.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
         if waits || self.needs_price(cx).is_some() || self.terms.must_count(cx) {
@@ -266,6 +262,12 @@ impl Write {
         if open { Action::Doubt(error) } else { Action::Erase(error) }
     }
 
+    /// Another client has taken over what it stands for: from here on that one goes on with it.
+    pub(crate) fn lost(&self, cx: &Cx<'_>) -> Action {
+        let (effect, advice) = if self.call.is_open() { (Effect::Unknown, Advice::Resume) } else { (Effect::None, Advice::WaitForOther) };
+        Action::End(Err(cx.subject.error(Kind::Busy, effect, "was not sent, because another client has taken it over", advice)))
+    }
+
     fn not_sent(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
         let (judgement, error) = self.call.not_sent(error, cx);
         self.conclude(judgement, error, cx)
@@ -280,7 +282,7 @@ impl Write {
             // again would buy again: it stays until somebody settles it.
             (_, false) => {
                 self.key.settled = true;
-                if cx.subject.intent.is_some() { Action::Doubt(error) } else { Action::End(Err(error)) }
+                if cx.subject.named { Action::Doubt(error) } else { Action::End(Err(error)) }
             }
         }
     }

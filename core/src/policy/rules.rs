@@ -74,10 +74,14 @@ rules! {
     NewKeyCounts,
     /// A key that is sent on another UTC day counts on that day, too.
     NewDayCounts,
-    /// The day's total is saved before what it counts is sent.
-    TotalIsSaved,
-    /// The total of a client that is gone stays until it is part of a total that is saved.
-    TotalIsHandedOver,
+    /// What a key may cost is counted in the store before it is sent.
+    SpendBeforeSend,
+    /// A record that can't be read is something: what it stands for may have been done.
+    UnreadableIsSomething,
+    /// A person settles what they looked at, and nothing that came later under the same name.
+    VersionIsNamed,
+    /// What did not happen is settled so only an hour after it may have been sent.
+    HourBeforeNone,
 }
 
 /// Which rules hold.

@@ -1,96 +1,268 @@
-//! The records of this client: whose each is, and those on their way to the host's store. At most one Save of a record is
-//! out at a time, and the newest wins.
+//! The names that this client owns or is about to: what is under each as far as it knows, and the steps of it, one out at a time, the
+//! newest data last.
 
 use std::collections::BTreeMap;
 
-use crate::engine::RecordId;
+use super::names::Name;
+use super::store::StoreCall;
+use crate::time::Millis;
 
 /// A number that names a job inside the client.
 pub(crate) type JobId = u32;
 
-/// What a record is kept for.
+/// What a name is used for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum User {
     /// A call, by its job.
     Job(JobId),
-    /// A session, by its id.
+    /// A session that is held, by its id.
     Session(String),
-    /// An accepted intent, by its name.
-    Intent(String),
-    /// A day's total under a cap, in a client that has none.
-    Total,
     /// A result that was not taken yet: the record goes when it is.
     Result,
 }
 
-#[derive(Debug, Clone, Default, Hash)]
-struct Slot {
-    /// The Save that is out, and who waits for it.
-    out: Option<Vec<JobId>>,
-    /// What to save next, and who waits for that.
-    next: Option<(Option<Vec<u8>>, Vec<JobId>)>,
+/// What is to become of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Write {
+    /// This is under it from now on.
+    Put {
+        data: Vec<u8>,
+        keep_for: Option<Millis>,
+        /// Nobody here uses it any more.
+        release: bool,
+    },
+    /// Nothing is.
+    Delete,
+    /// It is anybody's, as it is.
+    Release,
 }
 
-/// The Saves of all records.
-#[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Store {
-    slots: BTreeMap<RecordId, Slot>,
-    owners: BTreeMap<RecordId, Owner>,
+impl Write {
+    /// Whether the name is not this client's any more once it was done.
+    fn lets_go(&self) -> bool {
+        !matches!(self, Write::Put { release: false, .. })
+    }
 }
 
-impl Store {
-    /// From now on the record is kept for this.
-    pub(crate) fn own(&mut self, record: &RecordId, owner: Owner) {
-        self.owners.insert(record.clone(), owner);
+/// What came of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Written {
+    Done,
+    Failed,
+    Lost,
+}
+
+#[derive(Debug, Clone, Hash)]
+struct Wanted {
+    write: Write,
+    /// The jobs that wait for it.
+    waiters: Vec<JobId>,
+    /// Whether it is tried again until it is done.
+    insists: bool,
+}
+
+#[derive(Debug, Clone, Hash)]
+enum Out {
+    Claim,
+    Write(Wanted),
+}
+
+/// One name.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Slot {
+    pub(crate) user: Option<User>,
+    /// Whether it is this client's.
+    owned: bool,
+    /// Whether the store is to make it.
+    new: bool,
+    /// Whether something was put under it, or may have been.
+    pub(crate) is_put: bool,
+    /// How often something was put under it, and the version of what was put last.
+    pub(crate) puts: u32,
+    pub(crate) version: String,
+    out: Option<Out>,
+    next: Option<Wanted>,
+    /// How often in a row the store has failed, and when it is tried again.
+    failures: u32,
+    resting: bool,
+}
+
+/// What is to be told of a step that was answered.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The jobs that waited for it.
+    pub(crate) waiters: Vec<JobId>,
+    /// When it is tried again, in milliseconds from now.
+    pub(crate) again: Option<Millis>,
+    /// Who had the name and has it no more.
+    pub(crate) lost: Option<User>,
+}
+
+/// The names of this client.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Journal {
+    slots: BTreeMap<Name, Slot>,
+}
+
+impl Journal {
+    pub(crate) fn slot(&self, name: &Name) -> Option<&Slot> {
+        self.slots.get(name)
     }
 
-    /// The record is kept for nothing any more.
-    pub(crate) fn disown(&mut self, record: &RecordId) {
-        self.owners.remove(record);
+    /// What is this client's.
+    pub(crate) fn owned(&self) -> impl Iterator<Item = &Name> {
+        self.slots.iter().filter(|(_, slot)| slot.owned).map(|(name, _)| name)
     }
 
-    /// What a record is kept for.
-    pub(crate) fn owner(&self, record: &RecordId) -> Option<&Owner> {
-        self.owners.get(record)
+    /// A name that nobody has: the first put makes it.
+    pub(crate) fn make(&mut self, name: Name, user: User) {
+        self.slots.insert(name, Slot { user: Some(user), owned: true, new: true, ..Slot::default() });
     }
 
-    /// The records that are kept for something.
-    pub(crate) fn records(&self) -> impl Iterator<Item = &RecordId> {
-        self.owners.keys()
+    /// From now on it is used for this.
+    pub(crate) fn give(&mut self, name: &Name, user: Option<User>) {
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.user = user;
+        }
     }
 
-    /// Whether this client has a use for the record, or has not heard yet that it is gone.
-    pub(crate) fn is_alive(&self, record: &RecordId) -> bool {
-        self.owners.contains_key(record) || self.slots.contains_key(record)
+    /// What uses it.
+    pub(crate) fn user(&self, name: &Name) -> Option<&User> {
+        self.slots.get(name)?.user.as_ref()
     }
 
-    /// Asks for a Save, which goes out with the next `send`.
-    pub(crate) fn want(&mut self, record: &RecordId, data: Option<Vec<u8>>, waiter: Option<JobId>) {
-        let slot = self.slots.entry(record.clone()).or_default();
-        let mut waiters = slot.next.take().map(|(_, waiters)| waiters).unwrap_or_default();
+    /// Whether it is this client's, for all that is known.
+    pub(crate) fn is_owned(&self, name: &Name) -> bool {
+        self.slots.get(name).is_some_and(|slot| slot.owned)
+    }
+
+    /// Whether a step of it is out, or is to go out, that was not tried before.
+    pub(crate) fn is_busy(&self, name: &Name) -> bool {
+        self.slots.get(name).is_some_and(|slot| slot.out.is_some() || (slot.next.is_some() && !slot.resting))
+    }
+
+    /// Whether it is about to be let go of, or may not be this client's.
+    pub(crate) fn is_leaving(&self, name: &Name) -> bool {
+        self.slots.get(name).is_some_and(|slot| {
+            let out = slot.out.as_ref().is_some_and(|out| match out {
+                Out::Claim => true,
+                Out::Write(wanted) => wanted.write.lets_go(),
+            });
+            out || slot.next.as_ref().is_some_and(|next| next.write.lets_go())
+        })
+    }
+
+    /// This is about to be put under it.
+    pub(crate) fn note(&mut self, name: &Name, puts: u32, version: String) {
+        if let Some(slot) = self.slots.get_mut(name) {
+            (slot.puts, slot.version) = (puts, version);
+        }
+    }
+
+    /// It is to be claimed. False where it is this client's, or a step of it is out.
+    pub(crate) fn claim(&mut self, name: &Name) -> bool {
+        let slot = self.slots.entry(name.clone()).or_default();
+        let free = !slot.owned && slot.out.is_none();
+        if free {
+            slot.out = Some(Out::Claim);
+        }
+        free
+    }
+
+    /// A claim was answered. Whether it is this client's now, and with data.
+    pub(crate) fn claimed(&mut self, name: &Name, owned: bool, data: Option<(u32, String)>) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        (slot.out, slot.owned, slot.is_put) = (None, owned, data.is_some());
+        (slot.puts, slot.version) = data.unwrap_or_default();
+        self.tidy(name);
+    }
+
+    /// Asks for a write; the newest counts, and whoever waits for an older one waits for it.
+    pub(crate) fn want(&mut self, name: &Name, write: Write, waiter: Option<JobId>, insists: bool) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        let before = slot.next.take();
+        let mut waiters = before.as_ref().map(|wanted| wanted.waiters.clone()).unwrap_or_default();
         waiters.extend(waiter);
-        slot.next = Some((data, waiters));
+        // Letting go of what is still to be put is one step.
+        let write = match (before.map(|wanted| wanted.write), write) {
+            (Some(Write::Put { data, keep_for, .. }), Write::Release) => Write::Put { data, keep_for, release: true },
+            (Some(Write::Delete), Write::Release) => Write::Delete,
+            (_, write) => write,
+        };
+        slot.resting = false;
+        slot.next = Some(Wanted { write, waiters, insists });
     }
 
-    /// The next Save of this record, if none is out.
-    pub(crate) fn send(&mut self, record: &RecordId) -> Option<Option<Vec<u8>>> {
-        let slot = self.slots.get_mut(record)?;
-        if slot.out.is_some() {
-            return None;
-        }
-        let (data, waiters) = slot.next.take()?;
-        slot.out = Some(waiters);
-        Some(data)
+    /// The next step of it, if there is one and none is out.
+    pub(crate) fn next(&mut self, name: &Name) -> Option<StoreCall> {
+        let slot = self.slots.get_mut(name).filter(|slot| slot.out.is_none() && !slot.resting)?;
+        let wanted = slot.next.take()?;
+        let name = name.clone();
+        let call = match wanted.write.clone() {
+            Write::Put { data, keep_for, release } => StoreCall::Put { name, data, new: slot.new, keep_for, release },
+            Write::Delete => StoreCall::Delete { name },
+            Write::Release => StoreCall::Release { names: Some(vec![name]) },
+        };
+        slot.is_put |= matches!(call, StoreCall::Put { .. });
+        slot.out = Some(Out::Write(wanted));
+        Some(call)
     }
 
-    /// The Save was answered: who waited for it, and whether another is to go out.
-    pub(crate) fn answered(&mut self, record: &RecordId) -> (Vec<JobId>, bool) {
-        let Some(slot) = self.slots.get_mut(record) else { return (Vec::new(), false) };
-        let waiters = slot.out.take().unwrap_or_default();
-        let more = slot.next.is_some();
-        if !more {
-            self.slots.remove(record);
+    /// The time has come to try again.
+    pub(crate) fn wake(&mut self, name: &Name) {
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.resting = false;
         }
-        (waiters, more)
     }
+
+    /// A write was answered.
+    pub(crate) fn written(&mut self, name: &Name, written: Written) -> Told {
+        let Some(slot) = self.slots.get_mut(name) else { return Told::default() };
+        let Some(Out::Write(wanted)) = slot.out.take() else { return Told::default() };
+        let mut told = Told { waiters: wanted.waiters, ..Told::default() };
+        match written {
+            Written::Done => {
+                slot.failures = 0;
+                if let Write::Put { .. } = wanted.write {
+                    slot.new = false;
+                }
+                if wanted.write.lets_go() {
+                    (slot.owned, slot.is_put, slot.user) = (false, false, None);
+                }
+            }
+            Written::Failed if wanted.insists && slot.next.is_none() => {
+                let again = 1000_i64.saturating_mul(1 << slot.failures.min(6)).min(60_000);
+                slot.failures = slot.failures.saturating_add(1);
+                slot.next = Some(Wanted { waiters: Vec::new(), ..wanted_again(wanted.write) });
+                (slot.resting, told.again) = (true, Some(again));
+            }
+            Written::Failed => slot.failures = slot.failures.saturating_add(1),
+            Written::Lost => {
+                told.lost = slot.user.take();
+                told.waiters.extend(slot.next.take().map(|next| next.waiters).unwrap_or_default());
+                (slot.owned, slot.is_put, slot.resting) = (false, false, false);
+            }
+        }
+        self.tidy(name);
+        told
+    }
+
+    /// The name is not this client's any more, says its host. Returns who had it.
+    pub(crate) fn lose(&mut self, name: &Name) -> Option<User> {
+        let slot = self.slots.get_mut(name).filter(|slot| slot.owned)?;
+        slot.owned = false;
+        let user = slot.user.take();
+        self.tidy(name);
+        user
+    }
+
+    fn tidy(&mut self, name: &Name) {
+        if self.slots.get(name).is_some_and(|slot| !slot.owned && slot.out.is_none() && slot.next.is_none()) {
+            self.slots.remove(name);
+        }
+    }
+}
+
+fn wanted_again(write: Write) -> Wanted {
+    Wanted { write, waiters: Vec::new(), insists: true }
 }

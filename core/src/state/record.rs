@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{ANY, Api, Endpoint, Method, Safety, any, endpoint};
-use crate::engine::Reserved;
-use crate::time::Millis;
+use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, any, endpoint};
+use crate::engine::{Counted, SavedAge};
+use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
 
-/// The version that this library writes, and the newest that it reads.
-const VERSION: u32 = 1;
+/// The version that this library writes, and the only one that it reads.
+const VERSION: u32 = 2;
 /// A record is a few hundred bytes; whatever is larger than this was not written here.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -19,16 +19,21 @@ const MAX_BYTES: usize = 1 << 20;
 pub(crate) struct Data {
     /// The version of the format.
     pub(crate) hopline: u32,
+    /// How often something was put under its name.
+    pub(crate) puts: u32,
     /// The API it belongs to.
     pub(crate) base_url: String,
     /// Whose it is.
     pub(crate) account: Account,
-    /// When it was written, Unix milliseconds.
-    pub(crate) unix: Millis,
+    /// When and by whom it was written.
+    pub(crate) at: At,
     /// The caller's own name for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) intent: Option<String>,
-    /// Tells the request of the intent from another one.
+    /// The key of the caller's own that is its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
+    /// Tells its request from another one under the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fingerprint: Option<String>,
     /// The call that may be under way.
@@ -37,12 +42,9 @@ pub(crate) struct Data {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SavedSession>,
-    /// What an intent ended with.
+    /// What it ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) done: Option<Done>,
-    /// What was bought and set aside in a UTC day.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) spent: Option<Reserved>,
 }
 
 /// An account, known again without being named.
@@ -50,9 +52,6 @@ pub(crate) struct Data {
 pub(crate) struct Account {
     pub(crate) salt: String,
     pub(crate) digest: String,
-    /// Whether the caller named it: then the digest is of that name, and not of a key that may change.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) named: bool,
 }
 
 /// A call that was about to be sent.
@@ -92,17 +91,14 @@ pub(crate) struct SavedCall {
     pub(crate) auto_rotate: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
-    /// The age of the first send when this was written.
-    pub(crate) age_ms: Millis,
+    /// The age of its first send, and when it was that.
+    pub(crate) age: SavedAge,
     /// Since when it is in doubt, Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doubt_since: Option<Millis>,
-    /// What it has set aside of the day's cap, and of which day.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reserved: Option<Reserved>,
-    /// The same for earlier keys that may have bought all the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) earlier: Option<Reserved>,
+    /// What it, and earlier keys that may have bought all the same, count under the day's cap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) counted: Vec<Counted>,
     /// What a list may show of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) clues: BTreeMap<String, String>,
@@ -128,9 +124,6 @@ pub(crate) struct SavedSession {
     /// Further statuses that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
-    /// When it was seen to be over, by the service's clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) over_at: Option<Millis>,
     /// Whether a person named it, and the service has not shown it yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_named: bool,
@@ -144,10 +137,9 @@ pub(crate) struct Done {
     /// Whether it opened a session, which is waited for when the intent is started again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) opened: bool,
-    pub(crate) at: Millis,
-    /// When it was finished, by the service's clock.
+    /// Of the answer what its type names and does not mark as secret, where that is short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) finished_at: Option<Millis>,
+    pub(crate) answer: Option<Json>,
 }
 
 /// What a record says of itself to somebody who looks into the store, such as a test of a store or of this client.
@@ -191,18 +183,15 @@ pub enum BadRecord {
     /// It is not what was written.
     #[error("the record is damaged: {0}")]
     Damaged(&'static str),
-    /// A newer library wrote it.
-    #[error("the record has version {0}, which only a newer version of hopline reads")]
-    Newer(u32),
+    /// Another version of the library wrote it.
+    #[error("the record has version {0} of the format, which this version of hopline does not read")]
+    OtherVersion(u32),
     /// It belongs to another API.
     #[error("the record belongs to another base URL, `{0}`")]
     OtherApi(String),
     /// It belongs to another account.
     #[error("the record belongs to another account")]
     OtherAccount,
-    /// It is alive in this client.
-    #[error("the record is in use in this client")]
-    InUse,
 }
 
 /// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
@@ -226,10 +215,9 @@ impl BadRecord {
     pub fn as_str(&self) -> &'static str {
         match self {
             BadRecord::Damaged(_) => "damaged",
-            BadRecord::Newer(_) => "newer",
+            BadRecord::OtherVersion(_) => "other_version",
             BadRecord::OtherApi(_) => "other_api",
             BadRecord::OtherAccount => "other_account",
-            BadRecord::InUse => "in_use",
         }
     }
 }
@@ -249,11 +237,11 @@ impl Data {
             return Err(BadRecord::Damaged("it is larger than any record"));
         }
         let version: Version = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("it is no JSON object with a version"))?;
-        if version.hopline > VERSION {
-            return Err(BadRecord::Newer(version.hopline));
+        if version.hopline != VERSION {
+            return Err(BadRecord::OtherVersion(version.hopline));
         }
         let data: Data = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
-        if data.call.is_none() && data.session.is_none() && data.done.is_none() && data.spent.is_none() {
+        if data.call.is_none() && data.session.is_none() && data.done.is_none() {
             return Err(BadRecord::Damaged("it holds neither a call nor a session"));
         }
         if data.call.as_ref().is_some_and(|call| !call.is_sound(api))
@@ -269,12 +257,12 @@ impl Data {
             return Err(BadRecord::Damaged("its session has no id"));
         }
         let call = data.call.as_ref();
-        let reserved = [data.spent, call.and_then(|call| call.reserved), call.and_then(|call| call.earlier)];
-        if reserved.into_iter().flatten().any(|reserved| reserved.usd.0 < rust_decimal::Decimal::ZERO) {
-            return Err(BadRecord::Damaged("what was spent is below 0"));
+        let mut counted = call.into_iter().flat_map(|call| &call.counted);
+        if counted.any(|counted| counted.usd.0 < rust_decimal::Decimal::ZERO) {
+            return Err(BadRecord::Damaged("what it counts under the day's cap is below 0"));
         }
-        if data.intent.is_some() != data.fingerprint.is_some() || (data.done.is_some() && data.intent.is_none()) {
-            return Err(BadRecord::Damaged("its intent has no request"));
+        if (data.intent.is_some() || data.key.is_some()) != data.fingerprint.is_some() {
+            return Err(BadRecord::Damaged("its name has no request"));
         }
         Ok(data)
     }
@@ -297,6 +285,6 @@ impl SavedCall {
         // A body is only ever JSON that was built here.
         let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
         let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
-        keyed && key && body && is_target(&self.target) && self.age_ms >= 0
+        keyed && key && body && is_target(&self.target) && self.age.ms >= 0
     }
 }

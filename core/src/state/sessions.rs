@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::journal::JobId;
+use super::names::Name;
 use super::observed::Observed;
-use crate::engine::{Known, Phase, RecordId, phase_of};
-use crate::time::Millis;
+use crate::engine::{Known, Phase, phase_of};
 
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Tracked {
-    pub(crate) record: Option<RecordId>,
+    /// What its record is kept under, where this client has it.
+    pub(crate) name: Option<Name>,
+    /// Whether a caller has it: `open_session` or `resume` gave it.
+    pub(crate) held: bool,
     pub(crate) session_type: Option<String>,
     pub(crate) status: Option<String>,
     /// Whether a read has shown it.
@@ -23,26 +26,37 @@ pub(crate) struct Tracked {
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
     pub(crate) ends: Vec<String>,
-    /// When it was seen to be over, by the service's clock.
-    pub(crate) over_at: Option<Millis>,
-    /// Whether its record went as it was over: should it live again, as a renewed one does, it gets another.
+    /// Whether its name was let go of as it was over: should it live again, as a renewed one does, it is taken back.
     pub(crate) lapsed: bool,
+    /// A change of it that was left in doubt: its name and version.
+    pub(crate) doubt: Option<(Name, String)>,
     /// The jobs that change it: one, unless more of them came out of records.
     pub(crate) changing: BTreeSet<JobId>,
-    /// The intent it was bought under, and what tells its request from another.
-    pub(crate) intent: Option<(String, String)>,
+    /// What it was bought as, where its caller can come to it by a name of their own.
+    pub(crate) bought_as: Option<BoughtAs>,
     pub(crate) observed: Observed,
+}
+
+/// What a caller calls what was bought.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct BoughtAs {
+    pub(crate) name: Name,
+    /// Their own name for it, or their own key.
+    pub(crate) intent: Option<String>,
+    pub(crate) key: Option<String>,
+    /// Tells its request from another one.
+    pub(crate) fingerprint: String,
 }
 
 impl Tracked {
     /// What a job may know of it.
     pub(crate) fn known(&self) -> Known<'_> {
-        let intent = self.intent.as_ref().map(|(name, _)| name.as_str());
+        let intent = self.bought_as.as_ref().and_then(|known| known.intent.as_deref());
         Known {
             status: self.status.as_deref(),
             session_type: self.session_type.as_deref(),
             seen: self.seen,
-            named: self.only_named.then(|| (intent, self.record.as_ref().map(|record| record.0.as_str()))),
+            named: self.only_named.then_some(intent),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rules};
 
 /// What comes after a write was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Then {
     /// Nothing: the answer is the end.
     End,
@@ -148,9 +148,9 @@ impl Job {
         matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
     }
 
-    /// Whether it may be sent again at all.
-    pub(crate) fn can_resume(&self, rules: Rules) -> bool {
-        self.order().is_some() || self.write().is_some_and(|write| write.can_resume(rules))
+    /// Whether what it bought is being followed already.
+    pub(crate) fn is_followed(&self) -> bool {
+        matches!(self, Job::OpenSession(job) if job.is_following()) || matches!(self, Job::WaitSession(_))
     }
 
     /// Goes on after a doubt, or for somebody who waits for its order again.

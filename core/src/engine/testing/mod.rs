@@ -106,7 +106,7 @@ impl Given {
     }
 
     pub(crate) fn cx(&mut self) -> Cx<'_> {
-        let named = self.named.then_some((Some("job-17"), Some("r-1")));
+        let named = self.named.then_some(Some("job-17"));
         let known = self.session.map(|(status, seen)| Known { status: Some(status), session_type: Some("dynamic"), seen, named });
         Cx {
             clock: &mut self.clock,

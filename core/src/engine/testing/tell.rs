@@ -2,7 +2,7 @@
 
 use super::TODAY;
 use crate::contract::Api;
-use crate::engine::reserved::Reserved;
+use crate::engine::machine::{Grant, Stored};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::time::Millis;
 
@@ -18,8 +18,8 @@ pub(crate) struct Tell {
 #[derive(Clone)]
 pub(super) enum What {
     Due,
-    Stored(bool),
-    Granted(Result<Option<Reserved>, Error>),
+    Stored(Stored),
+    Granted(Result<Grant, Error>),
     Success(&'static str),
     Failure(&'static str, u16),
     Body(u16, &'static str),
@@ -37,21 +37,26 @@ pub(crate) fn due() -> Tell {
 }
 
 pub(crate) fn stored() -> Tell {
-    tell(What::Stored(true))
+    tell(What::Stored(Stored::Done))
 }
 
 pub(crate) fn not_stored() -> Tell {
-    tell(What::Stored(false))
+    tell(What::Stored(Stored::Failed))
+}
+
+/// What it is kept under is another client's.
+pub(crate) fn taken_over() -> Tell {
+    tell(What::Stored(Stored::Lost))
 }
 
 /// There is what it needed.
 pub(crate) fn granted() -> Tell {
-    tell(What::Granted(Ok(None)))
+    tell(What::Granted(Ok(Grant::Token)))
 }
 
-/// So much is set aside of today's cap.
-pub(crate) fn reserved(usd: &str) -> Tell {
-    tell(What::Granted(Ok(Some(Reserved { day: TODAY, usd: usd.parse().expect(usd) }))))
+/// It counts under today's cap.
+pub(crate) fn counted() -> Tell {
+    tell(What::Granted(Ok(Grant::Counted { day: TODAY })))
 }
 
 /// There is not what it needed.

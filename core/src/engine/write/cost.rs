@@ -2,11 +2,11 @@
 
 use super::{Before, Write};
 use crate::contract::Decimal;
+use crate::engine::counted::entry_of;
 use crate::engine::event::EventKind;
 use crate::engine::gate::Wake;
-use crate::engine::machine::{Action, Cx, Input, Need, Part};
+use crate::engine::machine::{Action, Cx, Grant, Input, Need, Part};
 use crate::engine::prices::{Price, Prices};
-use crate::engine::reserved::Reserved;
 use crate::engine::terms::{PRICE_FIELD, Wanted};
 use crate::policy::{Advice, Effect, Error, Kind, times};
 
@@ -69,24 +69,32 @@ impl Write {
     }
 
     /// Counts what it may cost under the day's cap.
-    pub(super) fn reserve(&mut self, cx: &mut Cx<'_>) -> Action {
+    pub(super) fn count(&mut self, cx: &mut Cx<'_>) -> Action {
         let Some(usd) = self.terms.charge() else {
             let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
             return self.not_sent(no_price(what, cx), cx);
         };
-        self.before = Before::Reserving;
-        Action::Need(Need::Reserve(usd, self.terms.reserved))
+        self.before = Before::Counting;
+        Action::Need(Need::Count { entry: self.entry(), usd })
     }
 
-    pub(super) fn reserved(&mut self, granted: Result<Option<Reserved>, Error>, cx: &mut Cx<'_>) -> Action {
+    /// What its key is counted by.
+    fn entry(&self) -> String {
+        entry_of(self.call.ledger.key.as_deref().unwrap_or_default())
+    }
+
+    pub(super) fn counted(&mut self, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
         match granted {
-            Ok(reserved) => {
-                self.terms.reserved = reserved;
+            Ok(granted) => {
+                if let Grant::Counted { day } = granted {
+                    let entry = self.entry();
+                    self.terms.count(entry, day);
+                }
                 if cx.wanted { self.put(cx) } else { self.stop(cx) }
             }
             Err(_) if !cx.wanted => self.stop(cx),
             Err(error) if error.kind == Kind::Store => {
-                self.store_failed("was not sent, because the store could not save what is spent today", cx)
+                self.store_failed("was not sent, because the store could not count it under the day's cap", cx)
             }
             Err(error) => self.not_sent(error, cx),
         }

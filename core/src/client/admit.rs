@@ -1,0 +1,373 @@
+//! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
+//! it, in the order in which they came. Who comes while a job is at work under it joins that job.
+
+use super::options::CallOptions;
+use super::people::Act;
+use super::root::{Client, Pending, Timer};
+use super::types::busy;
+use crate::contract::Endpoint;
+use crate::engine::{DEADLINE, Then};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
+use crate::time::{Millis, Now};
+use crate::wire::Built;
+
+/// What waits for a name.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Visit {
+    /// Who waits; none for the client itself.
+    pub(super) command: Option<CommandId>,
+    pub(super) purpose: Purpose,
+}
+
+/// What somebody who waits for a name wants of it.
+#[derive(Debug, Clone, Hash)]
+pub(super) enum Purpose {
+    /// To begin it, or go on with it.
+    Start(Box<Start>),
+    /// To go on with it.
+    Resume(Box<Resume>),
+    /// To close a doubt, to forget it, to look for what became of it.
+    Act(Box<Act>),
+    /// To see whether the change of a session that was left in doubt still is, before another one begins.
+    Change(Box<Start>),
+    /// To take back a session that lives again.
+    TakeBack(String),
+}
+
+/// A write that is to begin.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Start {
+    pub(super) endpoint: &'static Endpoint,
+    pub(super) built: Built,
+    pub(super) then: Then,
+    pub(super) options: CallOptions,
+    /// What its caller calls it.
+    pub(super) bought_as: Option<BoughtAs>,
+    /// How long to wait before it is claimed again, and until when.
+    pub(super) patience: Option<(Millis, Millis)>,
+}
+
+/// Going on with what there is.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Resume {
+    pub(super) options: CallOptions,
+    /// The intent that it was asked by; then nothing under it is no mistake.
+    pub(super) intent: Option<String>,
+}
+
+/// What is under a name.
+#[derive(Debug, Clone)]
+pub(super) enum Found {
+    Nothing,
+    Data(Box<Data>),
+    /// It can't be used, and the caller's own name as far as that can be read.
+    Bad(BadRecord, Option<String>),
+}
+
+impl Client {
+    /// Lets somebody wait for a name.
+    pub(super) fn visit(&mut self, name: &Name, visit: Visit) {
+        if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
+            command.waits_for = Some(name.clone());
+        }
+        self.visits.entry(name.clone()).or_default().push(visit);
+        self.attend(name);
+    }
+
+    /// Lets in who waits for a name: at once where it is this client's, else once it is claimed, and not while it is on its way out.
+    pub(super) fn attend(&mut self, name: &Name) {
+        while self.visits.contains_key(name) && !self.journal.is_leaving(name) {
+            match self.journal.user(name).cloned() {
+                Some(User::Job(id)) => {
+                    let visit = self.next_visit(name);
+                    visit.into_iter().for_each(|visit| self.join(id, visit));
+                }
+                Some(User::Session(session)) => {
+                    if let Some(id) = self.opening(&session) {
+                        let visit = self.next_visit(name);
+                        visit.into_iter().for_each(|visit| self.join(id, visit));
+                        continue;
+                    }
+                    let found = self.session_data(&session).map_or(Found::Nothing, |data| Found::Data(Box::new(data)));
+                    self.let_in(name, &found);
+                }
+                Some(User::Result) => {
+                    let visit = self.next_visit(name);
+                    let what = "the operation of this record has ended, and its result waits to be taken";
+                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Nothing));
+                }
+                None if self.journal.claim(name) => {
+                    let command = self.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));
+                    let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+                    return self.push_store(Pending::Claim(name.clone()), command, call);
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn next_visit(&mut self, name: &Name) -> Option<Visit> {
+        let visits = self.visits.get_mut(name)?;
+        let visit = (!visits.is_empty()).then(|| visits.remove(0));
+        if visits.is_empty() {
+            self.visits.remove(name);
+        }
+        let command = visit.as_ref().and_then(|visit| visit.command).and_then(|command| self.commands.get_mut(&command));
+        command.into_iter().for_each(|command| command.waits_for = None);
+        visit
+    }
+
+    /// What is under the name was claimed, or another client has it, or nobody knows.
+    pub(super) fn on_claimed(&mut self, name: &Name, answer: StoreAnswer) {
+        match answer {
+            StoreAnswer::Claimed(names) => {
+                let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
+                let version = data.as_ref().map(|data| version_of(data));
+                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                let puts = if let Found::Data(data) = &found { data.puts } else { 0 };
+                self.journal.claimed(name, true, version.map(|version| (puts, version)));
+                self.let_in(name, &found);
+                self.attend(name);
+            }
+            StoreAnswer::Busy(data) => {
+                self.journal.claimed(name, false, None);
+                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                for visit in self.visits.remove(name).unwrap_or_default() {
+                    self.is_busy(name, visit, &found);
+                }
+            }
+            // It may be this client's now.
+            _ => {
+                self.journal.claimed(name, true, None);
+                self.release(name);
+                for visit in self.visits.remove(name).unwrap_or_default() {
+                    self.turn_away(visit, Kind::Store, "was not started, because the store could not be asked about it", Advice::MendStore);
+                }
+            }
+        }
+    }
+
+    /// Reads what is under a name.
+    pub(super) fn found(&mut self, data: &[u8]) -> Found {
+        match Data::read(data, self.service.api).and_then(|data| self.ours(data)) {
+            Ok(data) => {
+                self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
+                Found::Data(Box::new(data))
+            }
+            Err(bad) if !self.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => Found::Nothing,
+            Err(bad) => Found::Bad(bad, intent_of(data)),
+        }
+    }
+
+    /// Where this client's 16 bytes gave a key before, they are used up: a key that is sent again with another request would be a
+    /// purchase that nobody knows of.
+    fn avoid(&mut self, key: Option<&str>) {
+        if key.is_some_and(|key| self.entropy.may_have_named(key)) {
+            let ours = |client: &Client, key: &str| {
+                let mut keys = client.jobs.values().filter_map(|entry| entry.job.write()?.call.ledger.key.as_deref());
+                keys.any(|known| known == key)
+            };
+            if !key.is_some_and(|key| ours(self, key)) {
+                self.entropy.turn();
+            }
+        }
+    }
+
+    fn ours(&self, data: Data) -> Result<Data, BadRecord> {
+        if self.same_account {
+            return Ok(data);
+        }
+        if data.base_url != self.service.base.as_str() {
+            return Err(BadRecord::OtherApi(data.base_url));
+        }
+        let ours = crate::entropy::digest(&data.account.salt, &[self.account_name.reveal()]) == data.account.digest;
+        if ours { Ok(data) } else { Err(BadRecord::OtherAccount) }
+    }
+
+    /// Lets in all who wait, until one of them begins something under the name; then lets go of what nobody uses.
+    fn let_in(&mut self, name: &Name, found: &Found) {
+        while let Some(visit) = self.next_visit(name) {
+            self.receive(name, visit, found);
+            if self.journal.is_busy(name) || !matches!(self.journal.user(name), None | Some(User::Session(_))) {
+                return;
+            }
+        }
+        if self.journal.user(name).is_none() && !self.journal.is_leaving(name) {
+            self.release(name);
+        }
+    }
+
+    fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let Visit { command, purpose } = visit;
+        match (purpose, command) {
+            (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
+            (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
+            (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
+            (Purpose::Change(start), Some(command)) => self.admit_change(name, command, *start, found),
+            (Purpose::TakeBack(session), _) => self.take_back_session(name, &session, found),
+            (_, None) => {}
+        }
+    }
+
+    /// A write begins, or what is under its name goes on.
+    fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+        let refuse = |what: String, kind, advice| {
+            let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
+            let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+            let error = Error::new(kind, Effect::None, start.endpoint.name, what, advice);
+            Error::from(Report { field: Some(field.to_owned()), record, ..error.into_report() })
+        };
+        let error = match found {
+            Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
+            Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint.clone()) => {
+                return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
+            }
+            Found::Data(_) if start.options.intent.is_some() => {
+                Error::invalid(start.endpoint.name, "intent", "belongs to another request; give this one a name of its own")
+            }
+            Found::Data(_) => Error::invalid(start.endpoint.name, "idempotency_key", "belongs to another request"),
+            Found::Bad(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => refuse(
+                "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have changed; where \
+                 it is another account, name each with `account` or use another store"
+                    .to_owned(),
+                Kind::Invalid,
+                Advice::ChangeRequest,
+            ),
+            Found::Bad(bad, _) => refuse(
+                format!("was not sent, because its record can't be read, so it may have been done ({bad}): look at the account, then forget that record"),
+                Kind::Store,
+                Advice::CheckAccount,
+            ),
+        };
+        self.finish_visit(command, Err(error), start.options.intent.clone(), name);
+    }
+
+    /// Whether the change that was left in doubt still is.
+    fn admit_change(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+        let session = start.built.session_id.clone().unwrap_or_default();
+        let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
+        let known = self.sessions.get_mut(&session);
+        let same = known.as_ref().and_then(|known| known.doubt.as_ref()).is_some_and(|(_, known)| *known == version);
+        match found {
+            Found::Data(data) if same && data.call.is_some() => {
+                let operation = data.call.as_ref().map(|call| call.operation.clone()).unwrap_or_default();
+                let what = format!("the session's {operation} is in doubt");
+                let report = Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report();
+                let error = Error::from(Report { session_id: Some(session), record: Some(name.at(&version).0), ..report });
+                self.finish_visit(command, Err(error), start.options.intent.clone(), name);
+            }
+            _ => {
+                known.into_iter().for_each(|known| known.doubt = None);
+                self.enter(command, start);
+            }
+        }
+    }
+
+    /// Another living client has it.
+    fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let known = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let (session, status) = known
+            .and_then(|data| data.session.as_ref())
+            .map(|session| (Some(session.id.clone()), session.status.clone()))
+            .unwrap_or_default();
+        let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
+        let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
+        let Visit { command: Some(command), purpose } = visit else { return };
+        let now = self.clock.monotonic();
+        let (operation, intent) = match purpose {
+            Purpose::Start(mut start) if start.options.wait_for_intent => {
+                let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
+                let (wait, until) = start.patience.unwrap_or((200, until));
+                if now < until {
+                    let at = now.saturating_add(wait).min(until);
+                    start.patience = Some((wait.saturating_mul(2).min(5000), until));
+                    let visit = Visit { command: Some(command), purpose: Purpose::Start(start) };
+                    self.visits.entry(name.clone()).or_default().push(visit);
+                    if let Some(known) = self.commands.get_mut(&command) {
+                        known.waits_for = Some(name.clone());
+                    }
+                    self.timers.insert((at, Timer::Name(name.clone())));
+                    return;
+                }
+                (start.endpoint.name, start.options.intent)
+            }
+            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent),
+            Purpose::Resume(resume) => ("resume", resume.intent),
+            Purpose::Act(act) => (act.operation(), None),
+            Purpose::TakeBack(_) => return,
+        };
+        let report = busy(operation, &format!("another client has it{with}")).into_report();
+        let error = Error::from(Report { session_id: session, intent, ..report });
+        self.complete(command, Err(error));
+    }
+
+    /// What somebody asked for can't be had.
+    fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
+        let Some(command) = visit.command else { return };
+        let (operation, intent) = match visit.purpose {
+            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent),
+            Purpose::Resume(resume) => ("resume", resume.intent),
+            Purpose::Act(act) => (act.operation(), None),
+            Purpose::TakeBack(_) => return,
+        };
+        let report = Error::new(kind, Effect::None, operation, what, advice).into_report();
+        self.complete(command, Err(Error::from(Report { intent, ..report })));
+    }
+
+    /// A job is at work under the name: who wants the same joins it.
+    fn join(&mut self, id: JobId, visit: Visit) {
+        let Some(command) = visit.command else { return };
+        let Some(entry) = self.jobs.get(&id) else { return };
+        match visit.purpose {
+            Purpose::Start(start) => {
+                if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint) != start.bought_as.as_ref().map(|known| &known.fingerprint) {
+                    let (field, rule) = match start.options.intent {
+                        Some(_) => ("intent", "belongs to another request; give this one a name of its own"),
+                        None => ("idempotency_key", "belongs to another request that is under way"),
+                    };
+                    let report = Error::invalid(start.endpoint.name, field, rule).into_report();
+                    return self.complete(command, Err(Error::from(Report { intent: start.options.intent.clone(), ..report })));
+                }
+                self.join_job(id, command, &start.options);
+            }
+            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
+            Purpose::Act(act) => self.act_on_job(command, *act),
+            Purpose::Change(start) => {
+                let report = busy(start.endpoint.name, "the session's change is under way").into_report();
+                self.complete(command, Err(Error::from(Report { session_id: start.built.session_id.clone(), ..report })));
+            }
+            Purpose::TakeBack(_) => {}
+        }
+    }
+
+    /// The time has come to ask again for a name, or to try again to write what could not be written.
+    pub(super) fn wake_name(&mut self, name: &Name) {
+        self.journal.wake(name);
+        self.push_next(name);
+        self.attend(name);
+    }
+
+    /// Claims that have ended while this client lives: of these names, or of all. What is in use ends as it does when a put is lost; a
+    /// session that is held is claimed again, and given up if another client has it.
+    pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+        self.clock.tick(now);
+        let all = || self.journal.owned().cloned().collect();
+        for name in names.map_or_else(all, <[Name]>::to_vec) {
+            match self.journal.lose(&name) {
+                Some(User::Session(session)) => {
+                    let held = self.sessions.get_mut(&session).filter(|known| known.held && known.changing.is_empty());
+                    match held {
+                        Some(tracked) => {
+                            tracked.name = None;
+                            self.visit(&name, Visit { command: None, purpose: Purpose::TakeBack(session) });
+                        }
+                        None => self.lost_by(User::Session(session)),
+                    }
+                }
+                Some(user) => self.lost_by(user),
+                None => {}
+            }
+        }
+    }
+}

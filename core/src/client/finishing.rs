@@ -1,0 +1,145 @@
+//! Commands that have their result, and wait for the store to have answered every step of theirs: a program that ends when its call
+//! returns leaves nothing to do.
+
+use std::collections::BTreeMap;
+
+use super::root::{Client, Left};
+use crate::engine::Answered;
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::{CommandId, Name, Write, Written};
+
+/// What a command waits for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum After {
+    /// The last step of this name.
+    Name(Name),
+    /// What counts otherwise under the day's cap.
+    Spend(u32),
+}
+
+/// What the last step of a name is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Last {
+    /// What is to be known later on is put. Where that fails it is tried again, and the result stands.
+    Put,
+    /// The record goes first, then it is said that there was no effect.
+    Erase,
+}
+
+/// Commands that have their result.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Finished {
+    pub(super) commands: Vec<CommandId>,
+    pub(super) result: Result<Answered, Error>,
+    pub(super) left: Left,
+    pub(super) last: Last,
+    /// What they wait for.
+    pub(super) after: Vec<After>,
+}
+
+/// All of them, by what they wait for next.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Finishing(BTreeMap<After, Vec<Finished>>);
+
+impl Finishing {
+    /// A command that waits for this.
+    pub(super) fn command(&self, after: &After) -> Option<CommandId> {
+        self.0.get(after)?.iter().find_map(|finished| finished.commands.first().copied())
+    }
+
+    /// These wait for that.
+    pub(super) fn push(&mut self, after: After, finished: Finished) {
+        self.0.entry(after).or_default().push(finished);
+    }
+}
+
+impl Client {
+    /// Gives commands their result once the store has answered all that they wait for.
+    pub(super) fn finish_after(&mut self, mut finished: Finished) {
+        while let Some(after) = finished.after.last() {
+            let is_busy = match after {
+                After::Name(name) => self.journal.is_busy(name),
+                After::Spend(number) => self.spends.get(number).is_some_and(|spend| spend.is_first()),
+            };
+            if is_busy {
+                let after = after.clone();
+                return self.finishing.push(after, finished);
+            }
+            finished.after.pop();
+        }
+        let Finished { commands, result, mut left, .. } = finished;
+        for command in commands {
+            self.complete_with(command, result.clone(), std::mem::take(&mut left));
+        }
+    }
+
+    /// The store has answered a step of this.
+    pub(super) fn answered(&mut self, after: &After, written: Option<Written>) {
+        if let After::Name(name) = after
+            && self.journal.is_busy(name)
+        {
+            return;
+        }
+        for mut finished in self.finishing.0.remove(after).unwrap_or_default() {
+            if let (Some(written), After::Name(name)) = (written, after) {
+                self.change(&mut finished, name, written);
+            }
+            self.finish_after(finished);
+        }
+    }
+
+    /// What the last step came to may change what is said.
+    fn change(&mut self, finished: &mut Finished, name: &Name, written: Written) {
+        match (written, finished.last) {
+            (Written::Done, _) | (Written::Failed, Last::Put) => {}
+            (Written::Failed, Last::Erase) => {
+                let what = "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
+                let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                finished.last = Last::Put;
+                if let Err(error) = &mut finished.result {
+                    *error = Error::from(Report { record, ..after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore) });
+                }
+                // The record may be there: whoever comes next finds it.
+                self.journal.want(name, Write::Release, None, true);
+                self.push_next(name);
+            }
+            (Written::Lost, _) => {
+                let operation = finished.commands.first().and_then(|command| self.commands.get(command)).map(|command| command.operation);
+                finished.left = Left::default();
+                finished.result = Err(taken_over(operation.unwrap_or("store"), &finished.result));
+            }
+        }
+    }
+}
+
+/// An error of the same operation that came of another one.
+fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> Report {
+    Report {
+        idempotency_key: error.idempotency_key.clone(),
+        intent: error.intent.clone(),
+        session_id: error.session_id.clone(),
+        order_no: error.order_no.clone(),
+        attempts: error.attempts,
+        cause: Some(error.clone()),
+        ..Error::new(kind, effect, error.operation, what, advice).into_report()
+    }
+}
+
+/// Another client has taken over what this was about, before it could be written down.
+pub(super) fn taken_over(operation: &'static str, result: &Result<Answered, Error>) -> Error {
+    let what = "another client has taken it over; start it again to see what came of it";
+    match result {
+        Ok(answered) => Error::from(Report {
+            session_id: answered.facts.session_id.clone(),
+            order_no: answered.facts.order_no.clone(),
+            request_id: answered.facts.request_id.clone(),
+            status: answered.http_status,
+            attempts: answered.attempts,
+            ..Error::new(Kind::Busy, Effect::Done, operation, what, Advice::Resume).into_report()
+        }),
+        Err(error) => {
+            let effect = if error.effect == Effect::Done { Effect::Done } else { Effect::Unknown };
+            Error::from(after(error, Kind::Busy, effect, what, Advice::Resume))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
+//! known what became of it.
+
+use super::finishing::After;
+use super::job::Parked;
+use super::root::{Client, Pending, Timer};
+use crate::contract::Decimal;
+use crate::engine::{Counted, Grant, Input};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::state::{JobId, StoreAnswer, StoreCall};
+use crate::time::DAY;
+
+/// An entry that is to count otherwise.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Spend {
+    counted: Counted,
+    failures: u32,
+}
+
+impl Spend {
+    /// Whether it was not answered yet: what is tried again is waited for by nobody.
+    pub(super) fn is_first(&self) -> bool {
+        self.failures == 0
+    }
+}
+
+impl Client {
+    /// The UTC day that counts now, where there is a cap.
+    pub(super) fn today(&self) -> Option<i64> {
+        self.cap.map(|_| self.clock.unix().div_euclid(DAY).max(self.day))
+    }
+
+    /// Counts what a key may cost, before it is put and sent.
+    pub(super) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
+        if !self.rules.holds(Rule::SpendBeforeSend) {
+            let day = self.today().unwrap_or_default();
+            return self.tell(id, Input::Granted(Ok(Grant::Counted { day })));
+        }
+        self.park(id, Parked::Counting);
+        let call = StoreCall::Spend { space: self.space.clone(), day: None, entry, amount: usd, cap: self.cap };
+        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first().copied());
+        self.push_store(Pending::Count(id, usd), command, call);
+    }
+
+    /// It counts, or would pass the cap, or nobody knows.
+    pub(super) fn on_counted(&mut self, id: JobId, usd: Decimal, answer: &StoreAnswer) {
+        let Some(entry) = self.jobs.get(&id).filter(|entry| matches!(entry.parked, Parked::Counting)) else { return };
+        let granted = match answer {
+            StoreAnswer::Granted { day } => {
+                self.day = self.day.max(*day);
+                Ok(Grant::Counted { day: *day })
+            }
+            StoreAnswer::Over { total } => {
+                let cap = self.cap.unwrap_or_default();
+                let what =
+                    format!("was not sent, because it costs {usd} USD and {total} of the {cap} USD that may be spent today are spent");
+                Err(entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget))
+            }
+            _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
+        };
+        self.tell(id, Input::Granted(granted));
+    }
+
+    /// A purchase was accepted: its key counts as it was charged.
+    pub(super) fn charged(&mut self, counted: Vec<Counted>, charge: Decimal) -> Vec<u32> {
+        let charged = counted.into_iter().filter(|counted| counted.usd != charge);
+        let charged: Vec<Counted> = charged.map(|counted| Counted { usd: charge, ..counted }).collect();
+        charged.into_iter().map(|counted| self.spend(counted)).collect()
+    }
+
+    /// Keys bought nothing: they count no more.
+    pub(super) fn uncount(&mut self, counted: Vec<Counted>) -> Vec<u32> {
+        counted.into_iter().map(|counted| self.spend(Counted { usd: Decimal::from(0), ..counted })).collect()
+    }
+
+    fn spend(&mut self, counted: Counted) -> u32 {
+        let number = self.next_spend.next(|id| self.spends.contains_key(&id));
+        self.spends.insert(number, Spend { counted, failures: 0 });
+        self.push_spend(number);
+        number
+    }
+
+    pub(super) fn push_spend(&mut self, number: u32) {
+        let Some(Spend { counted, .. }) = self.spends.get(&number) else { return };
+        let Counted { entry, day, usd } = counted.clone();
+        let call = StoreCall::Spend { space: self.space.clone(), day: Some(day), entry, amount: usd, cap: None };
+        let command = self.finishing.command(&After::Spend(number));
+        self.push_store(Pending::Spend(number), command, call);
+    }
+
+    /// It counts so, or it is tried again later: nobody waits for that.
+    pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
+        if let (StoreAnswer::Failed, Some(spend)) = (answer, self.spends.get_mut(&number)) {
+            let again = 1000_i64.saturating_mul(1 << spend.failures.min(6)).min(60_000);
+            spend.failures = spend.failures.saturating_add(1);
+            self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Spend(number)));
+        } else {
+            self.spends.remove(&number);
+        }
+        self.answered(&After::Spend(number), None);
+    }
+}

@@ -1,0 +1,212 @@
+//! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
+
+use std::collections::BTreeMap;
+
+use super::names::{Name, Space};
+use crate::contract::Decimal;
+use crate::engine::sum;
+use crate::time::{DAY, Millis};
+
+/// A call of a store. Each may be repeated and then does nothing new; where it is not certain whether it was done, the answer is
+/// [`StoreAnswer::Failed`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StoreCall {
+    /// From now on this client owns these names, at most `most` of them, those with data first. What it owns already is given again.
+    /// Answered by [`StoreAnswer::Claimed`], or by [`StoreAnswer::Busy`] where another living client owns all of them.
+    Claim {
+        /// The names.
+        names: Vec<Name>,
+        /// How many of them, at least 1.
+        most: u32,
+    },
+    /// Keeps data under a name, so that it survives a crash: then the old data is there or the new. Answered by
+    /// [`StoreAnswer::Done`] or [`StoreAnswer::Lost`].
+    Put {
+        /// The name.
+        name: Name,
+        /// The data.
+        data: Vec<u8>,
+        /// Whether the name is new: it must not be there, and from now on this client owns it.
+        new: bool,
+        /// After so many milliseconds the store may drop it, unless somebody owns it then.
+        keep_for: Option<Millis>,
+        /// Whether this client lets go of the name in the same step.
+        release: bool,
+    },
+    /// Deletes what is under a name; then nobody owns it. Answered by [`StoreAnswer::Done`], also where nothing is there, or
+    /// [`StoreAnswer::Lost`].
+    Delete {
+        /// The name.
+        name: Name,
+    },
+    /// Others may claim these names; all that this client owns, where none are given. Answered by [`StoreAnswer::Done`].
+    Release {
+        /// The names.
+        names: Option<Vec<Name>>,
+    },
+    /// What is under the names of a space, in their order, 500 at most, and claims nothing. Answered by [`StoreAnswer::Listed`].
+    List {
+        /// Whose names.
+        space: Space,
+        /// Only names behind this one.
+        after: Option<Name>,
+        /// Whether to leave out what the store may drop some day.
+        open: bool,
+    },
+    /// Sets what an entry counts on a day. Answered by [`StoreAnswer::Granted`], or by [`StoreAnswer::Over`] where the entry would
+    /// grow and the day's sum pass the cap: then nothing is changed.
+    Spend {
+        /// Whose day.
+        space: Space,
+        /// The UTC day, counted from 1970; today by the store's own clock where it is left out.
+        day: Option<i64>,
+        /// What is counted.
+        entry: String,
+        /// In USD.
+        amount: Decimal,
+        /// What all entries of the day may come to, in USD.
+        cap: Option<Decimal>,
+    },
+}
+
+/// What a store answers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StoreAnswer {
+    /// It is done.
+    Done,
+    /// These names are this client's, each with its data.
+    Claimed(Vec<(Name, Option<Vec<u8>>)>),
+    /// Another living client owns all of them; what it put last.
+    Busy(Option<Vec<u8>>),
+    /// Nothing was changed: this client does not own the name, or a new name is there and not its own.
+    Lost,
+    /// What is there.
+    Listed {
+        /// At most 500.
+        entries: Vec<Listed>,
+        /// Whether more come behind them.
+        more: bool,
+    },
+    /// The entry counts on this day.
+    Granted {
+        /// The UTC day, counted from 1970.
+        day: i64,
+    },
+    /// The entry does not count: the others of the day come to so much already.
+    Over {
+        /// In USD, without the entry.
+        total: Decimal,
+    },
+    /// Perhaps done, perhaps not.
+    Failed,
+}
+
+/// One name of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Listed {
+    /// The name.
+    pub name: Name,
+    /// What is under it.
+    pub data: Vec<u8>,
+    /// Who owns it.
+    pub whose: Whose,
+}
+
+/// Who owns a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// This client.
+    Mine,
+    /// Nobody.
+    Free,
+    /// Another living client.
+    Other,
+}
+
+/// How many names a list has at most.
+const PAGE: usize = 500;
+
+/// The names of a client without a store, in its own memory.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Memory {
+    kept: BTreeMap<Name, Kept>,
+    /// The day that counts, and its entries. Time that runs backwards does not bring an old day back.
+    day: i64,
+    entries: BTreeMap<String, Decimal>,
+}
+
+#[derive(Debug, Clone, Hash)]
+struct Kept {
+    data: Vec<u8>,
+    until: Option<Millis>,
+    owned: bool,
+}
+
+impl Memory {
+    /// `elapsed` is how long the client has lived.
+    pub(crate) fn call(&mut self, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
+        match call {
+            StoreCall::Claim { names, .. } => {
+                let data = |kept: &mut BTreeMap<Name, Kept>, name: &Name| {
+                    if kept.get(name).is_some_and(|kept| !kept.owned && kept.until.is_some_and(|until| until <= elapsed)) {
+                        kept.remove(name);
+                    }
+                    kept.get_mut(name).map(|kept| {
+                        kept.owned = true;
+                        kept.data.clone()
+                    })
+                };
+                StoreAnswer::Claimed(names.into_iter().map(|name| (name.clone(), data(&mut self.kept, &name))).collect())
+            }
+            StoreCall::Put { name, data, new, keep_for, release } => {
+                if new && self.kept.contains_key(&name) {
+                    return StoreAnswer::Lost;
+                }
+                let until = keep_for.map(|keep_for| elapsed.saturating_add(keep_for));
+                self.kept.insert(name, Kept { data, until, owned: !release });
+                StoreAnswer::Done
+            }
+            StoreCall::Delete { name } => {
+                self.kept.remove(&name);
+                StoreAnswer::Done
+            }
+            StoreCall::Release { names } => {
+                let is_meant = |name: &Name| names.as_ref().is_none_or(|names| names.contains(name));
+                self.kept.iter_mut().filter(|(name, _)| is_meant(name)).for_each(|(_, kept)| kept.owned = false);
+                StoreAnswer::Done
+            }
+            StoreCall::List { space, after, open } => {
+                let is_there = |kept: &Kept| kept.owned || kept.until.is_none_or(|until| until > elapsed && !open);
+                let behind = self.kept.iter().filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
+                let mut found = behind.filter(|(name, kept)| space.has(name) && is_there(kept));
+                let listed = |(name, kept): (&Name, &Kept)| {
+                    let whose = if kept.owned { Whose::Mine } else { Whose::Free };
+                    Listed { name: name.clone(), data: kept.data.clone(), whose }
+                };
+                let entries = found.by_ref().take(PAGE).map(listed).collect();
+                StoreAnswer::Listed { entries, more: found.next().is_some() }
+            }
+            StoreCall::Spend { day, entry, amount, cap, .. } => self.spend(day, entry, amount, cap, unix),
+        }
+    }
+
+    fn spend(&mut self, day: Option<i64>, entry: String, amount: Decimal, cap: Option<Decimal>, unix: Millis) -> StoreAnswer {
+        let today = unix.div_euclid(DAY).max(self.day);
+        if today > self.day {
+            (self.day, self.entries) = (today, BTreeMap::new());
+        }
+        let day = day.unwrap_or(today);
+        if day != self.day {
+            return StoreAnswer::Granted { day };
+        }
+        let others = self.entries.iter().filter(|(known, _)| **known != entry).map(|(_, usd)| *usd);
+        let total = others.fold(Decimal::from(0), sum);
+        let grows = self.entries.get(&entry).is_none_or(|before| amount > *before);
+        if grows && cap.is_some_and(|cap| sum(total, amount) > cap) {
+            return StoreAnswer::Over { total };
+        }
+        self.entries.insert(entry, amount);
+        StoreAnswer::Granted { day }
+    }
+}

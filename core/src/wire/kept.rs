@@ -1,0 +1,63 @@
+//! What a finished operation is remembered by: what its type names, and no secret.
+
+use serde_json::value::RawValue;
+
+use super::check::{members, quote};
+use super::view::view;
+use crate::contract::{Json, Shape};
+
+/// The longest answer that is kept, in bytes.
+const LONGEST: usize = 4096;
+
+/// Of an answer, what its type names and does not mark as secret, where that is not too long. What the contract does not document is
+/// not kept, as it may be anything.
+pub(crate) fn kept_answer(shape: Shape, json: &str) -> Option<Json> {
+    let kept = kept(shape, view(shape, json).json.as_ref())?;
+    (kept.len() <= LONGEST).then(|| kept.parse().ok())?
+}
+
+fn kept(shape: Shape, json: &str) -> Option<String> {
+    match shape {
+        Shape::Secret | Shape::Json => None,
+        Shape::Record(record) => {
+            let members = members(json).ok()?;
+            let known = record.fields.iter().filter_map(|field| {
+                let (_, raw) = members.iter().find(|(name, _)| *name == field.name)?;
+                Some(format!("{}:{}", quote(field.name), kept(field.shape, raw.get())?))
+            });
+            Some(format!("{{{}}}", known.collect::<Vec<_>>().join(",")))
+        }
+        Shape::List(item) | Shape::OneOrMany(item) if json.starts_with('[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            let items: Option<Vec<String>> = items.iter().map(|raw| kept(*item, raw.get())).collect();
+            Some(format!("[{}]", items?.join(",")))
+        }
+        Shape::OneOrMany(item) => kept(*item, json),
+        _ => Some(json.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Shaped;
+    use crate::contract::agent::Session;
+
+    fn session(json: &str) -> Option<String> {
+        kept_answer(Session::SHAPE, json).map(|json| json.text().to_owned())
+    }
+
+    #[test]
+    fn an_answer_is_kept_without_its_secrets_and_without_what_nobody_documents() {
+        let json = r#"{"session_id":"s-1","status":"active","other":"x","connection":{"host":"h","username":"u","password":"p"}}"#;
+        let kept = session(json).expect("is short");
+        assert!(kept.contains("s-1") && !kept.contains("other") && !kept.contains("\"u\"") && !kept.contains("\"p\""), "{kept}");
+    }
+
+    #[test]
+    fn what_is_too_long_or_no_object_is_not_kept() {
+        assert_eq!(session(&format!(r#"{{"session_id":"{}"}}"#, "x".repeat(LONGEST))), None);
+        assert_eq!(session("[]"), None);
+        assert_eq!(kept_answer(Shape::Json, r#"{"a":1}"#).map(|json| json.text().to_owned()), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Which format a folder has: it says so itself, in a file.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::files::{make_folder, make_root, sorted, sync_folder, write_durably};
+use crate::Error;
+
+/// The file that says it.
+const FILE: &str = "format";
+/// What it says. Node's folder says something else.
+const THIS: &str = "hopline folder 2\n";
+/// What a file system puts into a folder of its own.
+const NOT_OURS: &[&str] = &["lost+found", ".DS_Store"];
+
+/// Makes the folder a store, unless it is one.
+pub(super) fn open(root: &Path) -> Result<(), Error> {
+    let failed = |error: &io::Error| Error::io("open", root, error);
+    make_root(root).map_err(|error| failed(&error))?;
+    if read(root)?.is_none() {
+        let found = sorted(root)?;
+        // Another process may be making it a store just now.
+        let is_empty = found.iter().all(|name| NOT_OURS.contains(&name.as_str()) || name.starts_with(FILE));
+        if is_empty {
+            write(root).map_err(|error| failed(&error))?;
+        }
+    }
+    match read(root)? {
+        Some(text) if text == THIS.as_bytes() => {}
+        Some(text) => {
+            let says = String::from_utf8_lossy(&text).trim().chars().take(80).collect::<String>();
+            let what = format!("the folder `{}` has the format `{says}`, not `{}`; give a folder of its own", root.display(), THIS.trim());
+            return Err(Error::Format(what));
+        }
+        None => {
+            let what = "it says no format and is not empty; it may be a store of an older version or of Node: give an empty folder";
+            return Err(Error::Format(format!("the folder `{}` is not a store: {what}", root.display())));
+        }
+    }
+    ["locks", "names", "drafts", "spent"].iter().try_for_each(|name| make_folder(&root.join(name))).map_err(|error| failed(&error))
+}
+
+fn read(root: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let path = root.join(FILE);
+    match fs::read(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", &path, &error)),
+    }
+}
+
+/// Whole or not at all, so that nobody reads half of it.
+fn write(root: &Path) -> io::Result<()> {
+    // Two processes may do it at once, in two containers even under one process id.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let draft = root.join(format!("{FILE}.{}.{}", std::process::id(), now.as_nanos()));
+    write_durably(&draft, THIS.as_bytes())?;
+    fs::rename(draft, root.join(FILE))?;
+    sync_folder(root)?;
+    root.parent().map_or(Ok(()), sync_folder)
+}

@@ -1,0 +1,175 @@
+//! What was spent: `spent/<space>/<day>`, a line for each time that an entry was set. The last one counts.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::files::{make_folder, open_for_us_alone, sorted, sync_folder};
+use super::locks::Locks;
+use super::record::checksum;
+use crate::{Decimal, Error, Spend, Spent, is_over};
+
+/// How long days are kept that are over. Nothing is bought on them, and what is set later than that is of no interest.
+const DAYS: i64 = 35;
+/// The longest that somebody waits for its turn: one takes a moment, unless its process was stopped in it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One client at a time reads and writes what was spent in a space.
+struct Turn<'a> {
+    locks: &'a Locks,
+    place: String,
+}
+
+impl<'a> Turn<'a> {
+    fn wait(locks: &'a Locks, space: &str) -> io::Result<Turn<'a>> {
+        let (place, begun) = (format!("spent.{space}"), Instant::now());
+        while !locks.take(&place)? {
+            if begun.elapsed() > PATIENCE {
+                return Err(io::Error::new(ErrorKind::TimedOut, "another process does not let go of what was spent"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(Turn { locks, place })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Where it fails, the next one in turn says so.
+        let _ = self.locks.give(&self.place);
+    }
+}
+
+/// What was spent, as far as this client has read it.
+pub(super) struct Ledgers {
+    root: PathBuf,
+    read: Mutex<HashMap<(String, i64), Ledger>>,
+}
+
+/// What was spent on a day. Files only grow, so that each line is read once.
+#[derive(Default)]
+struct Ledger {
+    /// How far the file has been read.
+    read: u64,
+    entries: HashMap<String, Decimal>,
+    total: Decimal,
+}
+
+impl Ledgers {
+    pub(super) fn new(root: PathBuf) -> Ledgers {
+        Ledgers { root: root.join("spent"), read: Mutex::default() }
+    }
+
+    pub(super) fn spend(&self, spend: &Spend<'_>, today: i64, locks: &Locks) -> Result<Spent, Error> {
+        let folder = self.root.join(spend.space);
+        // Threads of this client first: a lock knows clients only.
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::wait(locks, spend.space).map_err(|error| Error::io("lock", &folder, &error))?;
+        let last = days(&folder)?.into_iter().max();
+        let day = spend.day.unwrap_or(last.map_or(today, |last| last.max(today)));
+        let path = folder.join(day.to_string());
+        let failed = |error: io::Error| Error::io("write", &path, &error);
+        read.retain(|(_, read), _| *read >= today - 1);
+        let ledger = read.entry((spend.space.to_owned(), day)).or_default();
+        let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        match &mut file {
+            Some(file) => ledger.catch_up(file, &path)?,
+            None => *ledger = Ledger::default(),
+        }
+        let before = ledger.entries.get(spend.entry).copied().unwrap_or_default();
+        if is_over(before, ledger.total, spend.amount, spend.cap) {
+            return Ok(Spent::Over { total: ledger.total });
+        }
+        let mut file = match file {
+            Some(file) => file,
+            None => self.begin(&folder, &path, day).map_err(failed)?,
+        };
+        ledger.append(&mut file, spend).map_err(failed)?;
+        // Others may go on: what they write comes behind, and is no safer than this.
+        drop(turn);
+        drop(read);
+        file.sync_all().map_err(failed)?;
+        Ok(Spent::Granted { day })
+    }
+
+    /// Makes the file of a day, and removes those of days long over.
+    fn begin(&self, folder: &Path, path: &Path, day: i64) -> io::Result<File> {
+        make_folder(folder)?;
+        let file = open_for_us_alone(OpenOptions::new().read(true).append(true).create(true)).open(path)?;
+        for old in days(folder).unwrap_or_default().into_iter().filter(|old| *old < day - DAYS) {
+            // One that can't be removed is in nobody's way.
+            let _ = fs::remove_file(folder.join(old.to_string()));
+        }
+        sync_folder(folder)?;
+        Ok(file)
+    }
+}
+
+impl Ledger {
+    /// Reads what has been added. A last line that was cut off was never answered, and goes; anything else that is damaged is an error,
+    /// since an unknown sum may be past the cap.
+    fn catch_up(&mut self, file: &mut File, path: &Path) -> Result<(), Error> {
+        let failed = |error: io::Error| Error::io("read", path, &error);
+        let length = file.metadata().map_err(failed)?.len();
+        if length < self.read {
+            *self = Ledger::default();
+        }
+        let mut added = Vec::new();
+        file.seek(SeekFrom::Start(self.read)).map_err(failed)?;
+        file.read_to_end(&mut added).map_err(failed)?;
+        let lines: Vec<&[u8]> = added.split_inclusive(|byte| *byte == b'\n').collect();
+        let sound = lines.iter().take_while(|line| parse(line).is_some()).count();
+        if lines[sound..].iter().any(|line| parse(line).is_some()) {
+            let what = "its entries are damaged, so that nobody knows what was spent; once you know it, remove the file";
+            return Err(Error::Failed(format!("could not read `{}`: {what}", path.display())));
+        }
+        for line in &lines[..sound] {
+            if let Some((entry, amount)) = parse(line) {
+                self.set(entry, amount);
+            }
+            self.read += line.len() as u64;
+        }
+        if self.read < length {
+            file.set_len(self.read).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, file: &mut File, spend: &Spend<'_>) -> io::Result<()> {
+        let (entry, amount) = (spend.entry, spend.amount.normalize());
+        // What is set again is there; all that is left is to wait for the disk.
+        if self.entries.get(entry) == Some(&amount) {
+            return Ok(());
+        }
+        let line = format!("{entry} {amount} {}\n", checksum(entry, amount.to_string().as_bytes()));
+        file.write_all(line.as_bytes())?;
+        self.read += line.len() as u64;
+        self.set(entry, amount);
+        Ok(())
+    }
+
+    fn set(&mut self, entry: &str, amount: Decimal) {
+        let before = self.entries.insert(entry.to_owned(), amount).unwrap_or_default();
+        self.total = self.total.saturating_sub(before).saturating_add(amount);
+    }
+}
+
+/// The entry and the amount of a whole line.
+fn parse(line: &[u8]) -> Option<(&str, Decimal)> {
+    let mut parts = std::str::from_utf8(line).ok()?.strip_suffix('\n')?.split(' ');
+    let (entry, amount, sum) = (parts.next()?, parts.next()?, parts.next()?);
+    (parts.next().is_none() && checksum(entry, amount.as_bytes()) == sum).then_some(())?;
+    Some((entry, amount.parse().ok()?))
+}
+
+/// The days that a space has.
+fn days(folder: &Path) -> Result<Vec<i64>, Error> {
+    Ok(sorted(folder)?.iter().filter_map(|name| name.parse().ok()).collect())
+}

@@ -1,0 +1,144 @@
+//! Who owns what, where there are no record locks: a file for each name that is owned, locked as long as it is.
+//!
+//! Windows takes a lock back when the handle is closed or its process ends, and gives it to one handle only, so that clients of one
+//! process need no table. To look is to lock for a moment; so whoever looks, takes or gives has its turn.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::Whose;
+
+/// The locks of one client.
+pub(super) struct Locks {
+    folder: PathBuf,
+    /// None once it is closed.
+    owned: Mutex<Option<HashMap<String, File>>>,
+}
+
+/// Why no lock can be used.
+pub(super) enum Unusable {
+    Closed,
+    #[allow(dead_code, reason = "only Unix forks")]
+    Forked,
+    Gone,
+}
+
+impl Locks {
+    /// The locks in a folder, for one more client.
+    pub(super) fn open(folder: &Path) -> io::Result<Locks> {
+        let locks = Locks { folder: folder.to_owned(), owned: Mutex::new(Some(HashMap::new())) };
+        locks.turn().map(|_| locks)
+    }
+
+    /// Whether they can be used.
+    pub(super) fn check(&self) -> Result<(), Unusable> {
+        if self.owned().is_none() {
+            Err(Unusable::Closed)
+        } else if !self.folder.is_dir() {
+            Err(Unusable::Gone)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes a name unless another client has it, and says whether this one has it now.
+    pub(super) fn take(&self, name: &str) -> io::Result<bool> {
+        let mut owned = self.owned();
+        let owned = owned.as_mut().ok_or_else(|| io::Error::other("this client of the store is closed"))?;
+        if owned.contains_key(name) {
+            return Ok(true);
+        }
+        let _turn = self.turn()?;
+        let file = open(&self.folder.join(name))?;
+        let is_taken = try_lock(&file)?;
+        if is_taken {
+            owned.insert(name.to_owned(), file);
+        }
+        Ok(is_taken)
+    }
+
+    /// Lets go of a name that this client has.
+    pub(super) fn give(&self, name: &str) -> io::Result<()> {
+        let mut owned = self.owned();
+        let Some(file) = owned.as_mut().and_then(|owned| owned.remove(name)) else { return Ok(()) };
+        let _turn = self.turn()?;
+        self.remove(name, file);
+        Ok(())
+    }
+
+    /// Lets go of everything.
+    pub(super) fn give_all(&self) -> io::Result<()> {
+        let mut owned = self.owned();
+        let Some(owned) = owned.as_mut() else { return Ok(()) };
+        let _turn = self.turn()?;
+        owned.drain().for_each(|(name, file)| self.remove(&name, file));
+        Ok(())
+    }
+
+    /// Whether this client has a name.
+    pub(super) fn is_mine(&self, name: &str) -> bool {
+        self.owned().as_ref().is_some_and(|owned| owned.contains_key(name))
+    }
+
+    /// Who has a name.
+    pub(super) fn whose(&self, name: &str) -> io::Result<Whose> {
+        if self.is_mine(name) {
+            return Ok(Whose::Mine);
+        }
+        let _turn = self.turn()?;
+        let file = match OpenOptions::new().read(true).write(true).open(self.folder.join(name)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Whose::Free),
+            Err(error) => return Err(error),
+        };
+        if !try_lock(&file)? {
+            return Ok(Whose::Other);
+        }
+        // Its owner has died.
+        self.remove(name, file);
+        Ok(Whose::Free)
+    }
+
+    /// Lets go of everything, for good.
+    pub(super) fn close(&self) {
+        let mut owned = self.owned();
+        let _turn = self.turn();
+        if let Some(owned) = owned.take() {
+            owned.into_iter().for_each(|(name, file)| self.remove(&name, file));
+        }
+    }
+
+    fn owned(&self) -> MutexGuard<'_, Option<HashMap<String, File>>> {
+        // No code that could panic runs while it is held.
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One at a time. Given back when the file is closed.
+    fn turn(&self) -> io::Result<File> {
+        let file = open(&self.folder.join("turn"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    /// Unlocks and removes the file of a name. INVARIANT: it is this client's turn, so that nobody has opened it meanwhile.
+    fn remove(&self, name: &str, file: File) {
+        drop(file);
+        // One that can't be removed is free all the same.
+        let _ = fs::remove_file(self.folder.join(name));
+    }
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}

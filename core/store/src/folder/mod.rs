@@ -1,0 +1,239 @@
+//! A store in a folder: one file a name, owned by the operating system's locks.
+
+mod files;
+mod format;
+mod ledger;
+mod listing;
+#[cfg_attr(unix, path = "locks_unix.rs")]
+#[cfg_attr(not(unix), path = "locks_other.rs")]
+mod locks;
+mod record;
+
+use std::path::Path;
+use std::time::Duration;
+
+use files::Files;
+use ledger::Ledgers;
+use locks::Locks;
+use record::Record;
+
+use crate::name::{Name, check_space, check_spend, parse_all};
+use crate::{Claim, Clock, Error, Page, Put, Spend, Spent, Store, Whose, Written, day_of, millis, system_clock};
+
+/// A client of a store in a folder, which any number of clients and processes of one machine may share.
+///
+/// What the client owns is free as soon as its process ends, however it ends, or the client is closed or dropped. A process
+/// that was forked owns nothing of its parent's: there each call is [`Error::Misuse`]; open the folder again.
+pub struct Folder {
+    files: Files,
+    locks: Locks,
+    ledgers: Ledgers,
+    clock: Clock,
+}
+
+impl Folder {
+    /// Opens a folder. One that is missing is made; one that is empty becomes a store.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where the folder is a store of another format or holds something else, [`Error::Failed`] where it can't be
+    /// written.
+    pub fn open(path: impl AsRef<Path>) -> Result<Folder, Error> {
+        Folder::with_clock(path, system_clock())
+    }
+
+    /// The same, with a clock of the caller's.
+    pub fn with_clock(path: impl AsRef<Path>, clock: Clock) -> Result<Folder, Error> {
+        let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io("find", path.as_ref(), &error))?;
+        format::open(&path)?;
+        let locks = Locks::open(&path.join("locks")).map_err(|error| Error::io("lock", &path.join("locks"), &error))?;
+        let folder = Folder { files: Files::new(path.clone()), locks, ledgers: Ledgers::new(path), clock };
+        folder.sweep_drafts()?;
+        Ok(folder)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.files.root()
+    }
+
+    /// Whether a call may be made at all.
+    fn enter(&self) -> Result<(), Error> {
+        self.locks.check().map_err(|what| match what {
+            locks::Unusable::Closed => Error::Misuse("this client of the store is closed".to_owned()),
+            locks::Unusable::Forked => {
+                Error::Misuse("this client of the store belongs to the process that was forked; open the folder again".to_owned())
+            }
+            locks::Unusable::Gone => Error::Failed(format!("the folder `{}` was removed or replaced", self.path().display())),
+        })
+    }
+
+    fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    fn take(&self, name: Name<'_>) -> Result<bool, Error> {
+        self.locks.take(name.as_str()).map_err(|error| self.lock_failed(&error))
+    }
+
+    fn give(&self, name: Name<'_>) -> Result<(), Error> {
+        self.locks.give(name.as_str()).map_err(|error| self.lock_failed(&error))
+    }
+
+    fn whose(&self, name: Name<'_>) -> Result<Whose, Error> {
+        self.locks.whose(name.as_str()).map_err(|error| self.lock_failed(&error))
+    }
+
+    fn lock_failed(&self, error: &std::io::Error) -> Error {
+        Error::io("use the locks of", self.path(), error)
+    }
+
+    /// The record of a name that this client owns, or that nobody may own. One that is kept no longer is not there unless it is owned.
+    fn read_free(&self, name: Name<'_>) -> Result<Option<Record>, Error> {
+        Ok(self.files.read(name)?.filter(|record| !record.has_ended(self.now())))
+    }
+
+    /// What a name has that was taken just now.
+    fn read_taken(&self, name: Name<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let record = self.files.read(name)?;
+        if record.as_ref().is_some_and(|record| record.has_ended(self.now())) {
+            self.files.delete(name)?;
+            return Ok(None);
+        }
+        Ok(record.map(|record| record.data))
+    }
+
+    /// Removes what processes left that died while they wrote. Whoever writes has the lock; and what is younger than an hour may be of
+    /// somebody who has got it in this moment.
+    fn sweep_drafts(&self) -> Result<(), Error> {
+        for draft in self.files.drafts(Duration::from_secs(3600))? {
+            if Name::parse(&draft.name).is_ok_and(|name| self.whose(name) == Ok(Whose::Free)) {
+                draft.remove();
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what is kept no longer from the group of a name.
+    fn sweep_group(&self, name: Name<'_>) -> Result<(), Error> {
+        let names = self.files.names(name.space(), name.group())?;
+        for ended in names.iter().filter_map(|name| Name::parse(name).ok()) {
+            let is_ended = |record: Option<Record>| record.is_some_and(|record| record.has_ended(self.now()));
+            if self.whose(ended)? == Whose::Free && is_ended(self.files.read(ended)?) && self.take(ended)? {
+                // Now that nobody else can put it.
+                if is_ended(self.files.read(ended)?) {
+                    self.files.delete(ended)?;
+                }
+                self.give(ended)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for Folder {
+    fn claim(&self, names: &[&str], most: usize) -> Result<Claim, Error> {
+        let names = parse_all(names)?;
+        self.enter()?;
+        let mut claimed = Vec::new();
+        let mut others = Vec::new();
+        for name in &names {
+            if self.locks.is_mine(name.as_str()) && self.take(*name)? {
+                claimed.push((name.as_str().to_owned(), self.files.read(*name)?.map(|record| record.data)));
+            } else {
+                others.push(*name);
+            }
+        }
+        claimed.sort_by_key(|(_, data)| data.is_none());
+        claimed.truncate(most);
+        if others.len() > most - claimed.len() {
+            // Only a look: whether the name is free, and what it has, is certain once it is taken.
+            let mut ranked = others.iter().map(|name| Ok((self.read_free(*name)?.is_none(), *name))).collect::<Result<Vec<_>, Error>>()?;
+            ranked.sort_by_key(|(is_empty, _)| *is_empty);
+            others = ranked.into_iter().map(|(_, name)| name).collect();
+        }
+        for name in others {
+            if claimed.len() < most && self.take(name)? {
+                claimed.push((name.as_str().to_owned(), self.read_taken(name)?));
+            }
+        }
+        if !claimed.is_empty() || names.is_empty() || most == 0 {
+            return Ok(Claim::Claimed(claimed));
+        }
+        for name in names {
+            if let Some(record) = self.files.read(name)? {
+                return Ok(Claim::Busy(Some(record.data)));
+            }
+        }
+        Ok(Claim::Busy(None))
+    }
+
+    fn put(&self, name: &str, data: &[u8], how: &Put) -> Result<Written, Error> {
+        let name = Name::parse(name)?;
+        self.enter()?;
+        let was_mine = self.locks.is_mine(name.as_str());
+        if !(was_mine || how.new) || !self.take(name)? {
+            return Ok(Written::Lost);
+        }
+        if !was_mine && self.read_free(name)?.is_some() {
+            self.give(name)?;
+            return Ok(Written::Lost);
+        }
+        let keep_until = how.keep_for.map(|length| self.now().saturating_add(millis(length)));
+        self.files.write(name, &record::encode(data, keep_until))?;
+        if how.release {
+            self.give(name)?;
+        }
+        // A few times in each thousand, so that what is kept no longer goes without anybody who looks through all.
+        if how.keep_for.is_some() && name.as_str().ends_with("00") {
+            // What can't be removed now is removed another time.
+            let _ = self.sweep_group(name);
+        }
+        Ok(Written::Done)
+    }
+
+    fn delete(&self, name: &str) -> Result<Written, Error> {
+        let name = Name::parse(name)?;
+        self.enter()?;
+        if self.locks.is_mine(name.as_str()) && self.take(name)? {
+            self.files.delete(name)?;
+            self.give(name)?;
+            return Ok(Written::Done);
+        }
+        let is_there = match self.whose(name)? {
+            Whose::Free => self.read_free(name)?.is_some(),
+            Whose::Mine | Whose::Other => self.files.read(name)?.is_some(),
+        };
+        Ok(if is_there { Written::Lost } else { Written::Done })
+    }
+
+    fn release(&self, names: Option<&[&str]>) -> Result<(), Error> {
+        let names = names.map(parse_all).transpose()?;
+        self.enter()?;
+        match names {
+            Some(names) => names.into_iter().filter(|name| self.locks.is_mine(name.as_str())).try_for_each(|name| self.give(name)),
+            None => self.locks.give_all().map_err(|error| self.lock_failed(&error)),
+        }
+    }
+
+    fn list(&self, space: &str, after: Option<&str>, open: bool) -> Result<Page, Error> {
+        check_space(space)?;
+        self.enter()?;
+        listing::page(&self.files, &|name| self.whose(name), space, after, open, self.now())
+    }
+
+    fn spend(&self, spend: &Spend<'_>) -> Result<Spent, Error> {
+        check_spend(spend)?;
+        self.enter()?;
+        self.ledgers.spend(spend, day_of(self.now()), &self.locks)
+    }
+
+    fn close(&self) {
+        self.locks.close();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -42,8 +42,12 @@ impl File {
 #[derive(Debug)]
 pub(super) enum Verb {
     Start(Start),
-    Save(Save),
+    Put(Put),
     Delete(Delete),
+    Claim(Claim),
+    Release(Release),
+    List(List),
+    Spend(Spend),
     Send(Box<Send>),
     Resolve(Resolve),
     Wait(Bounds),
@@ -55,14 +59,15 @@ pub(super) enum Verb {
     Notify(Value),
     Cancel(String),
     Crash(Crash),
-    Put(Put),
-    Restore(Restore),
+    Plant(Plant),
+    Lost(Vec<String>),
     Resume(Resume),
     ResumeIntent(ResumeIntent),
     Reconcile(Reconcile),
-    ResumeAll(Vec<String>),
+    ResumeAll(ResumeAll),
     Settle(Settle),
     Forget(Forget),
+    ReleaseSession(ReleaseSession),
     Saved(Vec<Value>),
     Observe(Observe),
     Walk(Walk),
@@ -78,10 +83,14 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 30] = [
     "start",
-    "save",
+    "put",
     "delete",
+    "claim",
+    "release",
+    "list",
+    "spend",
     "send",
     "resolve",
     "wait",
@@ -93,14 +102,15 @@ const VERBS: [&str; 25] = [
     "notify",
     "cancel",
     "crash",
-    "put",
-    "restore",
+    "plant",
+    "lost",
     "resume",
     "resume_intent",
     "reconcile",
     "resume_all",
     "settle",
     "forget",
+    "release_session",
     "saved",
     "observe",
     "walk",
@@ -117,11 +127,12 @@ impl Verb {
         };
         let step = step.clone();
         let read = verbs!(step, verb;
-            whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
-                "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "resume_intent" => ResumeIntent,
-                "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget, "observe" => Observe, "walk" => Walk;
+            whole: "start" => Start, "put" => Put, "delete" => Delete, "claim" => Claim, "release" => Release, "list" => List,
+                "spend" => Spend, "send" => Send, "resolve" => Resolve, "complete" => Complete, "take" => Take, "plant" => Plant,
+                "resume" => Resume, "resume_intent" => ResumeIntent, "reconcile" => Reconcile, "resume_all" => ResumeAll,
+                "settle" => Settle, "forget" => Forget, "release_session" => ReleaseSession, "observe" => Observe, "walk" => Walk;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
-                "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
+                "cancel" => Cancel, "crash" => Crash, "lost" => Lost, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))
     }
 }

@@ -3,15 +3,19 @@
 mod exchange;
 mod format;
 mod matching;
+mod migrate;
 mod names;
 mod run;
 mod steps;
+mod store;
 mod walk;
 mod world;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+pub use migrate::{Migrated, migrate};
 
 /// What became of a directory of vectors.
 #[derive(Debug, Default)]
@@ -123,6 +127,30 @@ fn run_cases(name: &str, file: &format::File, seen: &mut BTreeMap<String, String
             report.failures.push(format!("{name}: `{}`: {failure}", case.name));
         }
     }
+}
+
+/// Rewrites every file below a directory that was written for saves and restores. A case that does not pass as it is written then is a
+/// failure; its words are rewritten all the same.
+pub fn migrate_directory(directory: &Path) -> Report {
+    let mut report = Report::default();
+    let mut paths = Vec::new();
+    if let Err(error) = find(directory, &mut paths) {
+        report.failures.push(format!("{}: {error}", directory.display()));
+    }
+    paths.sort();
+    for path in &paths {
+        let name = path.strip_prefix(directory).unwrap_or(path).display().to_string();
+        let migrated = fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| migrate(&text));
+        match migrated.and_then(|migrated| fs::write(path, &migrated.text).map(|()| migrated).map_err(|error| error.to_string())) {
+            Ok(migrated) => {
+                report.files += 1;
+                report.cases += migrated.passed + migrated.failed.len();
+                report.failures.extend(migrated.failed.into_iter().map(|failure| format!("{name}: {failure}")));
+            }
+            Err(error) => report.failures.push(format!("{name}: {error}")),
+        }
+    }
+    report
 }
 
 fn find(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     values: BTreeMap<String, String>,
+    order: Vec<String>,
 }
 
 impl Names {
@@ -19,7 +20,21 @@ impl Names {
             return Err(format!("expected a new value for `{name}`, came that of `{other}`"));
         }
         self.values.insert(name.to_owned(), value.to_owned());
+        self.order.push(name.to_owned());
         Ok(())
+    }
+
+    /// The name of a value; of one that has none, the first that is free.
+    pub(super) fn name_of(&self, value: &str) -> String {
+        match self.values.iter().find(|(_, bound)| *bound == value) {
+            Some((name, _)) => name.clone(),
+            None => (1..).map(|n| format!("r{n}")).find(|name| !self.values.contains_key(name)).unwrap_or_default(),
+        }
+    }
+
+    /// Where a name comes in the order of their first mentions; what has none comes last.
+    pub(super) fn place(&self, name: &str) -> usize {
+        self.order.iter().position(|known| known == name).unwrap_or(usize::MAX)
     }
 
     pub(super) fn value(&self, name: &str) -> Result<&str, String> {
@@ -37,7 +52,9 @@ impl Names {
     pub(super) fn put_into(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Some((name, _)) = self.values.iter().find(|(_, bound)| *bound == text) {
+                // What people are shown of a record is its name and its version.
+                let without = text.rsplit_once('.').map_or(text.as_str(), |(name, _)| name);
+                if let Some((name, _)) = self.values.iter().find(|(_, bound)| *bound == text || *bound == without) {
                     text.clone_from(name);
                 }
             }

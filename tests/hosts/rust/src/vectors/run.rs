@@ -1,12 +1,12 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{CallOptions, CommandId, RecordId, Step, StepId, verdict_text};
+use hopline::client::{CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, verdict_text};
 use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
-use super::matching::{equals, matches};
-use super::steps::{Bounds, Either, Observe, Restore, Shift, Start, Success, Take};
-use super::world::{World, no_secret, show};
+use super::matching::matches;
+use super::steps::{Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
+use super::world::{World, answers_itself, no_secret, show};
 
 /// Reads the steps of a case.
 pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
@@ -14,59 +14,97 @@ pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
     steps.map(|(n, step)| Verb::read(step).map_err(|error| format!("step {}: {error}", n + 1))).collect()
 }
 
+/// Where a case failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Counted from 0; behind the last one at the end.
+    pub(super) step: usize,
+    what: String,
+    /// What was to be done to the store then, if that is what came: the verb, the record, and whether it lets go of it.
+    pub(super) came: Option<(&'static str, String, bool)>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
 /// Runs a case. The error says at which step it failed, what was expected and what came.
 pub(super) fn run(case: &Case) -> Result<(), String> {
-    let steps = read(case)?;
-    let mut world = match (World::new(case)?, &case.refused) {
+    run_to(case).map_err(|failure| failure.what)
+}
+
+/// The same, with where it failed.
+pub(super) fn run_to(case: &Case) -> Result<(), Failure> {
+    let before = |what: String| Failure { step: 0, what, came: None };
+    let steps = read(case).map_err(before)?;
+    let mut world = match (World::new(case).map_err(before)?, &case.refused) {
         (Err(error), Some(expected)) if steps.is_empty() => {
-            no_secret("an error", &error.to_string())?;
-            return matches(expected, &error, "refused");
+            no_secret("an error", &error.to_string()).map_err(before)?;
+            return matches(expected, &error, "refused").map_err(before);
         }
-        (Err(error), _) => return Err(format!("the client was refused: {error}")),
-        (Ok(_), Some(_)) => return Err("expected the client to be refused, and it was not".to_owned()),
-        (Ok(_), None) if steps.is_empty() => return Err("the script is empty".to_owned()),
+        (Err(error), _) => return Err(before(format!("the client was refused: {error}"))),
+        (Ok(_), Some(_)) => return Err(before("expected the client to be refused, and it was not".to_owned())),
+        (Ok(_), None) if steps.is_empty() => return Err(before("the script is empty".to_owned())),
         (Ok(world), None) => world,
     };
+    let count = steps.len();
     for (n, (verb, step)) in steps.into_iter().enumerate() {
-        world.step(step).map_err(|error| format!("step {} ({verb}): {error}", n + 1))?;
+        world.came = None;
+        if let Err(error) = world.step(step) {
+            return Err(Failure { step: n, what: format!("step {} ({verb}): {error}", n + 1), came: world.came_of_store() });
+        }
     }
-    world.drained().map_err(|error| format!("at the end: {error}"))?;
-    if !world.out.is_empty() {
-        return Err(format!("at the end: {} steps were never answered", world.out.len()));
+    world.came = None;
+    if let Err(error) = world.drained() {
+        return Err(Failure { step: count, what: format!("at the end: {error}"), came: world.came_of_store() });
     }
-    Ok(())
+    match world.out.len() {
+        0 => Ok(()),
+        out => Err(Failure { step: count, what: format!("at the end: {out} steps were never answered"), came: None }),
+    }
 }
 
 impl World {
     fn step(&mut self, step: Verb) -> Result<(), String> {
         match step {
             Verb::Start(start) => self.start(start),
-            Verb::Save(save) => {
-                let (id, data) = self.expect_save(&save.save)?;
-                let data = data.ok_or("expected a save, came a delete")?;
-                self.save_given(id, &RecordId(self.records.value(&save.save)?.to_owned()), Some(data.clone()))?;
-                if let Some(has) = &save.has {
-                    let record = serde_json::from_slice(&data).map_err(|error| error.to_string())?;
-                    matches(has, &self.named(record), "has")?;
+            Verb::Put(put) => self.expect_put(put),
+            Verb::Delete(delete) => match self.next()? {
+                Step::Store { id, call: StoreCall::Delete { name }, .. } => {
+                    self.records.bind(&delete.delete, &name.0)?;
+                    self.given(id, StoreCall::Delete { name }, delete.r#as, delete.answer)
                 }
-                self.name_step(save.r#as, id)?;
-                save.answer.map_or(Ok(()), |word| self.save_answered(id, word))
-            }
-            Verb::Delete(delete) => {
-                let (id, data) = self.expect_save(&delete.delete)?;
-                if let Some(data) = data {
-                    return Err(format!("expected a delete, came a save: {}", String::from_utf8_lossy(&data)));
+                step => Err(format!("expected a delete of `{}`, came {}", delete.delete, show(&step))),
+            },
+            Verb::Claim(claim) => match self.next_of_store()? {
+                Step::Store { id, call: StoreCall::Claim { names, most }, .. } if names.len() == 1 => {
+                    self.records.bind(&claim.claim, &names[0].0)?;
+                    self.given(id, StoreCall::Claim { names, most }, claim.r#as, claim.answer)
                 }
-                self.save_given(id, &RecordId(self.records.value(&delete.delete)?.to_owned()), None)?;
-                self.name_step(delete.r#as, id)?;
-                delete.answer.map_or(Ok(()), |word| self.save_answered(id, word))
-            }
+                step => Err(format!("expected a claim of `{}`, came {}", claim.claim, show(&step))),
+            },
+            Verb::Release(release) => match self.next_of_store()? {
+                Step::Store { id, call: StoreCall::Release { names: Some(names) }, .. } if names.len() == 1 => {
+                    self.records.bind(&release.release, &names[0].0)?;
+                    self.given(id, StoreCall::Release { names: Some(names) }, release.r#as, release.answer)
+                }
+                step => Err(format!("expected a release of `{}`, came {}", release.release, show(&step))),
+            },
+            Verb::List(list) => match self.next_of_store()? {
+                Step::Store { id, call: call @ StoreCall::List { open, .. }, .. } if open == (list.list == ListKind::Open) => {
+                    self.given(id, call, list.r#as, list.answer)
+                }
+                step => Err(format!("expected a list of {:?}, came {}", list.list, show(&step))),
+            },
+            Verb::Spend(spend) => self.expect_spend(spend),
             Verb::Send(send) => self.send(*send),
             Verb::Resolve(resolve) => {
                 // A name that was never given stands for a step that never was.
                 let id = self.steps.get(&resolve.resolve).copied().unwrap_or(StepId(u32::MAX));
                 let answered = match resolve.answer {
-                    Either::Store(word) => self.save_answered(id, word),
+                    Either::Store(word) => self.store_answered(id, word),
                     Either::Http(answer) => self.answer(id, &answer),
                 };
                 match (answered, resolve.misuse) {
@@ -89,11 +127,13 @@ impl World {
             Verb::Completed(name) => self.completed(&name),
             Verb::Complete(complete) => {
                 self.completed(&complete.complete)?;
+                self.name_parts(&complete.complete, complete.parts)?;
                 self.take(Take { take: complete.complete, ok: complete.ok, error: complete.error, nothing: false })
             }
             Verb::Take(take) => self.take(take),
             Verb::Notify(expected) => loop {
                 match self.client.poll(self.now) {
+                    Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
                     Step::Notify(event) => {
                         let event = serde_json::to_value(event).map_err(|error| error.to_string())?;
                         no_secret("an event", &event.to_string())?;
@@ -109,54 +149,47 @@ impl World {
                 Ok(())
             }
             Verb::Crash(crash) => self.crash(&crash),
-            Verb::Put(put) => self.put_by_hand(&put.put, put.text.as_deref(), put.change.as_ref()),
-            Verb::Restore(restore) => self.restore(&restore),
+            Verb::Plant(plant) => self.plant(&plant.plant, plant.text.as_deref(), plant.change.as_ref()),
+            Verb::Lost(names) => {
+                let names: Result<Vec<Name>, String> = names.iter().map(|name| Ok(Name(self.records.value(name)?.to_owned()))).collect();
+                let names = names?;
+                self.store.take_away(&names);
+                self.client.lost(Some(&names), self.now);
+                Ok(())
+            }
             Verb::Resume(resume) => {
-                let record = RecordId(self.records.value(&resume.resume)?.to_owned());
+                let record = self.record(&resume.resume)?;
                 let command = self.client.resume(&record, call_options(resume.options)?);
                 self.name_command(resume.r#as, command)
             }
             Verb::ResumeIntent(resume) => {
                 let command = self.client.resume_intent(&resume.resume_intent, call_options(resume.options)?);
-                match (command, resume.r#as, resume.nothing) {
-                    (Some(command), Some(name), false) => self.name_command(name, command),
-                    (None, None, true) => Ok(()),
-                    (Some(_), None, true) => Err("expected nothing to resume, and there was something".to_owned()),
-                    (None, Some(_), false) => Err(format!("expected `{}` to stand for something", resume.resume_intent)),
-                    _ => Err("it needs one of `as` and `nothing`".to_owned()),
-                }
+                self.name_command(resume.r#as, command)
             }
             Verb::Reconcile(reconcile) => {
-                let record = self.records.value(&reconcile.reconcile)?;
-                let params = serde_json::json!({ "record": record }).to_string();
+                let params = serde_json::json!({ "record": self.record(&reconcile.reconcile)?.0 }).to_string();
                 let command = self.client.start_json("reconcile", &params, Default::default());
                 self.name_command(reconcile.r#as, command)
             }
-            Verb::ResumeAll(names) => {
-                let commands = self.client.resume_all();
-                if commands.len() != names.len() {
-                    return Err(format!("expected {} commands, came {}", names.len(), commands.len()));
-                }
-                names.into_iter().zip(commands).try_for_each(|(name, command)| self.name_command(name, command))
+            Verb::ResumeAll(resume) => {
+                let command = self.client.resume_all(call_options(resume.options)?).command;
+                self.name_command(resume.resume_all, command)
             }
             Verb::Settle(settle) => {
-                let record = RecordId(self.records.value(&settle.settle)?.to_owned());
-                let done = match &settle.became {
-                    Some(became) => self.client.settle_as(&record, became).map_err(|error| error.to_string())?,
-                    None => self.client.settle(&record, settle.r#as),
-                };
-                expect_flag("settled", settle.done, done)
+                let record = self.record(&settle.settle)?;
+                let command = self.client.settle_text(record.0, settle.happened, settle.became, settle.early);
+                self.name_command(settle.r#as, command)
             }
             Verb::Forget(forget) => {
-                let record = RecordId(self.records.value(&forget.forget)?.to_owned());
-                let done = self.client.forget(&record);
-                expect_flag("forgotten", forget.done, done)
+                let record = self.record(&forget.forget)?;
+                let command = self.client.forget(&record).command;
+                self.name_command(forget.r#as, command)
             }
-            Verb::Saved(expected) => {
-                let saved = serde_json::to_value(self.client.saved()).map_err(|error| error.to_string())?;
-                no_secret("the list of what is saved", &saved.to_string())?;
-                matches(&Value::Array(expected), &self.named(saved), "saved")
+            Verb::ReleaseSession(release) => {
+                let done = self.client.release_session(&release.release_session);
+                expect("released", Some(release.done.unwrap_or(true)), done)
             }
+            Verb::Saved(expected) => self.saved(expected),
             Verb::Observe(observe) => self.observe_session(observe),
             Verb::Walk(walk) => self.walk(walk),
         }
@@ -191,14 +224,83 @@ impl World {
         }
     }
 
-    fn expect_save(&mut self, name: &str) -> Result<(StepId, Option<Vec<u8>>), String> {
-        match self.next()? {
-            Step::Save { id, record, data } => {
-                self.records.bind(name, &record.0)?;
-                Ok((id, data))
+    /// The record of a name, as people were shown it last, or as its name alone.
+    fn record(&self, name: &str) -> Result<RecordId, String> {
+        Ok(RecordId(self.records.value(name)?.to_owned()))
+    }
+
+    fn given(&mut self, id: StepId, call: StoreCall, name: Option<String>, answer: Option<Word>) -> Result<(), String> {
+        self.called(id, call)?;
+        self.name_step(name, id)?;
+        answer.map_or(Ok(()), |word| self.store_answered(id, word))
+    }
+
+    fn expect_put(&mut self, put: Put) -> Result<(), String> {
+        let (id, call) = match self.next()? {
+            Step::Store { id, call: call @ StoreCall::Put { .. }, .. } => (id, call),
+            step => return Err(format!("expected a put of `{}`, came {}", put.put, show(&step))),
+        };
+        if let StoreCall::Put { name, data, new, keep_for, release } = &call {
+            self.records.bind(&put.put, &name.0)?;
+            expect("new", put.new, *new)?;
+            expect("releases", put.releases, *release)?;
+            expect("keep_for", put.keep_for, *keep_for)?;
+            if let Some(has) = &put.has {
+                let record = serde_json::from_slice(data).map_err(|error| error.to_string())?;
+                matches(has, &self.named(record), "has")?;
             }
-            step => Err(format!("expected a save or delete of `{name}`, came {}", show(&step))),
         }
+        self.given(id, call, put.r#as, put.answer)
+    }
+
+    fn expect_spend(&mut self, spend: Spend) -> Result<(), String> {
+        let (id, call) = match self.next_of_store()? {
+            Step::Store { id, call: call @ StoreCall::Spend { .. }, .. } => (id, call),
+            step => return Err(format!("expected a spend of `{}`, came {}", spend.spend, show(&step))),
+        };
+        if let StoreCall::Spend { day, entry, amount, cap, .. } = &call {
+            self.entries.bind(&spend.spend, entry)?;
+            expect("usd", spend.usd, amount.to_string())?;
+            expect("day", spend.day, *day)?;
+            expect("cap", spend.cap, cap.map(|cap| cap.to_string()))?;
+        }
+        self.given(id, call, spend.r#as, spend.answer)
+    }
+
+    /// The pages of what the store holds.
+    fn saved(&mut self, expected: Vec<Value>) -> Result<(), String> {
+        let (mut after, mut entries) = (None, Vec::new());
+        loop {
+            let command = self.client.saved(after).command;
+            match self.next()? {
+                Step::Completed { command: ended } if ended == command => {}
+                step => return Err(format!("expected the end of `saved`, came {}", show(&step))),
+            }
+            let page = self.client.take_answer(command).ok_or("no page came")?.map_err(|error| error.to_string())?;
+            let page: Value = serde_json::from_str(page.raw.text()).map_err(|error| error.to_string())?;
+            entries.extend(page["entries"].as_array().cloned().unwrap_or_default());
+            match page["after"].as_str() {
+                Some(name) => after = Some(Name(name.to_owned())),
+                None => break,
+            }
+        }
+        let mut saved = self.named(Value::from(entries));
+        no_secret("the list of what is saved", &saved.to_string())?;
+        if let Value::Array(entries) = &mut saved {
+            entries.sort_by_key(|entry| self.records.place(entry["record"].as_str().unwrap_or_default()));
+        }
+        matches(&Value::Array(expected), &saved, "saved")
+    }
+
+    /// Names the commands that one which resumed them all is answered with.
+    fn name_parts(&mut self, name: &str, parts: Vec<String>) -> Result<(), String> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let raw = self.client.result(self.command(name)?).and_then(|result| result.as_ref().ok()).map(|answered| answered.raw.text().to_owned());
+        let ids: Vec<u32> = serde_json::from_str(&raw.unwrap_or_default()).map_err(|error| error.to_string())?;
+        expect("parts", Some(parts.len()), ids.len())?;
+        parts.into_iter().zip(ids).try_for_each(|(name, id)| self.name_command(name, CommandId(id)))
     }
 
     fn wait(&mut self, range: Bounds) -> Result<Option<i64>, String> {
@@ -242,31 +344,6 @@ impl World {
         }
     }
 
-    fn restore(&mut self, restore: &Restore) -> Result<(), String> {
-        let mut records = Vec::new();
-        for name in restore.restore.iter().chain(restore.refused.keys()) {
-            let (id, data) = self.stored(name)?;
-            records.push(hopline::client::Record { id, data: data.to_vec() });
-        }
-        let restored = match restore.same_account {
-            true => self.client.restore_same_account(records),
-            false => self.client.restore(records),
-        };
-        let held: Vec<Value> = restored.held.iter().map(|record| json!(record)).collect();
-        equals(&json!(restore.restore), &self.named(held.into()), "held")?;
-        let reasons = restored.refused.iter().map(|(record, bad)| (self.named(json!(record)), bad.to_string()));
-        let reasons: Vec<(Value, String)> = reasons.collect();
-        if reasons.len() != restore.refused.len() {
-            return Err(format!("expected {} records to be refused, came {reasons:?}", restore.refused.len()));
-        }
-        for ((record, reason), (name, part)) in reasons.iter().zip(&restore.refused) {
-            if record != name || !reason.contains(part) {
-                return Err(format!("expected `{name}` to be refused with `{part}`, came {record}: {reason}"));
-            }
-        }
-        Ok(())
-    }
-
     fn observe_session(&mut self, observe: Observe) -> Result<(), String> {
         let told = self.client.observe_text(&observe.observe, &json!(observe.seen).to_string(), self.now);
         let told = told.map_err(|error| error.to_string())?.as_ref().map(verdict_text);
@@ -306,8 +383,4 @@ pub(super) fn expect<T: PartialEq + std::fmt::Debug>(what: &str, expected: Optio
         Some(expected) if expected != found => Err(format!("expected {what} {expected:?}, came {found:?}")),
         _ => Ok(()),
     }
-}
-
-fn expect_flag(what: &str, expected: Option<bool>, found: bool) -> Result<(), String> {
-    expect(what, Some(expected.unwrap_or(true)), found)
 }

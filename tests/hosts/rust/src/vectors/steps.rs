@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopline::client::{FailureKind, Seen, Sent, Settlement};
+use hopline::client::{FailureKind, Seen, Sent};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -17,11 +17,17 @@ pub(super) struct Start {
     pub(super) options: Map<String, Value>,
 }
 
+/// Data is put under a name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Save {
-    pub(super) save: String,
+pub(super) struct Put {
+    pub(super) put: String,
     pub(super) has: Option<Value>,
+    pub(super) new: Option<bool>,
+    pub(super) releases: Option<bool>,
+    /// Milliseconds, or null for none.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) keep_for: Option<Option<i64>>,
     pub(super) r#as: Option<String>,
     pub(super) answer: Option<Word>,
 }
@@ -34,12 +40,68 @@ pub(super) struct Delete {
     pub(super) answer: Option<Word>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Claim {
+    pub(super) claim: String,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Release {
+    pub(super) release: String,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {
+    pub(super) list: ListKind,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ListKind {
+    Open,
+    All,
+}
+
+/// An entry counts under a day's cap.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spend {
+    pub(super) spend: String,
+    pub(super) usd: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) day: Option<Option<i64>>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) cap: Option<Option<String>>,
+    pub(super) r#as: Option<String>,
+    pub(super) answer: Option<Word>,
+}
+
+/// Null is a value of its own, beside being left out.
+fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// What the store says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
-    Saved,
+    Done,
+    Lost,
     Failed,
+    Claimed,
+    Busy,
+    Listed,
+    Counted,
+    Over,
 }
 
 #[derive(Debug, Deserialize)]
@@ -126,6 +188,9 @@ pub(super) enum Shift {
 #[serde(deny_unknown_fields)]
 pub(super) struct Complete {
     pub(super) complete: String,
+    /// Names the commands that it is answered with, where it resumed them.
+    #[serde(default)]
+    pub(super) parts: Vec<String>,
     pub(super) ok: Option<Success>,
     pub(super) error: Option<Value>,
 }
@@ -156,7 +221,7 @@ pub(super) struct Crash {
     pub(super) entropy: Option<String>,
     #[serde(default)]
     pub(super) client: Map<String, Value>,
-    /// Records whose last Save was not answered `saved`, and which are on the disk all the same.
+    /// Records whose last put was not answered `done`, and which are on the disk all the same.
     #[serde(default)]
     pub(super) also: Vec<String>,
     pub(super) after: Option<Shift>,
@@ -164,21 +229,10 @@ pub(super) struct Crash {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Put {
-    pub(super) put: String,
+pub(super) struct Plant {
+    pub(super) plant: String,
     pub(super) text: Option<String>,
     pub(super) change: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Restore {
-    pub(super) restore: Vec<String>,
-    #[serde(default)]
-    pub(super) same_account: bool,
-    /// Records that are refused, each with a part of the reason.
-    #[serde(default)]
-    pub(super) refused: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -195,12 +249,18 @@ pub(super) struct Resume {
 pub(super) struct ResumeIntent {
     pub(super) resume_intent: String,
     /// Names the command.
-    pub(super) r#as: Option<String>,
+    pub(super) r#as: String,
     #[serde(default)]
     pub(super) options: Map<String, Value>,
-    /// The intent stands for nothing.
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeAll {
+    /// Names the command.
+    pub(super) resume_all: String,
     #[serde(default)]
-    pub(super) nothing: bool,
+    pub(super) options: Map<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -214,17 +274,27 @@ pub(super) struct Reconcile {
 #[serde(deny_unknown_fields)]
 pub(super) struct Settle {
     pub(super) settle: String,
-    pub(super) r#as: Settlement,
+    /// Names the command.
+    pub(super) r#as: String,
+    pub(super) happened: bool,
     pub(super) became: Option<String>,
-    /// Whether there was a doubt to settle; true where it is left out.
-    pub(super) done: Option<bool>,
+    #[serde(default)]
+    pub(super) early: bool,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Forget {
     pub(super) forget: String,
-    /// Whether there was something to forget; true where it is left out.
+    /// Names the command.
+    pub(super) r#as: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReleaseSession {
+    pub(super) release_session: String,
+    /// Whether it was followed; true where it is left out.
     pub(super) done: Option<bool>,
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{Client, CommandId, Now, Outcome, RecordId, Step, StepId};
+use hopline::client::{Client, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
 use serde_json::{Map, Value, json};
 
 use super::format::Case;
 use super::names::Names;
 use super::steps::{Crash, Shift, Word};
+use super::store::Store;
 
 /// Where a case begins, unless it says otherwise: 15 June 2025, 15:06:40 UTC.
 const BEGIN: Now = Now { unix: 1_750_000_000_000, monotonic: 1_000_000 };
@@ -21,15 +22,17 @@ pub(super) struct World {
     pub(super) commands: BTreeMap<String, CommandId>,
     pub(super) records: Names,
     pub(super) keys: Names,
+    /// What counts under the day's cap.
+    pub(super) entries: Names,
     /// Steps that were given to us, by the name a script gave them.
     pub(super) steps: BTreeMap<String, StepId>,
     /// Those that were not answered yet.
     pub(super) out: BTreeSet<StepId>,
-    /// What each Save that was given a name is about.
-    saves: BTreeMap<StepId, (RecordId, Option<Vec<u8>>)>,
-    store: BTreeMap<RecordId, Vec<u8>>,
-    /// Saves that nobody confirmed: they may be on the disk.
-    unsure: BTreeMap<RecordId, Option<Vec<u8>>>,
+    /// What each call of the store that is out asks.
+    calls: BTreeMap<StepId, StoreCall>,
+    pub(super) store: Store,
+    /// What the store was asked last that does not answer itself.
+    pub(super) came: Option<StoreCall>,
     sent: BTreeMap<String, String>,
     /// Where each walk stopped; nothing for one that is over.
     pub(super) walks: BTreeMap<String, Option<String>>,
@@ -39,7 +42,7 @@ pub(super) struct World {
 impl World {
     /// The world of a case, or the error that creating its client ends with.
     pub(super) fn new(case: &Case) -> Result<Result<World, Value>, String> {
-        let mut options = json!({ "base_url": "https://api.example/v1", "api_key": "canary-key" });
+        let mut options = json!({ "base_url": "https://api.example/v1", "api_key": "canary-key", "store": true });
         overlay(&mut options, &case.client);
         let client = match client(&options, &entropy(case.entropy.as_deref(), 0)?)? {
             Ok(client) => client,
@@ -52,19 +55,33 @@ impl World {
             commands: BTreeMap::new(),
             records: Names::default(),
             keys: Names::default(),
+            entries: Names::default(),
             steps: BTreeMap::new(),
             out: BTreeSet::new(),
-            saves: BTreeMap::new(),
-            store: BTreeMap::new(),
-            unsure: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            store: Store::default(),
+            came: None,
             sent: BTreeMap::new(),
             walks: BTreeMap::new(),
             crashes: 0,
         }))
     }
 
-    /// The next step that is no notification.
+    /// The next step that is no notification, and no call of the store that answers itself.
     pub(super) fn next(&mut self) -> Result<Step, String> {
+        loop {
+            match self.next_of_store()? {
+                Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
+                step => {
+                    self.came = if let Step::Store { call, .. } = &step { Some(call.clone()) } else { None };
+                    return Ok(step);
+                }
+            }
+        }
+    }
+
+    /// The next step that is no notification.
+    pub(super) fn next_of_store(&mut self) -> Result<Step, String> {
         loop {
             match self.client.poll(self.now) {
                 Step::Notify(event) => {
@@ -74,6 +91,22 @@ impl World {
                 step => return Ok(step),
             }
         }
+    }
+
+    /// What was to be put or deleted: the verb, the name of the record, and whether it lets go of it.
+    pub(super) fn came_of_store(&mut self) -> Option<(&'static str, String, bool)> {
+        let (verb, name, release) = match self.came.take()? {
+            StoreCall::Put { name, release, .. } => ("put", name, release),
+            StoreCall::Delete { name } => ("delete", name, false),
+            _ => return None,
+        };
+        Some((verb, self.records.name_of(&name.0), release))
+    }
+
+    /// A call that the script does not name is answered by the store.
+    pub(super) fn answer_itself(&mut self, id: StepId, call: StoreCall) -> Result<(), String> {
+        let answer = self.store.call(&call, self.now.unix);
+        self.resolve(id, Outcome::Store(answer))
     }
 
     /// Nothing may be left to do; until when.
@@ -92,28 +125,49 @@ impl World {
         self.now = Now { unix: self.now.unix + unix, monotonic: self.now.monotonic + monotonic };
     }
 
-    /// A Save or a deletion is given to the store.
-    pub(super) fn save_given(&mut self, id: StepId, record: &RecordId, data: Option<Vec<u8>>) -> Result<(), String> {
-        if let Some(data) = &data {
+    /// The store is asked.
+    pub(super) fn called(&mut self, id: StepId, call: StoreCall) -> Result<(), String> {
+        if let StoreCall::Put { data, .. } = &call {
             no_secret("a record", &String::from_utf8_lossy(data))?;
         }
-        self.unsure.insert(record.clone(), data.clone());
-        self.saves.insert(id, (record.clone(), data));
+        self.store.doubt(&call);
+        self.calls.insert(id, call);
         self.out.insert(id);
         Ok(())
     }
 
     /// The store answers.
-    pub(super) fn save_answered(&mut self, id: StepId, word: Word) -> Result<(), String> {
-        let outcome = match word {
-            Word::Failed => Outcome::Failed { kind: hopline::client::FailureKind::Store, sent: hopline::client::Sent::Never },
-            Word::Saved => Outcome::Saved,
+    pub(super) fn store_answered(&mut self, id: StepId, word: Word) -> Result<(), String> {
+        let done = |world: &mut World| match world.calls.get(&id).cloned() {
+            Some(call) => world.store.call(&call, world.now.unix),
+            None => StoreAnswer::Done,
         };
-        self.resolve(id, outcome)?;
-        if let (Word::Saved, Some((record, data))) = (word, self.saves.remove(&id)) {
-            self.unsure.remove(&record);
-            self.put(record, data);
+        let answer = match word {
+            Word::Failed => StoreAnswer::Failed,
+            Word::Lost => {
+                let names = self.calls.get(&id).map(names_of).unwrap_or_default();
+                self.store.take_away(&names);
+                StoreAnswer::Lost
+            }
+            Word::Busy => {
+                let names = self.calls.get(&id).map(names_of).unwrap_or_default();
+                StoreAnswer::Busy(names.first().and_then(|name| self.store.data(name)))
+            }
+            Word::Over => StoreAnswer::Over { total: 0.into() },
+            Word::Done | Word::Claimed | Word::Listed | Word::Counted => done(self),
+        };
+        let fits = match word {
+            Word::Done => answer == StoreAnswer::Done,
+            Word::Claimed => matches!(answer, StoreAnswer::Claimed(_)),
+            Word::Listed => matches!(answer, StoreAnswer::Listed { .. }),
+            Word::Counted => matches!(answer, StoreAnswer::Granted { .. } | StoreAnswer::Over { .. }),
+            Word::Failed | Word::Lost | Word::Busy | Word::Over => true,
+        };
+        if !fits {
+            return Err(format!("the store would answer {answer:?}"));
         }
+        self.resolve(id, Outcome::Store(answer))?;
+        self.calls.remove(&id);
         Ok(())
     }
 
@@ -121,13 +175,6 @@ impl World {
         self.client.resolve(id, outcome, self.now).map_err(|misuse| format!("the answer was refused: {misuse}"))?;
         self.out.remove(&id);
         Ok(())
-    }
-
-    fn put(&mut self, record: RecordId, data: Option<Vec<u8>>) {
-        match data {
-            Some(data) => drop(self.store.insert(record, data)),
-            None => drop(self.store.remove(&record)),
-        }
     }
 
     /// One key, one request: whatever a case is about.
@@ -147,45 +194,30 @@ impl World {
         self.commands.clear();
         self.steps.clear();
         self.out.clear();
-        self.saves.clear();
-        for name in &crash.also {
-            let record = RecordId(self.records.value(name)?.to_owned());
-            let data = self.unsure.remove(&record).ok_or_else(|| format!("every Save of `{name}` was answered `saved`"))?;
-            self.put(record, data);
-        }
-        self.unsure.clear();
+        self.calls.clear();
+        let also: Result<Vec<Name>, String> = crash.also.iter().map(|name| Ok(Name(self.records.value(name)?.to_owned()))).collect();
+        self.store.crash(&also?)?;
         if let Some(shift) = crash.after {
             self.advance(shift);
         }
         Ok(())
     }
 
-    /// A record as the store holds it.
-    pub(super) fn stored(&self, name: &str) -> Result<(RecordId, &[u8]), String> {
-        let record = RecordId(self.records.value(name)?.to_owned());
-        match self.store.get(&record) {
-            Some(data) => Ok((record, data)),
-            None => Err(format!("the store holds no `{name}`")),
-        }
-    }
-
     /// Puts a record into the store behind the client's back.
-    pub(super) fn put_by_hand(&mut self, name: &str, text: Option<&str>, change: Option<&Value>) -> Result<(), String> {
+    pub(super) fn plant(&mut self, name: &str, text: Option<&str>, change: Option<&Value>) -> Result<(), String> {
         let data = match (text, change) {
             (Some(text), None) => text.as_bytes().to_vec(),
             (None, Some(Value::Object(change))) => {
-                let (_, data) = self.stored(name)?;
-                let mut record: Value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
+                let known = Name(self.records.value(name)?.to_owned());
+                let data = self.store.data(&known).ok_or_else(|| format!("the store holds no `{name}`"))?;
+                let mut record: Value = serde_json::from_slice(&data).map_err(|error| error.to_string())?;
                 overlay(&mut record, change);
                 record.to_string().into_bytes()
             }
-            _ => return Err("`put` takes `text`, or `change` with members".to_owned()),
+            _ => return Err("`plant` takes `text`, or `change` with members".to_owned()),
         };
-        if self.records.value(name).is_err() {
-            self.records.bind(name, name)?;
-        }
-        let record = RecordId(self.records.value(name)?.to_owned());
-        self.store.insert(record, data);
+        let known = Name(self.records.value(name)?.to_owned());
+        self.store.plant(known, data);
         Ok(())
     }
 
@@ -205,11 +237,29 @@ pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
     if text.contains(CANARY) { Err(format!("{what} holds a secret: {text}")) } else { Ok(()) }
 }
 
+/// Whether a call is answered by the store where the script does not name it.
+pub(super) fn answers_itself(call: &StoreCall) -> bool {
+    !matches!(call, StoreCall::Put { .. } | StoreCall::Delete { .. })
+}
+
+/// The names that a call is about.
+pub(super) fn names_of(call: &StoreCall) -> Vec<Name> {
+    match call {
+        StoreCall::Claim { names, .. } => names.clone(),
+        StoreCall::Put { name, .. } | StoreCall::Delete { name } => vec![name.clone()],
+        StoreCall::Release { names } => names.clone().unwrap_or_default(),
+        StoreCall::List { .. } | StoreCall::Spend { .. } => Vec::new(),
+    }
+}
+
 /// A step in a failure message.
 pub(super) fn show(step: &Step) -> String {
     match step {
-        Step::Save { record, data: Some(data), .. } => format!("a save of {record}: {}", String::from_utf8_lossy(data)),
-        Step::Save { record, data: None, .. } => format!("a delete of {record}"),
+        Step::Store { call: StoreCall::Put { name, data, release, .. }, .. } => {
+            format!("a put of {name} (release: {release}): {}", String::from_utf8_lossy(data))
+        }
+        Step::Store { call: StoreCall::Delete { name }, .. } => format!("a delete of {name}"),
+        Step::Store { call, .. } => format!("{call:?}"),
         Step::Send { request, .. } => {
             format!("a send of {} {} {}", request.method.as_str(), request.url, String::from_utf8_lossy(&request.body))
         }

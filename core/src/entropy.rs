@@ -28,10 +28,12 @@ impl Entropy {
         self.prefix = digest("again", &[&self.prefix]);
     }
 
-    /// A new idempotency key.
-    pub(crate) fn key(&mut self) -> String {
+    /// A new idempotency key. What a caller calls the write is part of it: a client that is given the same bytes as one before makes no
+    /// key of another write's.
+    pub(crate) fn key(&mut self, intent: Option<&str>) -> String {
         self.keys += 1;
-        format!("{}-{}", self.prefix, self.keys)
+        let prefix = intent.map(|intent| digest(&self.prefix, &[intent]));
+        format!("{}-{}", prefix.as_deref().unwrap_or(&self.prefix), self.keys)
     }
 
     /// What a new record is named by.
@@ -91,9 +93,10 @@ mod tests {
     #[test]
     fn a_key_fits_the_header_and_never_comes_twice() {
         let mut entropy = Entropy::new([0xab; 16]);
-        let (one, two) = (entropy.key(), entropy.key());
+        let (one, two) = (entropy.key(None), entropy.key(None));
+        let (named, other) = (entropy.key(Some("job-17")), Entropy::new([0xab; 16]).key(Some("job-18")));
         assert_eq!(one, format!("{}-1", "ab".repeat(16)));
-        assert!(one != two && one.len() <= 64);
+        assert!(one != two && one.len() <= 64 && named.len() <= 64 && named != other);
     }
 
     #[test]

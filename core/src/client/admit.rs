@@ -65,6 +65,25 @@ pub(super) enum Found {
     Bad(BadRecord, Option<String>),
 }
 
+impl Start {
+    /// What is known of a write that was not begun: a key of the caller's own may have been sent by whoever had it.
+    pub(super) fn effect(&self) -> Effect {
+        if self.options.idempotency_key.is_some() { Effect::Unknown } else { Effect::None }
+    }
+}
+
+impl Visit {
+    /// What it is for: the operation, the caller's own name for it, and what is known of its effect.
+    pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
+        match &self.purpose {
+            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
+            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::None),
+            Purpose::Act(act) => (act.operation(), None, Effect::None),
+            Purpose::TakeBack(_) => ("store", None, Effect::None),
+        }
+    }
+}
+
 impl Client {
     /// Lets somebody wait for a name.
     pub(super) fn visit(&mut self, name: &Name, visit: Visit) {
@@ -273,45 +292,36 @@ impl Client {
             .unwrap_or_default();
         let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
-        let Visit { command: Some(command), purpose } = visit else { return };
         let now = self.clock.monotonic();
-        let (operation, intent) = match purpose {
-            Purpose::Start(mut start) if start.options.wait_for_intent => {
-                let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
-                let (wait, until) = start.patience.unwrap_or((200, until));
-                if now < until {
-                    let at = now.saturating_add(wait).min(until);
-                    start.patience = Some((wait.saturating_mul(2).min(5000), until));
-                    let visit = Visit { command: Some(command), purpose: Purpose::Start(start) };
-                    self.visits.entry(name.clone()).or_default().push(visit);
-                    if let Some(known) = self.commands.get_mut(&command) {
-                        known.waits_for = Some(name.clone());
-                    }
-                    self.timers.insert((at, Timer::Name(name.clone())));
-                    return;
+        let (operation, intent, effect) = visit.subject();
+        let Visit { command: Some(command), purpose } = visit else { return };
+        if let Purpose::Start(mut start) = purpose
+            && start.options.wait_for_intent
+        {
+            let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
+            let (wait, until) = start.patience.unwrap_or((200, until));
+            if now < until {
+                let at = now.saturating_add(wait).min(until);
+                start.patience = Some((wait.saturating_mul(2).min(5000), until));
+                let visit = Visit { command: Some(command), purpose: Purpose::Start(start) };
+                self.visits.entry(name.clone()).or_default().push(visit);
+                if let Some(known) = self.commands.get_mut(&command) {
+                    known.waits_for = Some(name.clone());
                 }
-                (start.endpoint.name, start.options.intent)
+                self.timers.insert((at, Timer::Name(name.clone())));
+                return;
             }
-            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent),
-            Purpose::Resume(resume) => ("resume", resume.intent),
-            Purpose::Act(act) => (act.operation(), None),
-            Purpose::TakeBack(_) => return,
-        };
+        }
         let report = busy(operation, &format!("another client has it{with}")).into_report();
-        let error = Error::from(Report { session_id: session, intent, ..report });
+        let error = Error::from(Report { session_id: session, intent, effect, ..report });
         self.complete(command, Err(error));
     }
 
     /// What somebody asked for can't be had.
     fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
-        let (operation, intent) = match visit.purpose {
-            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent),
-            Purpose::Resume(resume) => ("resume", resume.intent),
-            Purpose::Act(act) => (act.operation(), None),
-            Purpose::TakeBack(_) => return,
-        };
-        let report = Error::new(kind, Effect::None, operation, what, advice).into_report();
+        let (operation, intent, effect) = visit.subject();
+        let report = Error::new(kind, effect, operation, what, advice).into_report();
         self.complete(command, Err(Error::from(Report { intent, ..report })));
     }
 

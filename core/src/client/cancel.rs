@@ -4,7 +4,7 @@ use super::job::Parked;
 use super::root::Client;
 use super::types::Step;
 use crate::engine::{Input, Received};
-use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Report, Sent};
 use crate::state::{CommandId, Name, StepId};
 use crate::time::Now;
 
@@ -52,13 +52,17 @@ impl Client {
     /// A command waits for a name no more: nothing was begun for it.
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
         let Some(visits) = self.visits.get_mut(name) else { return };
-        visits.retain(|visit| visit.command != Some(command));
+        let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
+        let (operation, intent, effect) = visits.remove(at).subject();
         if visits.is_empty() {
             self.visits.remove(name);
         }
-        let operation = self.commands.get(&command).map_or("cancel", |command| command.operation);
-        let what = "was given up before it had any effect";
-        self.complete(command, Err(Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing)));
+        let what = match effect {
+            Effect::None => "was given up before it had any effect",
+            _ => "was given up before it was sent with the caller's key, which may have been sent before",
+        };
+        let report = Error::new(Kind::Cancelled, effect, operation, what, Advice::Nothing).into_report();
+        self.complete(command, Err(Error::from(Report { intent, ..report })));
     }
 
     /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.

@@ -7,7 +7,7 @@ use super::session::ended;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Safety, Shape, endpoint};
 use crate::engine::{Answered, EventKind, Job, Phase, Write, phase_of};
-use crate::policy::{Effect, Error, Report, Rule};
+use crate::policy::{Effect, Error, Kind, Report, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Facts, kept_answer};
@@ -34,6 +34,15 @@ impl Client {
         if let Some(over) = self.over_for_good(&entry, &result) {
             result = Err(over);
         }
+        if let Err(error) = &mut result
+            && error.kind == Kind::InDoubt
+            && error.record.is_none()
+        {
+            let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+            let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
+            let record = name.and_then(|name| Some(name.at(&self.journal.slot(name)?.version).0));
+            *error = Error::from(Report { record, ..error.clone().into_report() });
+        }
         let (mut left, after) = (self.sessions_left(&mut entry, &result), self.after(&entry));
         let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
         if let Some(name) = entry.custody.name.take() {
@@ -51,7 +60,7 @@ impl Client {
     /// What is to become of the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished, left: &mut Left) {
         if entry.custody.lost || !self.journal.is_owned(name) {
-            let is_said = matches!(&finished.result, Err(error) if error.kind == crate::policy::Kind::Busy);
+            let is_said = matches!(&finished.result, Err(error) if error.kind == Kind::Busy);
             if !is_said {
                 finished.result = Err(taken_over(entry.subject.operation, &finished.result));
             }

@@ -10,7 +10,7 @@ use super::root::{Client, Left};
 use super::session::ended;
 use super::start::check_rotation;
 use super::types::{busy, misfit};
-use crate::contract::agent::CreateSession;
+use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Operation, Shape, endpoint};
 use crate::engine::{Age, Answered, Exchange, Job, RecordId, Subject, Terms, Then, Write, phase_of, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
@@ -131,10 +131,14 @@ impl Client {
             let error = ended(&facts, bought_as.and_then(|known| known.intent), record);
             return self.finish_visit(command, Err(error), None, name);
         }
+        let endpoint = if bought_as.is_some() { CreateSession::ENDPOINT } else { GetSession::ENDPOINT };
         self.hold_session(name, session.clone(), bought_as);
         let credentials = options.credentials || session.credentials;
         let options = CallOptions { credentials, ..options.clone() };
-        self.begin_watch(command, CreateSession::ENDPOINT, id, &options);
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.operation = endpoint.name;
+        }
+        self.begin_watch(command, endpoint, id, &options);
     }
 
     /// From here on a session is this client's, under that name.
@@ -220,8 +224,8 @@ impl Client {
             custody.placed = Some(Box::new(call.clone()));
         }
         custody.bought_as = bought_as;
-        let mut ends = options.ends.clone();
-        ends.extend(call.ends.iter().filter(|end| !options.ends.contains(end)).cloned());
+        let mut ends = call.ends.clone();
+        ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
         let (credentials, auto_rotate) = (options.credentials || call.credentials, options.auto_rotate || call.auto_rotate);
         let options = CallOptions { credentials, auto_rotate, ends, ..options.clone() };
         let mut entry = Entry { custody, ..Entry::new(job, subject, &options) };

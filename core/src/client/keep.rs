@@ -4,8 +4,9 @@ use super::finishing::After;
 use super::job::Entry;
 use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
-use crate::contract::{ANY, Safety};
-use crate::engine::{EventKind, Input, Stored};
+use crate::contract::agent::CreateSession;
+use crate::contract::{ANY, Operation, Safety};
+use crate::engine::{EventKind, Input, Phase, Stored, phase_of};
 use crate::state::{
     BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreAnswer, StoreCall, Tracked, User, Write, Written, version_of,
 };
@@ -176,8 +177,9 @@ impl Client {
 
     /// Puts what something ended with, and lets go of its name.
     pub(super) fn put_done(&mut self, name: &Name, bought_as: Option<&BoughtAs>, done: Done) {
+        let keep_for = kept_for(&done);
         let data = Data { done: Some(done), ..self.data(bought_as) };
-        self.put(name, data, Some(REMEMBERED), true, None);
+        self.put(name, data, keep_for, true, None);
     }
 
     pub(super) fn data(&self, bought_as: Option<&BoughtAs>) -> Data {
@@ -195,6 +197,13 @@ impl Client {
             done: None,
         }
     }
+}
+
+/// How long something finished is kept. What may be a session that lives on is kept for good, so that its intent buys no other.
+pub(super) fn kept_for(done: &Done) -> Option<Millis> {
+    let is_session = done.operation == CreateSession::ENDPOINT.name;
+    let is_over = phase_of(done.facts.status.as_deref(), &[]) == Phase::Ended;
+    (!is_session || is_over).then_some(REMEMBERED)
 }
 
 pub(super) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {

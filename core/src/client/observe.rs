@@ -43,7 +43,10 @@ impl Client {
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
         let now = self.clock.monotonic();
         let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
-            tracked.observed.asked(now);
+            // One that was left in doubt is looked at first; meanwhile nothing is seen as news.
+            if tracked.doubt.is_some() {
+                tracked.observed.asked(now);
+            }
             tracked.credentials
         });
         let rotation = RotateSession {

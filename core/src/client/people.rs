@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::admit::{Found, Purpose, Visit};
 use super::finishing::{After, Finished, Last};
 use super::job::{Entry, headers};
-use super::keep::REMEMBERED;
+use super::keep::kept_for;
 use super::options::CallOptions;
 use super::root::{Client, Left};
 use super::types::Ticket;
@@ -284,7 +284,7 @@ impl Client {
         if let Open::Session(session) = &open {
             self.sessions.remove(&session.id);
         }
-        let keep_for = next.done.is_some().then_some(REMEMBERED);
+        let keep_for = next.done.as_ref().and_then(kept_for);
         self.put(name, Data { at: self.clock.at(), ..next }, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }
@@ -296,8 +296,9 @@ impl Client {
             return self.acted(name, command, Last::Erase, Vec::new());
         }
         let done = Done { operation: call.operation.clone(), facts, opened: call.opens, answer: None };
+        let keep_for = kept_for(&done);
         let data = Data { done: Some(done), call: None, at: self.clock.at(), ..data.clone() };
-        self.put(name, data, Some(REMEMBERED), true, None);
+        self.put(name, data, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }
 

@@ -136,8 +136,26 @@ impl Client {
         }
     }
 
-    /// The put that a job waited for was answered.
+    /// The put that a job waited for was answered. Where a name that it made up is there already, the host has given the same bytes as
+    /// to a client before: from here on names and keys are others.
     pub(super) fn stored(&mut self, id: JobId, stored: Stored) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let made_up = entry.custody.name.as_ref().is_some_and(|name| !name.is_callers());
+        if stored == Stored::Lost
+            && made_up
+            && let Some(write) = entry.job.write_mut()
+            && write.call.ledger.sends == 0
+            && !write.restored
+        {
+            self.entropy.turn();
+            entry.custody.name = None;
+            if let Some(key) = &mut write.call.ledger.key {
+                *key = self.entropy.key(None);
+                entry.subject.key = Some(key.clone());
+            }
+            entry.custody.lost = false;
+            return self.put_job(id, Some(id));
+        }
         if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
             self.tell(id, Input::Stored(stored));
         }

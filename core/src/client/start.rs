@@ -191,7 +191,8 @@ impl Client {
     /// A write begins, under a name that is this client's and holds nothing.
     pub(super) fn begin_write(&mut self, name: Option<Name>, command: CommandId, start: Start) {
         let Start { endpoint, built, then, options, bought_as, .. } = start;
-        if let Err(error) = self.check_session(endpoint, built.session_id.as_deref()) {
+        let session = self.check_session(endpoint, built.session_id.as_deref());
+        if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {
             let after = name.as_ref().map(|name| (name, options.intent.clone()));
             return match after {
                 Some((name, intent)) => self.finish_visit(command, Err(error), intent, name),
@@ -237,7 +238,7 @@ impl Client {
         } else {
             let mut ledger = Ledger::new(None, false);
             if endpoint.safety == Safety::Keyed {
-                let key = options.idempotency_key.clone().unwrap_or_else(|| self.entropy.key());
+                let key = options.idempotency_key.clone().unwrap_or_else(|| self.entropy.key(options.intent.as_deref()));
                 subject.key = Some(key.clone());
                 ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
                 ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
@@ -291,6 +292,18 @@ impl Client {
                 ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
             })),
             None => Ok(()),
+        }
+    }
+
+    /// A key that the caller gives is no key of another write that is under way.
+    fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
+        let Some(key) = options.idempotency_key.as_ref().filter(|_| self.rules.holds(Rule::GivenKeyHasOneRequest)) else { return Ok(()) };
+        let same = |known: &Built| known.target == built.target && known.body == built.body;
+        let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
+        let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);
+        match calls.any(|call| call.ledger.key.as_ref() == Some(key) && other(&call.exchange)) {
+            true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way")),
+            false => Ok(()),
         }
     }
 

@@ -69,6 +69,15 @@ impl Key {
         matches!(self.age, Age::Saved(_))
     }
 
+    /// Its age where this client wrote it down itself, or what it was when it did not.
+    pub(crate) fn remember_age(&mut self, cx: &Cx<'_>) {
+        if let Age::Saved(saved) = self.age
+            && cx.clock.own_gap(saved.at).is_some()
+        {
+            self.take_age(cx);
+        }
+    }
+
     /// Its age, now that the service's time was asked for. Returns whether that is known.
     pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
         if let Age::Saved(saved) = self.age {

@@ -42,7 +42,7 @@ pub(crate) use self::lookup::Lookup;
 pub(crate) use self::machine::{Action, Bought, Cx, Grant, Input, Need, Note, Stored};
 pub(crate) use self::order::{Order, bad_order_no};
 pub(crate) use self::service::{Received, Service};
-pub(crate) use self::session::{Follow, phase_of, shown};
+pub(crate) use self::session::{Follow, phase_of};
 pub(crate) use self::subject::Subject;
 pub(crate) use self::terms::Terms;
 pub(crate) use self::tokens::{LOGIN, Tokens};

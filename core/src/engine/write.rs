@@ -98,6 +98,7 @@ impl Write {
             let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
         }
+        self.key.remember_age(cx);
         if self.key.is_restored() && self.call.exchange.is_keyed() {
             self.before = Before::Aging;
             return Action::Need(Need::ServerTime);
@@ -107,7 +108,7 @@ impl Write {
 
     /// A settled key gives way to a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
-        let key = cx.dice.key();
+        let key = cx.dice.key(cx.subject.intent.as_deref());
         cx.subject.key = Some(key.clone());
         let (before, may_have_sold) = (self.call.ledger.key.clone(), self.call.ledger.failed);
         self.call.ledger.replace(key);

@@ -22,7 +22,7 @@ use crate::engine::session::Follow;
 use crate::engine::subject::Subject;
 use crate::engine::until::{Until, UntilRead, stop};
 use crate::engine::write::{Write, Written};
-use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rules};
+use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
 
 /// What comes after a write was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::format::{Case, Verb};
 use super::matching::matches;
 use super::steps::{Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
-use super::world::{World, answers_itself, no_secret, show};
+use super::world::{Came, World, answers_itself, no_secret, show};
 
 /// Reads the steps of a case.
 pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
@@ -20,8 +20,8 @@ pub(super) struct Failure {
     /// Counted from 0; behind the last one at the end.
     pub(super) step: usize,
     what: String,
-    /// What was to be done to the store then, if that is what came: the verb, the record, and whether it lets go of it.
-    pub(super) came: Option<(&'static str, String, bool)>,
+    /// What was to be done to the store then, if that is what came.
+    pub(super) came: Option<Came>,
 }
 
 impl std::fmt::Display for Failure {
@@ -32,11 +32,11 @@ impl std::fmt::Display for Failure {
 
 /// Runs a case. The error says at which step it failed, what was expected and what came.
 pub(super) fn run(case: &Case) -> Result<(), String> {
-    run_to(case).map_err(|failure| failure.what)
+    run_to(case, false).map_err(|failure| failure.what)
 }
 
-/// The same, with where it failed.
-pub(super) fn run_to(case: &Case) -> Result<(), Failure> {
+/// The same, with where it failed. `names_spends` says that the script is to name each of them.
+pub(super) fn run_to(case: &Case, names_spends: bool) -> Result<(), Failure> {
     let before = |what: String| Failure { step: 0, what, came: None };
     let steps = read(case).map_err(before)?;
     let mut world = match (World::new(case).map_err(before)?, &case.refused) {
@@ -49,6 +49,7 @@ pub(super) fn run_to(case: &Case) -> Result<(), Failure> {
         (Ok(_), None) if steps.is_empty() => return Err(before("the script is empty".to_owned())),
         (Ok(world), None) => world,
     };
+    world.names_spends = names_spends;
     let count = steps.len();
     for (n, (verb, step)) in steps.into_iter().enumerate() {
         world.came = None;
@@ -78,21 +79,21 @@ impl World {
                 }
                 step => Err(format!("expected a delete of `{}`, came {}", delete.delete, show(&step))),
             },
-            Verb::Claim(claim) => match self.next_of_store()? {
+            Verb::Claim(claim) => match self.next_call(|call| matches!(call, StoreCall::Claim { .. }))? {
                 Step::Store { id, call: StoreCall::Claim { names, most }, .. } if names.len() == 1 => {
                     self.records.bind(&claim.claim, &names[0].0)?;
                     self.given(id, StoreCall::Claim { names, most }, claim.r#as, claim.answer)
                 }
                 step => Err(format!("expected a claim of `{}`, came {}", claim.claim, show(&step))),
             },
-            Verb::Release(release) => match self.next_of_store()? {
+            Verb::Release(release) => match self.next_call(|call| matches!(call, StoreCall::Release { .. }))? {
                 Step::Store { id, call: StoreCall::Release { names: Some(names) }, .. } if names.len() == 1 => {
                     self.records.bind(&release.release, &names[0].0)?;
                     self.given(id, StoreCall::Release { names: Some(names) }, release.r#as, release.answer)
                 }
                 step => Err(format!("expected a release of `{}`, came {}", release.release, show(&step))),
             },
-            Verb::List(list) => match self.next_of_store()? {
+            Verb::List(list) => match self.next_call(|call| matches!(call, StoreCall::List { .. }))? {
                 Step::Store { id, call: call @ StoreCall::List { open, .. }, .. } if open == (list.list == ListKind::Open) => {
                     self.given(id, call, list.r#as, list.answer)
                 }
@@ -134,6 +135,10 @@ impl World {
             Verb::Notify(expected) => loop {
                 match self.client.poll(self.now) {
                     Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
+                    Step::Store { call, .. } => {
+                        self.came = Some(call);
+                        break Err(format!("expected an event like {expected}, came {:?}", self.came));
+                    }
                     Step::Notify(event) => {
                         let event = serde_json::to_value(event).map_err(|error| error.to_string())?;
                         no_secret("an event", &event.to_string())?;
@@ -254,7 +259,7 @@ impl World {
     }
 
     fn expect_spend(&mut self, spend: Spend) -> Result<(), String> {
-        let (id, call) = match self.next_of_store()? {
+        let (id, call) = match self.next_call(|call| matches!(call, StoreCall::Spend { .. }))? {
             Step::Store { id, call: call @ StoreCall::Spend { .. }, .. } => (id, call),
             step => return Err(format!("expected a spend of `{}`, came {}", spend.spend, show(&step))),
         };

@@ -41,6 +41,10 @@ impl Store {
                     })
                     .collect(),
             ),
+            StoreCall::Put { name, new: true, .. } if self.kept.get(name).is_some_and(|kept| !kept.owned) => {
+                self.unsure.remove(name);
+                StoreAnswer::Lost
+            }
             StoreCall::Put { name, data, keep_for, release, .. } => {
                 self.unsure.remove(name);
                 let until = keep_for.map(|keep_for| unix + keep_for);

@@ -31,6 +31,8 @@ pub(super) struct World {
     /// What each call of the store that is out asks.
     calls: BTreeMap<StepId, StoreCall>,
     pub(super) store: Store,
+    /// Whether a script is to name each spend.
+    pub(super) names_spends: bool,
     /// What the store was asked last that does not answer itself.
     pub(super) came: Option<StoreCall>,
     sent: BTreeMap<String, String>,
@@ -60,6 +62,7 @@ impl World {
             out: BTreeSet::new(),
             calls: BTreeMap::new(),
             store: Store::default(),
+            names_spends: false,
             came: None,
             sent: BTreeMap::new(),
             walks: BTreeMap::new(),
@@ -71,7 +74,7 @@ impl World {
     pub(super) fn next(&mut self) -> Result<Step, String> {
         loop {
             match self.next_of_store()? {
-                Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
+                Step::Store { id, call, .. } if answers_itself(&call) && !self.is_to_be_named(&call) => self.answer_itself(id, call)?,
                 step => {
                     self.came = if let Step::Store { call, .. } = &step { Some(call.clone()) } else { None };
                     return Ok(step);
@@ -80,8 +83,18 @@ impl World {
         }
     }
 
+    /// The next step that is no notification, and no call of another kind that answers itself.
+    pub(super) fn next_call(&mut self, kind: fn(&StoreCall) -> bool) -> Result<Step, String> {
+        loop {
+            match self.next_of_store()? {
+                Step::Store { id, call, .. } if answers_itself(&call) && !kind(&call) => self.answer_itself(id, call)?,
+                step => return Ok(step),
+            }
+        }
+    }
+
     /// The next step that is no notification.
-    pub(super) fn next_of_store(&mut self) -> Result<Step, String> {
+    fn next_of_store(&mut self) -> Result<Step, String> {
         loop {
             match self.client.poll(self.now) {
                 Step::Notify(event) => {
@@ -93,14 +106,26 @@ impl World {
         }
     }
 
-    /// What was to be put or deleted: the verb, the name of the record, and whether it lets go of it.
-    pub(super) fn came_of_store(&mut self) -> Option<(&'static str, String, bool)> {
-        let (verb, name, release) = match self.came.take()? {
-            StoreCall::Put { name, release, .. } => ("put", name, release),
-            StoreCall::Delete { name } => ("delete", name, false),
+    fn is_to_be_named(&self, call: &StoreCall) -> bool {
+        self.names_spends && matches!(call, StoreCall::Spend { .. })
+    }
+
+    /// What the store was asked that a script has to name.
+    pub(super) fn came_of_store(&mut self) -> Option<Came> {
+        let done = ", \"answer\": \"done\"";
+        Some(match self.came.take()? {
+            StoreCall::Put { name, release, .. } => {
+                let releases = if release { ", \"releases\": true" } else { "" };
+                Came { verb: "put", name: self.records.name_of(&name.0), more: format!("{releases}{done}") }
+            }
+            StoreCall::Delete { name } => Came { verb: "delete", name: self.records.name_of(&name.0), more: done.to_owned() },
+            StoreCall::Spend { entry, amount, day, .. } => {
+                let entry = self.entries.name_of(&entry).replace('r', "e");
+                let day = day.map(|day| format!(", \"day\": {day}")).unwrap_or_default();
+                Came { verb: "spend", name: entry, more: format!(", \"usd\": \"{amount}\"{day}, \"answer\": \"counted\"") }
+            }
             _ => return None,
-        };
-        Some((verb, self.records.name_of(&name.0), release))
+        })
     }
 
     /// A call that the script does not name is answered by the store.
@@ -157,7 +182,7 @@ impl World {
             Word::Done | Word::Claimed | Word::Listed | Word::Counted => done(self),
         };
         let fits = match word {
-            Word::Done => answer == StoreAnswer::Done,
+            Word::Done => matches!(answer, StoreAnswer::Done | StoreAnswer::Lost),
             Word::Claimed => matches!(answer, StoreAnswer::Claimed(_)),
             Word::Listed => matches!(answer, StoreAnswer::Listed { .. }),
             Word::Counted => matches!(answer, StoreAnswer::Granted { .. } | StoreAnswer::Over { .. }),
@@ -235,6 +260,14 @@ impl World {
 
 pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
     if text.contains(CANARY) { Err(format!("{what} holds a secret: {text}")) } else { Ok(()) }
+}
+
+/// A call of the store, as the beginning and the rest of a step of a script.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) verb: &'static str,
+    pub(super) name: String,
+    pub(super) more: String,
 }
 
 /// Whether a call is answered by the store where the script does not name it.

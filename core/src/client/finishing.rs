@@ -88,6 +88,11 @@ impl Client {
         }
     }
 
+    fn operation_of(&self, finished: &Finished) -> &'static str {
+        let command = finished.commands.first().and_then(|command| self.commands.get(command));
+        command.map_or("store", |command| command.operation)
+    }
+
     /// What the last step came to may change what is said.
     fn change(&mut self, finished: &mut Finished, name: &Name, written: Written) {
         match (written, finished.last) {
@@ -95,18 +100,23 @@ impl Client {
             (Written::Failed, Last::Erase) => {
                 let what = "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
                 let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                let report = match &finished.result {
+                    Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
+                    Ok(_) => {
+                        let what = "may not have been done, since the store could not delete the record; look again";
+                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_report()
+                    }
+                };
                 finished.last = Last::Put;
-                if let Err(error) = &mut finished.result {
-                    *error = Error::from(Report { record, ..after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore) });
-                }
+                finished.result = Err(Error::from(Report { record, ..report }));
                 // The record may be there: whoever comes next finds it.
                 self.journal.want(name, Write::Release, None, true);
                 self.push_next(name);
             }
             (Written::Lost, _) => {
-                let operation = finished.commands.first().and_then(|command| self.commands.get(command)).map(|command| command.operation);
+                let operation = self.operation_of(finished);
                 finished.left = Left::default();
-                finished.result = Err(taken_over(operation.unwrap_or("store"), &finished.result));
+                finished.result = Err(taken_over(operation, &finished.result));
             }
         }
     }

@@ -122,9 +122,9 @@ impl Client {
         if let Some(user) = told.lost {
             self.lost_by(user);
         }
+        self.answered(&After::Name(name.clone()), Some(written));
         told.waiters.into_iter().for_each(|id| self.stored(id, stored));
         self.push_next(name);
-        self.answered(&After::Name(name.clone()), Some(written));
         self.attend(name);
     }
 

@@ -141,7 +141,7 @@ impl Client {
     fn is_to_resume(&mut self, listed: &Listed) -> bool {
         let Found::Data(data) = self.read_listed(listed) else { return false };
         let named = listed.name.is_callers();
-        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none());
+        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && can_resume(call));
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
         let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
         listed.whose == Whose::Free && (in_doubt || ((open || order) && !named))

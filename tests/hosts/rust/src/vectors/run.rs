@@ -154,7 +154,12 @@ impl World {
                 Ok(())
             }
             Verb::Crash(crash) => self.crash(&crash),
-            Verb::Plant(plant) => self.plant(&plant.plant, plant.text.as_deref(), plant.change.as_ref()),
+            Verb::Plant(plant) => {
+                if let Some(name) = &plant.name {
+                    self.records.bind(&plant.plant, name)?;
+                }
+                self.plant(&plant.plant, plant.text.as_deref(), plant.change.as_ref())
+            }
             Verb::Lost(names) => {
                 let names: Result<Vec<Name>, String> = names.iter().map(|name| Ok(Name(self.records.value(name)?.to_owned()))).collect();
                 let names = names?;

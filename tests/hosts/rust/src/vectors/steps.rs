@@ -231,6 +231,8 @@ pub(super) struct Crash {
 #[serde(deny_unknown_fields)]
 pub(super) struct Plant {
     pub(super) plant: String,
+    /// What it is the name of, where nothing has named it yet.
+    pub(super) name: Option<String>,
     pub(super) text: Option<String>,
     pub(super) change: Option<Value>,
 }

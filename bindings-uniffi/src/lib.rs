@@ -3,16 +3,19 @@
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
 //! options, facts, errors, events and lists are JSON text; the native types over them are generated from the table.
 
+mod store;
 mod types;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, misfit_text, page_params_text, page_turn_text, quote_text, verdict_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, misfit_text, page_params_text, page_turn_text, quote_text,
+    verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome};
 
+pub use store::*;
 pub use types::*;
 
 uniffi::setup_scaffolding!("hopline");
@@ -96,9 +99,9 @@ impl Client {
         self.lock().poll(at(unix_ms, monotonic_ms)).into()
     }
 
-    /// The record of a Save is kept, or gone.
-    pub fn saved(&self, step: u32, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
-        self.answer(step, Outcome::Saved, at(unix_ms, monotonic_ms))
+    /// What the store answered to a Store.
+    pub fn stored(&self, step: u32, answer: StoreAnswer, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
+        self.answer(step, Outcome::Store(answer.into()), at(unix_ms, monotonic_ms))
     }
 
     /// A Send was answered.
@@ -117,7 +120,7 @@ impl Client {
         self.answer(step, Outcome::Response { status, headers: &headers, body, truncated }, at(unix_ms, monotonic_ms))
     }
 
-    /// A Send was not answered, or it is not certain that the record of a Save is kept.
+    /// A Send was not answered.
     pub fn fail(&self, step: u32, kind: FailureKind, sent: Sent, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
         self.answer(step, Outcome::Failed { kind, sent }, at(unix_ms, monotonic_ms))
     }
@@ -143,52 +146,53 @@ impl Client {
         self.lock().result_text(command).map(Taken::from)
     }
 
-    /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in
-    /// `saved_list`. Returns whether there was a result.
+    /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in what
+    /// `saved` lists. Returns whether there was a result.
     pub fn abandon(&self, command: u32) -> bool {
         self.lock().abandon(CommandId(command))
     }
 
-    /// Whether a record is kept under this intent, so that the host must keep the name as well.
-    pub fn holds_intent(&self, intent: &str) -> bool {
-        self.lock().holds_intent(intent)
+    /// Lists what the store holds, as a command: its answer's `raw` is a page, `{"entries":[…],"after":name}`, and where there is
+    /// `after`, the next page is the one behind it. Nothing is sent.
+    pub fn saved(&self, after: Option<String>) -> u32 {
+        self.lock().saved(after.map(Name)).command.0
     }
 
-    /// Takes records back from the store: JSON, `{"held":[record],"refused":[{"record","reason","message"}]}`.
-    /// `same_account` says that records under another key are of this account all the same.
-    pub fn restore(&self, records: Vec<Record>, same_account: bool) -> String {
-        self.lock().restore_text(records.into_iter().map(|record| (record.id, record.data)), same_account)
+    /// Closes a doubt by hand, as a command; `became` is the session or the order that came of it, where that is known. `early` says
+    /// that it did not happen even before an hour has passed. `raw` is whether there was a doubt.
+    pub fn settle(&self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
+        self.lock().settle_text(record, happened, became, early).0
+    }
+
+    /// Forgets a session, what was accepted, or a record that can't be read, as a command. `raw` is whether something was forgotten.
+    pub fn forget(&self, record: String) -> u32 {
+        self.lock().forget(&RecordId(record)).command.0
     }
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
-    pub fn resume(&self, record: &str, options: &str) -> u32 {
-        self.lock().resume_text(record.to_owned(), options).0
+    pub fn resume(&self, record: String, options: &str) -> u32 {
+        self.lock().resume_text(record, options).0
     }
 
-    /// Goes on with what an intent stands for, as a command; null if it stands for nothing.
-    pub fn resume_intent(&self, intent: &str, options: &str) -> Option<u32> {
-        self.lock().resume_intent_text(intent, options).map(|command| command.0)
+    /// Goes on with what an intent stands for, as a command, which is answered with `null` if it stands for nothing.
+    pub fn resume_intent(&self, intent: &str, options: &str) -> u32 {
+        self.lock().resume_intent_text(intent, options).0
     }
 
-    /// Goes on with all that can be resumed, each as a command.
-    pub fn resume_all(&self) -> Vec<u32> {
-        self.lock().resume_all().into_iter().map(|command| command.0).collect()
+    /// Goes on with all that can be resumed, as a command. `raw` is a list of commands that have ended: take each.
+    pub fn resume_all(&self, options: &str) -> u32 {
+        self.lock().resume_all_text(options).0
     }
 
-    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
-    /// was one.
-    pub fn settle(&self, record: &str, happened: bool, became: Option<String>) -> Result<bool, ClientError> {
-        self.lock().settle_text(record.to_owned(), happened, became).map_err(ClientError::refused)
+    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
+    pub fn release_session(&self, session_id: &str) -> bool {
+        self.lock().release_session(session_id)
     }
 
-    /// Forgets a session or an accepted intent. Returns whether something was forgotten.
-    pub fn forget(&self, record: &str) -> bool {
-        self.lock().forget(&RecordId(record.to_owned()))
-    }
-
-    /// What the store holds, as a JSON list. Nothing is sent.
-    pub fn saved_list(&self) -> String {
-        self.lock().saved_text()
+    /// The store's claims of these names have ended while this client lives; of all of them, where none are given.
+    pub fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 
     /// Of the reseller API: the token that is used at present, to keep where secrets are kept.

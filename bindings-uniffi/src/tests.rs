@@ -2,7 +2,8 @@
 
 use super::*;
 
-const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
+const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary","store":true}"#;
+const ALONE: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
 const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"#;
 const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
 const NOW: i64 = 1_700_000_000_000;
@@ -25,24 +26,52 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect(text)
 }
 
-/// Saves what is to be saved first, and returns the record and the send.
-fn until_send(client: &Client) -> (Record, u32, Request) {
-    let Step::Save { id, record, data: Some(data) } = next(client) else { panic!("a purchase is saved first") };
-    assert!(matches!(client.poll(NOW, 0), Step::Wait { .. }), "and waits for it");
-    client.saved(id, NOW, 0).expect("is answered once");
-    let Step::Send { id, request, .. } = next(client) else { panic!("then it is sent") };
-    (Record { id: record, data }, id, request)
+/// A folder of a test's own.
+fn store() -> (tempfile::TempDir, Folder) {
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let folder = open(&place);
+    (place, folder)
 }
 
-/// Drains until a command has completed; the store keeps what it is given.
-fn until_completed(client: &Client, wanted: u32) {
+fn open(place: &tempfile::TempDir) -> Folder {
+    Folder::new(place.path().to_str().expect("is text")).expect("the folder is a store")
+}
+
+/// Does what the store is asked for until there is something to send.
+fn until_send(client: &Client, store: &Folder) -> (u32, Request) {
     loop {
         match next(client) {
-            Step::Save { id, .. } => client.saved(id, NOW, 0).expect("is answered once"),
+            Step::Store { id, call, .. } => answer(client, store, id, call),
+            Step::Send { id, request, .. } => return (id, request),
+            _ => panic!("nothing is sent"),
+        }
+    }
+}
+
+fn answer(client: &Client, store: &Folder, step: u32, call: StoreCall) {
+    let answer = store.call(call, NOW).expect("the store does it");
+    client.stored(step, answer, NOW, 0).expect("is answered once");
+}
+
+/// Drains until a command has completed.
+fn until_completed(client: &Client, store: &Folder, wanted: u32) {
+    loop {
+        match next(client) {
+            Step::Store { id, call, .. } => answer(client, store, id, call),
             Step::Completed { command } if command == wanted => return,
             Step::Completed { .. } => {}
             _ => panic!("{wanted} does not complete"),
         }
+    }
+}
+
+/// What a command that sends nothing was answered with.
+fn raw(client: &Client, store: &Folder, command: u32) -> serde_json::Value {
+    until_completed(client, store, command);
+    match client.take(command) {
+        Some(Taken::Answered { answer }) => json(&answer.raw),
+        Some(Taken::Failed { error }) => panic!("{command} failed: {error}"),
+        None => panic!("{command} has no result"),
     }
 }
 
@@ -54,46 +83,68 @@ fn error(client: &Client, command: u32) -> serde_json::Value {
 }
 
 #[test]
-fn a_purchase_is_saved_sent_answered_and_taken_once() {
-    let client = client();
+fn a_purchase_is_stored_sent_answered_and_taken_once() {
+    let ((_place, store), client) = (store(), client());
     let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
     assert!(client.take(command).is_none());
-    let (_, step, request) = until_send(&client);
+    let Step::Store { id, command: Some(waits), call } = next(&client) else { panic!("its name is claimed first") };
+    assert!(matches!(&call, StoreCall::Claim { names, most: 1 } if names.len() == 1) && waits == command);
+    assert!(matches!(client.poll(NOW, 0), Step::Wait { .. }), "and it waits for that");
+    answer(&client, &store, id, call);
+    let (step, request) = until_send(&client, &store);
     assert_eq!((request.method.as_str(), request.url.as_str()), ("POST", "https://api.example/v1/sessions"));
     assert_eq!(json(std::str::from_utf8(&request.body.clone().expect("has a body")).expect("is text")), json(BUY));
     assert!(request.headers.iter().any(|header| header.name == "x-api-key" && header.value == "canary"));
     assert!(!request.to_string().contains("canary") && request.headers.iter().all(|header| !header.to_string().contains("canary")));
     let headers = vec![Header { name: "content-type".into(), value: "application/json".into() }];
     client.respond(step, 202, headers, ACCEPTED, false, NOW, 0).expect("is answered once");
-    until_completed(&client, command);
+    until_completed(&client, &store, command);
     let Some(Taken::Answered { answer }) = client.take(command) else { panic!("was accepted") };
     assert_eq!(json(&answer.facts)["session_id"], "s-1");
     assert_eq!(answer.raw, r#"{"session_id":"s-1","status":"creating"}"#);
     assert!(client.take(command).is_none(), "a result is taken once");
-    assert_eq!(json(&client.saved_list())[0]["session_id"], "s-1");
+    let page = raw(&client, &store, client.saved(None));
+    assert_eq!((&page["entries"][0]["session_id"], &page["after"]), (&json("\"s-1\""), &json("null")));
 }
 
 #[test]
-fn what_is_seen_through_a_session_is_judged() {
-    let client = client();
-    client.start("open_session", BUY, "{}");
-    let (_, step, _) = until_send(&client);
+fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
+    let ((place, store), client) = (store(), client());
+    let command = client.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    let (step, _) = until_send(&client, &store);
     let active = br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
     client.respond(step, 202, Vec::new(), active, false, NOW, 0).expect("is answered once");
+    until_completed(&client, &store, command);
+    assert!(client.take(command).is_some());
     let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0);
     assert_eq!(advice, Ok(Some(r#"{"verdict":"rotate","reason":"http_403"}"#.into())));
     assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0), Ok(None));
     assert!(client.observe("s-1", "\"nothing\"", NOW, 0).is_err());
+
+    let (other, elsewhere) = (Client::new(OPTIONS, vec![8; 16]).expect("the options are sound"), open(&place));
+    let busy = other.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    until_completed(&other, &elsewhere, busy);
+    assert_eq!(error(&other, busy)["kind"], "busy");
+    assert!(client.release_session("s-1") && !client.release_session("s-1"));
+    until_wait(&client, &store);
+    let resumed = other.resume_intent("job-17", "{}");
+    assert!(matches!(until_send(&other, &elsewhere).1.method.as_str(), "GET") && other.result(resumed).is_none());
+}
+
+fn until_wait(client: &Client, store: &Folder) {
+    while let Step::Store { id, call, .. } = next(client) {
+        answer(client, store, id, call);
+    }
 }
 
 #[test]
 fn a_misuse_and_options_that_do_not_fit_are_exceptions() {
     let Err(ClientError::Refused { error }) = Client::new("{}", vec![7; 16]).map(drop) else { panic!("has no base URL") };
     assert_eq!(json(&error)["field"], "base_url");
-    let client = client();
+    let ((_place, store), client) = (store(), client());
     client.start("create_session", BUY, "{}");
-    let (_, step, _) = until_send(&client);
-    let Err(ClientError::Refused { error }) = client.saved(step, NOW, 0) else { panic!("a send is not saved") };
+    let (step, _) = until_send(&client, &store);
+    let Err(ClientError::Refused { error }) = client.stored(step, StoreAnswer::Done, NOW, 0) else { panic!("a send is not stored") };
     assert_eq!(json(&error)["kind"], "misuse");
     client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).expect("is answered once");
     assert!(client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).is_err(), "and not twice");
@@ -114,42 +165,75 @@ fn products_and_ranges_are_read_as_the_core_reads_them() {
 }
 
 #[test]
+fn a_client_without_a_store_asks_for_none() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    assert!(matches!(next(&client), Step::Send { request, .. } if request.method == "POST"));
+    client.cancel(command, NOW, 0);
+    let list = client.saved(None);
+    assert!(matches!(next(&client), Step::Completed { command } if command == list));
+}
+
+#[test]
 fn what_is_cancelled_before_it_was_sent_had_no_effect() {
-    let client = client();
+    let ((_place, store), client) = (store(), client());
     let command = client.start("create_session", BUY, "{}");
     client.cancel(command, NOW, 0);
-    until_completed(&client, command);
+    until_completed(&client, &store, command);
     let error = error(&client, command);
     assert_eq!((&error["kind"], &error["effect"]), (&json("\"cancelled\""), &json("\"none\"")));
 }
 
 #[test]
 fn a_purchase_in_doubt_survives_and_is_settled() {
-    let first = client();
+    let ((place, store), first) = (store(), client());
     let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
-    let (record, step, _) = until_send(&first);
+    let (step, _) = until_send(&first, &store);
     first.cancel(command, NOW, 0);
     first.fail(step, FailureKind::Aborted, Sent::Maybe, NOW, 0).expect("is answered once");
-    until_completed(&first, command);
+    until_completed(&first, &store, command);
     assert_eq!(error(&first, command)["effect"], "unknown");
+    until_wait(&first, &store);
+    store.shut_down();
+    assert!(matches!(store.call(StoreCall::Release { names: None }, NOW), Err(StoreError::Misuse(_))));
 
-    let second = Client::new(OPTIONS, vec![8; 16]).expect("the options are sound");
-    let damaged = Record { id: "00-r1".into(), data: b"[]".to_vec() };
-    let restored = json(&second.restore(vec![record.clone(), damaged], false));
-    assert_eq!(restored["held"], serde_json::json!([record.id]));
-    assert_eq!(restored["refused"][0]["reason"], "damaged");
-    let saved = json(&second.saved_list());
-    assert_eq!((&saved[0]["intent"], &saved[0]["holds"]), (&json("\"job-17\""), &json("\"in_doubt\"")));
-    assert_eq!(second.resume_all().len(), 1);
-    assert!(matches!(next(&second), Step::Send { request, .. } if request.method == "GET"), "the service's time comes first");
-    assert!(!second.forget(&record.id), "what is in doubt stays");
+    let (second, store) = (Client::new(OPTIONS, vec![8; 16]).expect("the options are sound"), open(&place));
+    let page = raw(&second, &store, second.saved(None));
+    let saved = &page["entries"][0];
+    assert_eq!((&saved["intent"], &saved["holds"], &saved["whose"]), (&json("\"job-17\""), &json("\"in_doubt\""), &json("\"free\"")));
+    let record = saved["record"].as_str().expect("has a name").to_owned();
+    assert_eq!(raw(&second, &store, second.forget(record.clone())), false, "what is in doubt stays");
+    let refused = second.settle(record.clone(), false, None, false);
+    until_completed(&second, &store, refused);
+    assert_eq!(error(&second, refused)["kind"], "refused", "it may still be under way");
+    let odd = second.settle(record.clone(), false, Some("s-1".to_owned()), true);
+    until_completed(&second, &store, odd);
+    assert_eq!(error(&second, odd)["field"], "became");
+    second.resume_all("{}");
+    assert_eq!(until_send(&second, &store).1.method, "GET", "the service's time comes first");
+    second.lost(None, NOW, 0);
+    drop(second);
+    drop(store);
 
-    let third = Client::new(OPTIONS, vec![9; 16]).expect("the options are sound");
-    third.restore(vec![record.clone()], false);
-    assert!(third.settle(&record.id, false, Some("s-1".to_owned())).is_err());
-    assert_eq!([(), ()].map(|()| third.settle(&record.id, false, None).ok()), [Some(true), Some(false)]);
-    let Step::Save { id, data: None, .. } = next(&third) else { panic!("its record goes") };
-    third.saved(id, NOW, 0).expect("is answered once");
-    let misuse = third.resume(&record.id, "{}");
-    assert_eq!(error(&third, misuse)["kind"], "misuse");
+    let (third, store) = (Client::new(OPTIONS, vec![9; 16]).expect("the options are sound"), open(&place));
+    let settled = [(), ()].map(|()| raw(&third, &store, third.settle(record.clone(), false, None, true)));
+    assert_eq!(settled, [json("true"), json("false")]);
+    let nothing = third.resume(record, "{}");
+    until_completed(&third, &store, nothing);
+    assert_eq!(error(&third, nothing)["kind"], "misuse");
+    assert_eq!(raw(&third, &store, third.resume_intent("job-17", "{}")), json("null"));
+}
+
+#[test]
+fn a_store_is_asked_and_answers_in_text() {
+    let (place, store) = store();
+    let spend = |amount: &str, cap: Option<&str>| {
+        let (space, entry) = ("5e".to_owned(), "00".to_owned());
+        store.call(StoreCall::Spend { space, day: None, entry, amount: amount.to_owned(), cap: cap.map(str::to_owned) }, NOW)
+    };
+    assert!(spend("4.5", Some("5")) == Ok(StoreAnswer::Granted { day: 19675 }));
+    assert!(spend("5.01", Some("5")) == Ok(StoreAnswer::Over { total: "4.5".to_owned() }));
+    assert!(matches!(spend("much", None), Err(StoreError::Misuse(sentence)) if sentence.contains("`much`")));
+    let inside = place.path().join("format").join("store");
+    assert!(matches!(Folder::new(inside.to_str().expect("is text")), Err(StoreError::Failed(_))), "a file is no folder");
 }

@@ -5,7 +5,9 @@ use std::fmt;
 pub use hopline::client::{FailureKind, Sent};
 use hopline::client::{TakenText, error_text, event_text};
 
-/// Why a Send has no response, or a Save no certainty.
+use crate::StoreCall;
+
+/// Why a Send has no response.
 #[uniffi::remote(Enum)]
 pub enum FailureKind {
     /// The host name has no address.
@@ -22,7 +24,7 @@ pub enum FailureKind {
     Aborted,
     /// The host came to it after `send_before`.
     Late,
-    /// The store failed: the answer to a Save.
+    /// The store failed.
     Store,
     /// The caller's function for headers failed.
     Headers,
@@ -72,15 +74,6 @@ impl fmt::Display for Header {
     }
 }
 
-/// A record as the store holds it.
-#[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
-pub struct Record {
-    /// Its name, which may be a file's.
-    pub id: String,
-    /// Its bytes, as the last Save gave them.
-    pub data: Vec<u8>,
-}
-
 /// A request to send. Turn off the HTTP client's own repeats and redirects.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 #[uniffi::export(Display)]
@@ -115,14 +108,15 @@ pub enum Step {
         /// Milliseconds; null for no time at all.
         until: Option<i64>,
     },
-    /// Keep the record so that it survives a crash, or delete it, and say `saved` or `fail`.
-    Save {
+    /// Ask the store, where the command waits and before any send, and say `stored`. Given only to a client with the option
+    /// `store`.
+    Store {
         /// To answer with.
         id: u32,
-        /// Which record.
-        record: String,
-        /// Its new bytes; null deletes it.
-        data: Option<Vec<u8>>,
+        /// For which command; null where none waits for it.
+        command: Option<u32>,
+        /// What to ask.
+        call: StoreCall,
     },
     /// Send the request and say `respond` or `fail`.
     Send {
@@ -149,7 +143,9 @@ impl From<hopline::Step> for Step {
     fn from(step: hopline::Step) -> Self {
         match step {
             hopline::Step::Wait { until } => Step::Wait { until },
-            hopline::Step::Save { id, record, data } => Step::Save { id: id.0, record: record.0, data },
+            hopline::Step::Store { id, command, call } => {
+                Step::Store { id: id.0, command: command.map(|command| command.0), call: call.into() }
+            }
             hopline::Step::Send { id, command, request } => Step::Send { id: id.0, command: command.0, request: request.into() },
             hopline::Step::Completed { command } => Step::Completed { command: command.0 },
             hopline::Step::Notify(event) => Step::Notify { event: event_text(&event) },

@@ -1,15 +1,17 @@
 //! The client for JavaScript: one class that takes and gives text, bytes and numbers.
 //!
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts, answers and records are JSON text. Errors, events, saved entries and verdicts go out as objects. Headers
-//! and records are flat lists of strings: a name, its value, the next name. Times are `f64`, as JavaScript's are.
+//! options, facts and answers are JSON text, and so is what the store holds of a client: bytes to JavaScript. Errors, events and
+//! verdicts go out as objects. Headers are flat lists of strings: a name, its value, the next name. Times are `f64`, as
+//! JavaScript's are.
 
-use hopline::client::{CommandId, RecordId};
+use hopline::client::{CommandId, Name, RecordId};
 use hopline::wire::Request;
 use hopline::{Error, Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
 mod functions;
+mod store;
 mod value;
 
 pub use functions::*;
@@ -21,8 +23,8 @@ use value::Value;
 pub enum StepKind {
     /// Nothing until the monotonic time `until`, or until something is started or answered.
     Wait = 0,
-    /// Keep the record `record` with `data`, or delete it (`undefined`), and say `saved` or `fail` with `id`.
-    Save = 1,
+    /// Ask the store what `call` says, and answer with `id`.
+    Store = 1,
     /// Send `method`, `url`, `headers`, `body` within `timeoutMs`, and say `respond` or `fail` with `id`.
     Send = 2,
     /// The command `command` has ended: take its result.
@@ -80,7 +82,7 @@ impl Client {
         self.step = self.client.poll(at(unix_ms, monotonic_ms));
         match self.step {
             Step::Wait { .. } => StepKind::Wait,
-            Step::Save { .. } => StepKind::Save,
+            Step::Store { .. } => StepKind::Store,
             Step::Send { .. } => StepKind::Send,
             Step::Completed { .. } => StepKind::Completed,
             Step::Notify(_) => StepKind::Notify,
@@ -93,28 +95,19 @@ impl Client {
         if let Step::Wait { until } = self.step { until.map(|at| at as f64) } else { None }
     }
 
-    /// Of a Save or a Send: the step to answer with.
+    /// Of a Store or a Send: the step to answer with.
     #[wasm_bindgen(getter)]
     pub fn id(&self) -> Option<u32> {
-        if let Step::Save { id, .. } | Step::Send { id, .. } = self.step { Some(id.0) } else { None }
+        if let Step::Store { id, .. } | Step::Send { id, .. } = self.step { Some(id.0) } else { None }
     }
 
-    /// Of a Send or a Completed: the command.
+    /// Of a Send or a Completed: the command. Of a Store: the command that waits for it, if one does.
     #[wasm_bindgen(getter)]
     pub fn command(&self) -> Option<u32> {
-        if let Step::Send { command, .. } | Step::Completed { command } = self.step { Some(command.0) } else { None }
-    }
-
-    /// Of a Save: the record's name.
-    #[wasm_bindgen(getter)]
-    pub fn record(&self) -> Option<String> {
-        if let Step::Save { record, .. } = &self.step { Some(record.0.clone()) } else { None }
-    }
-
-    /// Of a Save: the record's new text; `undefined` deletes it.
-    #[wasm_bindgen(getter)]
-    pub fn data(&self) -> Option<String> {
-        if let Step::Save { data: Some(data), .. } = &self.step { Some(String::from_utf8_lossy(data).into_owned()) } else { None }
+        match self.step {
+            Step::Send { command, .. } | Step::Completed { command } | Step::Store { command: Some(command), .. } => Some(command.0),
+            _ => None,
+        }
     }
 
     fn request(&self) -> Option<&Request> {
@@ -169,11 +162,6 @@ impl Client {
         if let Step::Notify(event) = &self.step { Value::from(event).into() } else { JsValue::UNDEFINED }
     }
 
-    /// The record of a Save is kept, or gone.
-    pub fn saved(&mut self, step: u32, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        self.client.resolve_text(step, Outcome::Saved, at(unix_ms, monotonic_ms)).map_err(Refused)
-    }
-
     /// A Send was answered. `headers` is flat, of those that `responseHeaders` names.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer")]
     pub fn respond(
@@ -191,8 +179,8 @@ impl Client {
         self.client.resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 
-    /// A Send was not answered, or it is not certain that the record of a Save is kept. `kind` is `dns`, `connect`, `tls`,
-    /// `timeout`, `closed`, `aborted`, `late`, `store` or `other`; `sent` is `never` or `maybe`.
+    /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
+    /// `never` or `maybe`.
     pub fn fail(&mut self, step: u32, kind: &str, sent: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         self.client.fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
@@ -213,11 +201,10 @@ impl Client {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())
     }
 
-    /// Takes records back from the store, each its name and its text, flat: JSON,
-    /// `{"held":[record],"refused":[{"record","reason","message"}]}`. `same_account` says that records under another key are
-    /// of this account all the same.
-    pub fn restore(&mut self, records: Vec<String>, same_account: bool) -> String {
-        self.client.restore_text(pairs(&records).map(|(id, data)| (id.to_owned(), data.as_bytes().to_vec())), same_account)
+    /// Starts to read a page of what the store holds, behind that name. Its answer is JSON, `{"entries":[Saved],"after":name}`,
+    /// without `after` on the last page.
+    pub fn saved(&mut self, after: Option<String>) -> u32 {
+        self.client.saved(after.map(Name)).command.0
     }
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
@@ -225,33 +212,38 @@ impl Client {
         self.client.resume_text(record, options).0
     }
 
-    /// Goes on with what an intent stands for, as a command; `undefined` if it stands for nothing.
+    /// Goes on with what an intent stands for, as a command; `null` is the answer where it stands for nothing.
     #[wasm_bindgen(js_name = resumeIntent)]
-    pub fn resume_intent(&mut self, intent: &str, options: &str) -> Option<u32> {
-        self.client.resume_intent_text(intent, options).map(|command| command.0)
+    pub fn resume_intent(&mut self, intent: &str, options: &str) -> u32 {
+        self.client.resume_intent_text(intent, options).0
     }
 
-    /// Goes on with all that can be resumed, each as a command.
+    /// Goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
     #[wasm_bindgen(js_name = resumeAll)]
-    pub fn resume_all(&mut self) -> Vec<u32> {
-        self.client.resume_all().into_iter().map(|command| command.0).collect()
+    pub fn resume_all(&mut self, options: &str) -> u32 {
+        self.client.resume_all_text(options).0
     }
 
-    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
-    /// was one.
-    pub fn settle(&mut self, record: String, happened: bool, became: Option<String>) -> Result<bool, Refused> {
-        self.client.settle_text(record, happened, became).map_err(Refused)
+    /// Closes a doubt by hand, as a command; `became` is what came of it, where that is known. Its answer is whether there was one.
+    pub fn settle(&mut self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
+        self.client.settle_text(record, happened, became, early).0
     }
 
-    /// Forgets a session or an accepted intent. Returns whether something was forgotten.
-    pub fn forget(&mut self, record: String) -> bool {
-        self.client.forget(&RecordId(record))
+    /// Forgets what a record stands for, as a command. Its answer is whether something was forgotten.
+    pub fn forget(&mut self, record: String) -> u32 {
+        self.client.forget(&RecordId(record)).command.0
     }
 
-    /// What the store holds. Nothing is sent.
-    #[wasm_bindgen(js_name = savedList, unchecked_return_type = "Saved[]")]
-    pub fn saved_list(&self) -> JsValue {
-        Value::List(self.client.saved().iter().map(Value::from).collect()).into()
+    /// Follows a session no more, and lets others have it. Returns whether it was followed.
+    #[wasm_bindgen(js_name = releaseSession)]
+    pub fn release_session(&mut self, session_id: &str) -> bool {
+        self.client.release_session(session_id)
+    }
+
+    /// Claims that have ended while this client lives: of these names, or of all.
+    pub fn lost(&mut self, names: Option<Vec<String>>, unix_ms: f64, monotonic_ms: f64) {
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        self.client.lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 
     /// Of the reseller API: the token that is used at present, a secret.

@@ -1,7 +1,7 @@
-//! What goes out to JavaScript as an object: errors, events, saved entries, verdicts. One type holds all of them, and is
+//! What goes out to JavaScript as an object: errors, events, verdicts. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
-use hopline::client::{Event, EventKind, Holds, Phase, Saved, TakenText, Verdict};
+use hopline::client::{Event, EventKind, Phase, TakenText, Verdict};
 use hopline::contract::Json;
 use hopline::policy::{Advice, Effect, Error, Kind, Report};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -19,7 +19,6 @@ pub(crate) enum Value {
     Effect(Effect),
     Advice(Advice),
     Phase(Phase),
-    Holds(Holds),
     /// What a service wrote: as `JSON.parse` reads it.
     Json(Json),
     List(Vec<Value>),
@@ -38,7 +37,6 @@ impl Serialize for Value {
             Value::Effect(effect) => effect.serialize(serializer),
             Value::Advice(advice) => advice.serialize(serializer),
             Value::Phase(phase) => phase.serialize(serializer),
-            Value::Holds(holds) => holds.serialize(serializer),
             Value::Json(json) => serde_wasm_bindgen::preserve::serialize(&parsed(json), serializer),
             Value::List(items) => serializer.collect_seq(items),
             Value::Object(members) => {
@@ -168,23 +166,6 @@ impl From<&Event> for Value {
         let Value::Object(mut members) = about else { return about };
         members.extend(more);
         Value::Object(members)
-    }
-}
-
-impl From<&Saved> for Value {
-    fn from(saved: &Saved) -> Value {
-        let Saved { record, operation, intent, session_id, order_no, status, holds, reason, in_doubt_since } = saved;
-        object([
-            ("record", Some(Value::Text(record.0.clone()))),
-            ("operation", Some(Value::Text(operation.clone()))),
-            ("intent", text(intent)),
-            ("session_id", text(session_id)),
-            ("order_no", text(order_no)),
-            ("status", text(status)),
-            ("holds", Some(Value::Holds(*holds))),
-            ("reason", reason.map(Value::Word)),
-            ("in_doubt_since", in_doubt_since.map(number)),
-        ])
     }
 }
 

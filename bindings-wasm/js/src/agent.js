@@ -12,22 +12,26 @@ export const AgentClient = /* @__PURE__ */ equip(
     #engine;
 
     constructor(options) {
-      const engine = new Engine("agent", options, ({ data, facts, phase, ends = false }) => {
+      const engine = new Engine("agent", options);
+      super(engine, (client, { data, facts, phase, ends = false }) => {
         const { session_id, session_type } = facts;
-        return new OpenSession(this, { session_id, phase, session: data ?? facts, ends: ends && phase !== "ended" && session_type === "dynamic" });
+        return new OpenSession(client, { session_id, phase, session: data ?? facts, ends: ends && phase !== "ended" && session_type === "dynamic" });
       });
-      super(engine);
       this.#engine = engine;
     }
 
     async openSession(params, options = {}) {
       object("open_session", "options", options);
       const { keep = false, ...rest } = options;
-      return this.#engine.wait("open_session", params, rest, !keep);
+      return this.wait("open_session", params, rest, { ends: !keep });
     }
 
     async waitSession(session_id, options) {
-      return this.#engine.wait("wait_session", { session_id }, options);
+      return this.wait("wait_session", { session_id }, options);
+    }
+
+    async releaseSession(session_id) {
+      return this.#engine.ask("release_session", (core) => core.releaseSession(String(session_id)));
     }
 
     async quote(product, quantity) {

@@ -1,12 +1,21 @@
-import { asked, refuse } from "./error.js";
+import { refuse } from "./error.js";
 import { encode, object, signalOf, spell } from "./values.js";
+
+/** A client that nobody has any more lets go of what it holds. */
+const dropped = new FinalizationRegistry((engine) => engine.close().catch(() => {}));
+/** By what still works for a client: the client, which is not dropped before that. */
+const clients = new WeakMap();
 
 /** What the clients of both APIs can do. hopline.d.ts documents it. */
 export class Client {
   #engine;
+  /** Makes what a caller is given of something that has a phase: a session, an order. */
+  #handle;
 
-  constructor(engine) {
+  constructor(engine, handle) {
     this.#engine = engine;
+    this.#handle = handle;
+    dropped.register(this, engine, this);
   }
 
   /** Vue's reactive copies have no private members. */
@@ -15,46 +24,41 @@ export class Client {
   }
 
   async saved() {
-    return this.#engine.askAll("saved", (core) => core.savedList());
+    const all = [];
+    let after;
+    do {
+      const page = await this.#engine.command("saved", (core) => core.saved(after));
+      all.push(...page.entries);
+      ({ after } = page);
+    } while (after !== undefined);
+    return all;
   }
 
-  async restored() {
-    await this.#engine.askAll("restored", () => {});
-    return this.#engine.restored;
+  async resume(record, options) {
+    return this.#resume((core, given) => core.resume(String(record), given), options);
   }
 
-  async resume(what, options = {}) {
-    const signal = signalOf("resume", options);
-    const { signal: _, ...rest } = options;
-    const given = encode("resume", "options", spell("resume", rest));
-    if (what === null || typeof what !== "object") return this.#engine.resume((core) => core.resume(String(what), given), signal);
-    const { intent } = what;
+  async resumeIntent(intent, options) {
     if (typeof intent !== "string" || intent === "") throw refuse("invalid", "resume", "`intent` must be the name of an intent", { field: "intent" });
-    return this.#engine.resume((core) => core.resumeIntent(intent, given), signal, intent);
+    return (await this.#resume((core, given) => core.resumeIntent(intent, given), options)) ?? undefined;
   }
 
   async resumeAll(options = {}) {
-    const signal = signalOf("resume_all", options);
-    const results = await this.#engine.askAll("resume_all", (core, _, wait) => [...core.resumeAll()].map(wait), signal);
-    return Promise.allSettled(results.map((result) => this.#engine.follow(result, signal)));
+    const { signal, given } = optionsOf("resume_all", options);
+    return this.#engine.resumeAll((core) => core.resumeAll(given), signal, this.handle());
   }
 
   async settle(record, settlement, options = {}) {
     object("settle", "options", options);
     const became = options.became == null ? undefined : String(options.became);
-    await this.#engine.askAll("settle", () => {});
     if (settlement !== "happened" && settlement !== "not_happened") {
       throw refuse("invalid", "settle", "`settlement` must be one of happened, not_happened");
     }
-    const done = await this.#engine.ask("settle", (core) => asked(() => core.settle(String(record), settlement === "happened", became)));
-    await this.#engine.letGo();
-    return done;
+    return this.#engine.command("settle", (core) => core.settle(String(record), settlement === "happened", became, options.early === true));
   }
 
   async forget(record) {
-    const done = await this.#engine.askAll("forget", (core) => core.forget(String(record)));
-    await this.#engine.letGo();
-    return done;
+    return this.#engine.command("forget", (core) => core.forget(String(record)));
   }
 
   async reconcile(record, options) {
@@ -67,22 +71,49 @@ export class Client {
   }
 
   events(options = {}) {
-    return this.#engine.events(options);
+    return this.#kept(this.#engine.events(options));
   }
 
   close() {
+    dropped.unregister(this);
     return this.#engine.close();
   }
 
-  /** Every operation of the table is called here. */
-  call(operation, params, options) {
-    return this.#engine.call(operation, params, options);
+  /** Every operation of the table is called here. A client is not dropped while it waits. */
+  async call(operation, params, options) {
+    return await this.#engine.call(operation, params, options);
+  }
+
+  /** The same for an operation that waits for a session or an order. */
+  wait(operation, params, options, more) {
+    return this.#engine.wait(operation, params, options, this.handle(more));
   }
 
   /** Every list of the table is walked here. */
   walk(list, params, options) {
-    return this.#engine.walk(list, params, options);
+    return this.#kept(this.#engine.walk(list, params, options));
   }
+
+  /** Makes what a caller is given of something that has a phase, which may need its client. */
+  handle(more) {
+    return (given) => this.#handle(this, { ...given, ...more });
+  }
+
+  async #resume(start, options = {}) {
+    const { signal, given } = optionsOf("resume", options);
+    return this.#engine.resume((core) => start(core, given), signal, this.handle());
+  }
+
+  #kept(work) {
+    clients.set(work, this);
+    return work;
+  }
+}
+
+function optionsOf(operation, options) {
+  const signal = signalOf(operation, options);
+  const { signal: _, ...rest } = options;
+  return { signal, given: encode(operation, "options", spell(operation, rest)) };
 }
 
 if (Symbol.asyncDispose) {

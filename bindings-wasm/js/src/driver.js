@@ -1,4 +1,5 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+import { callOf, failed } from "./calls.js";
 import { quiet } from "./error.js";
 import { exchange } from "./exchange.js";
 import { respelled } from "./names.js";
@@ -6,6 +7,9 @@ import { onAbort } from "./signal.js";
 
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
+
+/** How long a client that is closed waits for its store, in milliseconds. */
+const CLOSING = 10_000;
 
 /**
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
@@ -21,21 +25,24 @@ export class Driver {
   #waiting = new Map();
   /** By step: what aborts a request that is out. */
   #out = new Map();
-  /** By record: the save that is under way. The core gives one at a time of each. */
-  #saves = new Map();
+  /** How many calls of the store are out. */
+  #asking = 0;
   #timer;
   #idle;
-  /** By record: why the store failed last. The core keeps no errors of its host. */
+  #closed = false;
+  /** By command: why the store failed last. The core keeps no errors of its host. */
   #storeErrors = new Map();
-  /** The record whose save was answered just now. */
-  #answered;
+  /** Why it failed the command that ended last: others may have waited for the same. */
+  #storeError;
   /** By command: what `fetch` threw last. */
   #trouble = new Map();
 
-  constructor(core, http, tell) {
+  constructor(core, http, store, tell) {
     this.#core = core;
     this.#http = http;
+    this.#store = store;
     this.#tell = tell;
+    store?.onLost?.((names) => this.#lost(names));
   }
 
   /** Runs a command that `start` starts, and gives its result as the core gives it. */
@@ -68,28 +75,29 @@ export class Driver {
     return answer;
   }
 
-  /** Waits until the records that are being saved now are quiet: a deletion may come behind the save of the same record. */
-  async kept() {
-    const records = [...this.#saves.keys()];
-    const under = () => records.flatMap((record) => this.#saves.get(record) ?? []);
-    while (under().length > 0) await Promise.all(under());
+  /** The result of a command that has ended without a word, as the core gives it. */
+  take(command) {
+    const ended = this.#ended(command);
+    this.#pump();
+    return ended;
   }
 
-  /** Where records are kept from now on. */
-  use(store) {
-    this.#store = store;
-  }
-
-  /** Gives up what is under way, and waits until everything is in the store. */
+  /** Gives up what is under way, lets go of all names, and waits until everything is in the store. */
   async close() {
     for (const command of [...this.#waiting.keys()]) this.#cancel(command);
     for (const abort of this.#out.values()) abort.abort("aborted");
-    await new Promise((resolve) => {
+    const idle = new Promise((resolve) => {
       this.#idle = resolve;
       this.#rest();
     });
-    clearTimeout(this.#timer);
-    this.#core.free();
+    try {
+      // What can't be let go of is free once the store is closed.
+      await patiently(idle.then(() => this.#store?.release()).catch(() => {}).then(() => this.#store?.close?.()));
+    } finally {
+      this.#closed = true;
+      clearTimeout(this.#timer);
+      this.#core.free();
+    }
   }
 
   now() {
@@ -101,7 +109,16 @@ export class Driver {
     this.#pump();
   }
 
+  #lost(names) {
+    if (this.#closed) return;
+    this.#core.lost(names, ...this.now());
+    this.#pump();
+  }
+
   #pump() {
+    // What comes of a step that was out for too long comes when nobody is here any more.
+    if (this.#closed) return;
+    this.#storeError = undefined;
     try {
       while (this.#step());
     } catch (error) {
@@ -115,18 +132,17 @@ export class Driver {
   #step() {
     const core = this.#core;
     switch (core.poll(...this.now())) {
-      case StepKind.Save:
-        this.#keep(core.id, core.record, core.data);
+      case StepKind.Store:
+        this.#ask(core.id, core.command, callOf(core));
         return true;
       case StepKind.Send:
         this.#send(core.id, core);
         return true;
       case StepKind.Completed: {
         const { command } = core;
-        const taken = core.take(command);
-        this.#waiting.get(command)?.resolve({ taken, store: this.#storeErrors.get(this.#answered), trouble: this.#trouble.get(command) });
+        const ended = this.#ended(command);
+        this.#waiting.get(command)?.resolve(ended);
         this.#waiting.delete(command);
-        this.#trouble.delete(command);
         return true;
       }
       case StepKind.Notify: {
@@ -141,6 +157,16 @@ export class Driver {
     }
   }
 
+  /** The result of a command, and what its host knows of it. */
+  #ended(command) {
+    const taken = this.#core.take(command);
+    this.#storeError = this.#storeErrors.get(command) ?? this.#storeError;
+    const ended = { taken, store: this.#storeError, trouble: this.#trouble.get(command) };
+    this.#storeErrors.delete(command);
+    this.#trouble.delete(command);
+    return ended;
+  }
+
   #wait(until) {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -150,34 +176,24 @@ export class Driver {
     if (this.#waiting.size === 0) this.#timer.unref?.();
   }
 
-  #keep(id, record, data) {
-    const kept = this.#save(record, data).then(({ error, failed }) => {
-      this.#saves.delete(record);
-      if (failed) this.#storeErrors.set(record, error);
-      else if (data !== undefined) this.#storeErrors.delete(record);
-      if (failed) this.#core.fail(id, "store", "never", ...this.now());
-      else this.#core.saved(id, ...this.now());
-      // What ends now for the store's sake ends because of this record.
-      this.#answered = record;
-      this.#pump();
-      this.#answered = undefined;
-      if (!failed) this.#storeErrors.delete(record);
-    });
-    this.#saves.set(record, kept);
-  }
-
-  async #save(record, data) {
+  async #ask(id, command, call) {
+    this.#asking += 1;
+    let tell = failed;
     try {
-      await (data === undefined ? this.#store.remove(record) : this.#store.keep(record, data));
-      return {};
+      tell = await call(this.#store);
     } catch (error) {
-      return { error, failed: true };
+      if (command !== undefined) this.#storeErrors.set(command, error);
     }
+    this.#asking -= 1;
+    if (this.#closed) return;
+    tell(this.#core, id, this.now());
+    this.#pump();
   }
 
   async #send(id, step) {
     const { command, method, url, headers, body, timeoutMs, maxBody, sendBefore } = step;
-    if (performance.now() > sendBefore) {
+    // Nothing is sent under a name that somebody else may have by now.
+    if (performance.now() > sendBefore || this.#store?.vouches?.() === false) {
       this.#core.fail(id, "late", "never", ...this.now());
       return;
     }
@@ -190,13 +206,23 @@ export class Driver {
     const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
     const came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
-    if (came.error && this.#waiting.has(command)) this.#trouble.set(command, came.error);
+    if (this.#closed) return;
+    if (came.error) this.#trouble.set(command, came.error);
     if (came.kind) this.#core.fail(id, came.kind, came.sent, ...this.now());
     else this.#core.respond(id, came.status, came.headers, came.body, came.truncated, ...this.now());
     this.#pump();
   }
 
   #rest() {
-    if (this.#idle && this.#waiting.size + this.#out.size + this.#saves.size === 0) this.#idle();
+    if (this.#waiting.size + this.#out.size + this.#asking === 0) this.#idle?.();
   }
+}
+
+/** Waits, but not for ever. */
+async function patiently(work) {
+  let timer;
+  const enough = new Promise((resolve) => {
+    timer = setTimeout(resolve, CLOSING);
+  });
+  await Promise.race([work, enough]).finally(() => clearTimeout(timer));
 }

@@ -1,225 +1,371 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { announce, elsewhere, has, withdraw, CLAIMS } from "./claims.js";
+import { beyond, dayOf } from "./decimal.js";
 import { refuse } from "./error.js";
-import { foreign, taken } from "./intents.js";
-import { beat, hold, isFresh, isHeld } from "./lock.js";
+import { Owner, holderOf } from "./owner.js";
 
-/** What the folders of clients begin with. */
-const CLIENT = "node-";
-const RECORD = ".json";
-/** What a folder begins with that nobody may see yet. */
-const DRAFT = ".";
-/** What stands for a claim that came with a folder that was taken over. */
-const OURS = Promise.resolve();
-
-/**
- * Records as files, in a folder that processes share. Each client holds a folder of its own in it, and takes over those
- * of clients that are gone: a folder is renamed into the new holder's own, which only one can do.
+/*
+ * format          what this folder is
+ * owners/ID/      of each opening of it: its socket, the file that its claims are links to, what it is writing
+ * claims/NAME     whose a name is
+ * open/NAME       data that is kept until it is deleted
+ * kept/NAME       data that may be dropped: a line with the time from which on, then the data. It counts where both are there
+ * until/DAY/NAME  what may be dropped on a day, so that nobody has to look at all names for it
+ * days/SPACE.DAY  what was spent on a day: the amount of each entry
  */
+const FORMAT = "hopline folder of Node 2\n";
+/** What a file system puts into a folder of its own. */
+const NOT_OURS = new Set(["lost+found", ".DS_Store"]);
+const PARTS = ["owners", "claims", "open", "kept", "until", "days"];
+
+/** How many names a list has. */
+const PAGE = 500;
+/** So many files are read at once. */
+const AT_ONCE = 64;
+/** What was spent on a day is of interest for so many days. */
+const DAYS = 40;
+/** How often what may be dropped is looked for, and how long a spend waits for others, in milliseconds. */
+const SWEEP = 60 * 60 * 1000;
+const PATIENCE = 10_000;
+
+/** Records as files, in a folder that the processes of a machine share. hopline.d.ts documents it. */
 export class FolderStore {
   #path;
-  #own;
-  #release;
-  /** Ends the signs of life. */
-  #rest;
-  /** Says whose records are, and takes them in. */
-  #client;
-  /** One taking over at a time, and nobody goes on before what was taken over is known to the client. */
-  #adopting = Promise.resolve();
-  /** By name: the claims that are this client's, or may be in a moment. */
-  #claims = new Map();
-  /** By name: those that are being given up. */
-  #leaving = new Map();
+  #now;
+  #owner;
+  #opening;
+  #timer;
+  #sweeping;
+  /** The names that are this owner's. */
+  #owned = new Set();
+  /** By name: the last call about it. Those of one name follow one another. */
+  #turns = new Map();
 
-  constructor(path) {
+  constructor(path, { now = Date.now } = {}) {
     if (typeof path !== "string" || path === "") throw refuse("invalid", "store", "`path` must be the name of a folder");
     this.#path = resolve(path);
+    this.#now = now;
   }
 
-  async open(client) {
-    if (this.#own) throw refuse("store", "store", "this store serves another client; give each client one of its own");
-    this.#client = client;
-    await mkdir(this.#path, { recursive: true, mode: 0o700 });
-    await tidy(this.#path);
-    const name = CLIENT + randomBytes(8).toString("hex");
-    const [draft, own] = [join(this.#path, DRAFT + name), join(this.#path, name)];
-    try {
-      await mkdir(join(draft, CLAIMS), { recursive: true, mode: 0o700 });
-      // It is held before others can see it.
-      this.#release = await hold(draft);
-      await rename(draft, own);
-    } catch (error) {
-      await this.#release?.();
-      this.#release = undefined;
-      await rm(draft, { recursive: true, force: true });
-      throw error;
+  async claim(names, most) {
+    await this.#open();
+    const found = await inOrder(names, (name) => this.#look(name));
+    // What is ours comes first, then what is there.
+    const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
+    const wanted = found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other));
+    const claimed = new Map();
+    for (const { name } of wanted) {
+      if (claimed.size === most) break;
+      const data = await this.#alone(name, () => this.#claim(name));
+      if (data !== undefined) claimed.set(name, data ?? undefined);
     }
-    this.#rest = beat(own);
-    this.#own = own;
+    if (claimed.size > 0) return { claimed };
+    const records = await inOrder(names, (name) => this.#read(name));
+    return { busy: records.find(Boolean)?.data };
   }
 
-  /** Takes over what clients of the same account left that are gone; or only the folder that has a claim. */
-  adopt(claim) {
-    const adopted = this.#adopting.then(() => this.#adopt(claim));
-    this.#adopting = adopted.catch(() => {});
-    return adopted;
+  async put(name, data, { new: isNew = false, keepFor, release = false } = {}) {
+    await this.#open();
+    return this.#alone(name, async () => {
+      const isOurs = (await this.#owns(name)) || (isNew && (await this.#begins(name)));
+      if (!isOurs) return "lost";
+      await this.#write(name, data, keepFor);
+      if (release) await this.#release(name);
+      return "done";
+    });
   }
 
-  async #adopt(claim) {
-    for (const folder of await folders(this.#path)) {
-      if (folder === this.#own || (claim && !(await has(folder, claim, folders))) || (await isHeld(folder))) continue;
-      // Whose records they are is for the core to say; those of others are left where their owner will look for them.
-      const records = await read(folder).catch(unlessGone);
-      if (!records) continue;
-      if (this.#client.fits(records)) await rename(folder, join(this.#own, folder.slice(this.#path.length + 1))).catch(unlessGone);
-      else if (claim) throw foreign("store");
-    }
-    const [records, claims] = [[], []];
-    try {
-      const taken = await folders(this.#own);
-      for (const folder of taken) await this.#empty(folder, records, claims);
-      if (taken.length > 0) await flush(this.#own);
-    } finally {
-      // What was moved is ours, whatever comes of the rest.
-      this.#client.take(records);
-      for (const name of claims) this.#claims.set(name, OURS);
-    }
-  }
-
-  /** Moves all that is in a folder that was taken over, and in those that it had taken over, to our own: claims last. */
-  async #empty(folder, records, claims) {
-    for (const inner of await folders(folder)) await this.#empty(inner, records, claims);
-    for (const [record, data] of await read(folder, false)) {
-      await rename(join(folder, record + RECORD), join(this.#own, record + RECORD));
-      records.push([record, data]);
-    }
-    for (const name of await readdir(join(folder, CLAIMS)).catch(none)) {
-      await rename(join(folder, CLAIMS, name), join(this.#own, CLAIMS, name));
-      claims.push(name);
-    }
-    await rm(folder, { recursive: true, force: true });
-  }
-
-  /**
-   * Makes a name this client's alone. It says that it wants the name, and only then looks whether somebody else does: of
-   * two at once both see the other.
-   */
-  async claim(name) {
-    if (!this.#claims.has(name)) this.#claims.set(name, this.#claim(name));
-    const claim = this.#claims.get(name);
-    try {
-      await claim;
-    } catch (error) {
-      if (this.#claims.get(name) === claim) this.#claims.delete(name);
-      throw error;
-    }
-  }
-
-  async #claim(name) {
-    await this.#leaving.get(name);
-    for (let tries = 0; tries < 5; tries += 1) {
-      const own = this.#folder();
-      let claimed = false;
-      await announce(own, name);
-      try {
-        claimed = await this.#wins(own, name);
-      } finally {
-        // One that was taken over meanwhile stays with its records.
-        if (!claimed && this.#claims.get(name) !== OURS) await withdraw(own, name);
+  async delete(name) {
+    await this.#open();
+    return this.#alone(name, async () => {
+      if (await this.#owns(name)) {
+        await this.#erase(name);
+        await this.#release(name);
+        return "done";
       }
-      if (claimed) return;
-      await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 50));
+      return (await this.#look(name)).record ? "lost" : "done";
+    });
+  }
+
+  async release(names) {
+    // Who has never opened the folder owns nothing in it.
+    if (!this.#owner) return;
+    await inOrder(names ?? [...this.#owned], (name) => this.#alone(name, async () => {
+      if (await this.#owns(name)) await this.#release(name);
+    }));
+  }
+
+  async list(space, { after = "", open = false } = {}) {
+    await this.#open();
+    const parts = open ? ["open"] : ["open", "kept"];
+    const all = (await Promise.all(parts.map((part) => readdir(this.#in(part))))).flat();
+    const names = [...new Set(all)].filter((name) => name.startsWith(`${space}.`) && name > after).sort();
+    const entries = [];
+    for (let n = 0; n < names.length && entries.length <= PAGE; n += AT_ONCE) {
+      const found = await inOrder(names.slice(n, n + AT_ONCE), (name) => this.#look(name));
+      const shown = found.filter(({ record }) => record && !(open && record.until !== undefined));
+      entries.push(...shown.map(({ name, record: { data }, whose }) => ({ name, data, whose })));
     }
-    throw taken("store");
+    return { entries: entries.slice(0, PAGE), more: entries.length > PAGE };
   }
 
-  /** Whether a claim that was announced is ours. */
-  async #wins(own, name) {
-    // Of what an earlier taking over left in our own folder nobody knows what it stands for.
-    const isUnknown = (await folders(own)).length > 0;
-    if (!isUnknown && (await this.#free(own, name))) return true;
-    await this.adopt(name);
-    return this.#claims.get(name) === OURS || this.#free(own, name);
+  async spend(space, { day, entry, amount, cap }) {
+    await this.#open();
+    // No name of a record begins like this.
+    const place = `days.${space}`;
+    return this.#alone(place, async () => {
+      await this.#wait(place);
+      try {
+        return await this.#spend(space, day, entry, amount, cap);
+      } finally {
+        await rm(this.#in("claims", place), { force: true });
+      }
+    });
   }
 
-  /** Whether nobody else has a claim. What we were about to take over with it is known by then. */
-  async #free(own, name) {
-    const free = !(await elsewhere(this.#path, own, name, folders));
-    await this.#adopting;
-    return free;
-  }
-
-  /** Gives up all claims but these. */
-  async keepClaims(names) {
-    const given = [...this.#claims.keys()].filter((name) => !names.has(name) && !this.#leaving.has(name));
-    for (const name of given) {
-      this.#claims.delete(name);
-      this.#leaving.set(name, withdraw(this.#folder(), name).finally(() => this.#leaving.delete(name)));
-    }
-    await Promise.all(given.map((name) => this.#leaving.get(name)));
-  }
-
-  /** Keeps a record so that even a power cut leaves it old or new, never half of it. */
-  async keep(record, data) {
-    const path = join(this.#folder(), record + RECORD);
-    const draft = await open(`${path}.draft`, "w", 0o600);
-    try {
-      await draft.writeFile(data);
-      await draft.sync();
-    } finally {
-      await draft.close();
-    }
-    await rename(`${path}.draft`, path);
-    await flush(this.#own);
-  }
-
-  async remove(record) {
-    await rm(join(this.#folder(), record + RECORD), { force: true });
-    await flush(this.#own);
-  }
-
-  /** Lets go: what is left is for the next client. */
+  /** Lets go of all. What is put is for the next client. */
   async close() {
-    const [own, release] = [this.#own, this.#release];
-    this.#own = this.#release = undefined;
-    this.#claims.clear();
-    this.#rest?.();
-    if (own && (await read(own).catch(none)).length === 0) await rm(own, { recursive: true, force: true });
-    await release?.();
+    await this.#opening?.catch(() => {});
+    const owner = this.#owner;
+    if (!owner) return;
+    clearInterval(this.#timer);
+    await this.release();
+    this.#owner = this.#opening = undefined;
+    await this.#sweeping;
+    await owner.end();
   }
 
-  #folder() {
-    if (!this.#own) throw refuse("store", "store", `the folder \`${this.#path}\` could not be opened`);
-    return this.#own;
+  #in(...parts) {
+    return join(this.#path, ...parts);
+  }
+
+  /** Opens the folder with the first call. Where that fails, the next call tries again. */
+  async #open() {
+    this.#opening ??= this.#begin().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    await this.#opening;
+  }
+
+  async #begin() {
+    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    await isOurs(this.#path);
+    for (const part of PARTS) await mkdir(this.#in(part), { recursive: true, mode: 0o700 });
+    const owner = new Owner(this.#in("owners"));
+    await owner.begin();
+    this.#owner = owner;
+    const sweep = () => {
+      this.#sweeping = this.#sweep(owner).catch(() => {});
+    };
+    sweep();
+    this.#timer = setInterval(sweep, SWEEP).unref();
+  }
+
+  /** Does what is about a name after all that was begun about it before. */
+  async #alone(name, work) {
+    const before = this.#turns.get(name);
+    const turn = (async () => {
+      await before?.catch(() => {});
+      return work();
+    })();
+    this.#turns.set(name, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    }
+  }
+
+  /** What is under a name, and whose it is. What nobody owns is not there any more once its time is over. */
+  async #look(name) {
+    const holder = await holderOf(this.#in("claims", name));
+    const isOther = holder !== undefined && holder !== this.#owner.id && (await this.#owner.isAlive(holder));
+    const whose = holder === this.#owner.id ? "mine" : isOther ? "other" : "free";
+    const record = await this.#read(name);
+    return { name, whose, record: record && (whose !== "free" || !this.#isOver(record)) ? record : undefined };
+  }
+
+  #isOver({ until }) {
+    return until !== undefined && until <= this.#now();
+  }
+
+  async #owns(name) {
+    return (await holderOf(this.#in("claims", name))) === this.#owner.id;
+  }
+
+  /** Makes a name ours: its data, `null` without data; nothing where another owner has it. */
+  async #claim(name) {
+    const wasOurs = await this.#owns(name);
+    if ((await this.#owner.take(this.#in("claims", name))) !== this.#owner.id) return undefined;
+    this.#owned.add(name);
+    const record = await this.#read(name);
+    if (!record || wasOurs || !this.#isOver(record)) return record?.data ?? null;
+    await this.#erase(name);
+    return null;
+  }
+
+  /** Makes a name ours that is not there; whether it is ours then. */
+  async #begins(name) {
+    const data = await this.#claim(name);
+    if (data) await this.#release(name);
+    return data === null;
+  }
+
+  async #release(name) {
+    await rm(this.#in("claims", name), { force: true });
+    this.#owned.delete(name);
+  }
+
+  async #read(name) {
+    const kept = await bytesOf(this.#in("kept", name));
+    if (!kept) {
+      const data = await bytesOf(this.#in("open", name));
+      return data && { data };
+    }
+    const line = kept.indexOf(10);
+    const until = line > 0 ? Number(kept.subarray(0, line).toString()) : NaN;
+    // What is damaged is given as it is, and never dropped.
+    return Number.isSafeInteger(until) ? { data: kept.subarray(line + 1), until } : { data: kept, until: Infinity };
+  }
+
+  /** Keeps data so that even a power cut leaves the old data or the new, never half of it. */
+  async #write(name, data, keepFor) {
+    const [opened, kept] = [this.#in("open", name), this.#in("kept", name)];
+    const draft = join(this.#owner.folder, name);
+    if (keepFor === undefined) {
+      await durably(draft, [data]);
+      // The old data stays until the new is in its place.
+      if (await isThere(rename(kept, opened))) await flush(this.#in("kept"));
+      await rename(draft, opened);
+      return flush(this.#in("open"));
+    }
+    const until = Math.max(0, Math.floor(this.#now() + keepFor));
+    await durably(draft, [`${until}\n`, data]);
+    await this.#note(name, until);
+    await rename(draft, kept);
+    await flush(this.#in("kept"));
+    await rm(opened, { force: true });
+  }
+
+  /** Notes when a name may be dropped. */
+  async #note(name, until) {
+    const day = this.#in("until", String(dayOf(until)));
+    await mkdir(day, { recursive: true, mode: 0o700 });
+    await writeFile(join(day, name), "", { mode: 0o600 });
+  }
+
+  async #erase(name) {
+    // The one that counts goes last.
+    for (const part of ["open", "kept"]) {
+      if (await isThere(unlink(this.#in(part, name)))) await flush(this.#in(part));
+    }
+  }
+
+  /** Waits until nobody else counts. */
+  async #wait(place) {
+    const path = this.#in("claims", place);
+    const begun = performance.now();
+    while ((await this.#owner.take(path)) !== this.#owner.id) {
+      if (performance.now() - begun > PATIENCE) throw refuse("store", "store", `another client counts in \`${path}\` for too long`);
+      await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 10));
+    }
+  }
+
+  async #spend(space, given, entry, amount, cap) {
+    const days = (await readdir(this.#in("days"))).flatMap((name) => (name.startsWith(`${space}.`) ? [Number(name.slice(space.length + 1))] : []));
+    const today = Math.max(dayOf(this.#now()), ...days);
+    const day = given ?? today;
+    const path = this.#in("days", `${space}.${day}`);
+    const entries = new Map(Object.entries(JSON.parse((await bytesOf(path)) ?? "{}")));
+    const total = beyond(entries, entry, amount, cap);
+    if (total !== undefined) return { over: total };
+    const draft = join(this.#owner.folder, `days.${space}`);
+    await durably(draft, [JSON.stringify(Object.fromEntries(entries.set(entry, amount)))]);
+    await rename(draft, path);
+    await flush(this.#in("days"));
+    for (const old of days.filter((day) => day < today - DAYS)) await rm(this.#in("days", `${space}.${old}`), { force: true });
+    return { granted: day };
+  }
+
+  /** Drops what may be dropped, and what owners left behind that are gone. */
+  async #sweep(owner) {
+    const isOver = () => this.#owner !== owner;
+    for (const day of await readdir(this.#in("until"))) {
+      if (Number(day) >= dayOf(this.#now())) continue;
+      for (const name of await readdir(this.#in("until", day))) {
+        if (isOver()) return;
+        await this.#alone(name, () => this.#drop(name));
+        await rm(this.#in("until", day, name), { force: true });
+      }
+      await rmdir(this.#in("until", day)).catch(() => {});
+    }
+    for (const id of await readdir(this.#in("owners"))) {
+      if (isOver()) return;
+      if (await this.#isGone(id)) await this.#bury(id);
+    }
+  }
+
+  /** Drops a name whose time is over, unless somebody owns it: then it comes again on another day. */
+  async #drop(name) {
+    const { whose, record } = await this.#look(name);
+    if (whose === "mine" || whose === "other") return this.#note(name, this.#now());
+    const kept = await this.#read(name);
+    if (record || !kept || !this.#isOver(kept)) return undefined;
+    if ((await this.#claim(name)) !== undefined) await this.#release(name);
+  }
+
+  /** Whether an owner is gone. One that begins has a folder before it can be asked, so a young folder is left alone. */
+  async #isGone(id) {
+    if (id === this.#owner.id || (await this.#owner.isAlive(id))) return false;
+    const { mtimeMs } = await stat(this.#in("owners", id));
+    return Math.abs(Date.now() - mtimeMs) > SWEEP;
+  }
+
+  /** Removes the claims of an owner that is gone, then what else it left. */
+  async #bury(id) {
+    for (const name of await readdir(this.#in("claims"))) {
+      if (name.includes("~")) continue;
+      await this.#alone(name, async () => {
+        if ((await holderOf(this.#in("claims", name))) === id && (await this.#owner.take(this.#in("claims", name))) === this.#owner.id) {
+          await this.#release(name);
+        }
+      });
+    }
+    await rm(this.#in("owners", id), { recursive: true, force: true });
   }
 }
 
-/** Removes what clients left that died while they opened a folder. */
-async function tidy(path) {
-  for (const name of await readdir(path)) {
-    const draft = join(path, name);
-    // One that can't be removed, such as another user's, is in nobody's way.
-    if (name.startsWith(DRAFT + CLIENT) && !(await isFresh(draft))) await rm(draft, { recursive: true, force: true }).catch(() => {});
+/** Makes a folder ours, unless it is. Each format says its own, and opens no other. */
+async function isOurs(path) {
+  const file = join(path, "format");
+  if (!(await bytesOf(file))) {
+    // Another process may be at it just now.
+    const others = (await readdir(path)).filter((name) => !NOT_OURS.has(name) && !name.startsWith("format"));
+    if (others.length > 0 && !(await bytesOf(file))) {
+      throw refuse("store", "store", `the folder \`${path}\` is not empty, and no store of this version; give a folder of its own`);
+    }
+    const draft = `${file}.${randomBytes(8).toString("hex")}`;
+    await durably(draft, [FORMAT]);
+    await link(draft, file).catch(unless("EEXIST"));
+    await rm(draft, { force: true });
+    await flush(path);
   }
+  const found = (await readFile(file, "utf8")).slice(0, 80);
+  if (found !== FORMAT) throw refuse("store", "store", `the folder \`${path}\` has the format \`${found.trim()}\`, not \`${FORMAT.trim()}\`; give a folder of its own`);
 }
 
-/** The folders of clients in a folder. */
-async function folders(path) {
-  const names = await readdir(path);
-  return names.filter((name) => name.startsWith(CLIENT)).map((name) => join(path, name));
-}
-
-/** The records in a client's folder, and in those that it was about to take over. */
-async function read(folder, deep = true) {
-  const records = [];
-  for (const name of await readdir(folder)) {
-    if (name.endsWith(RECORD)) records.push([name.slice(0, -RECORD.length), await readFile(join(folder, name), "utf8")]);
-    else if (deep && name.startsWith(CLIENT)) records.push(...(await read(join(folder, name))));
+/** Writes a file, and waits until it is on the disk. */
+async function durably(path, pieces) {
+  const file = await open(path, "w", 0o600);
+  try {
+    for (const piece of pieces) await file.writeFile(piece);
+    await file.sync();
+  } finally {
+    await file.close();
   }
-  return records;
 }
 
 /** The names in a folder are kept by the folder itself; Windows can't open one as a file. */
@@ -229,11 +375,24 @@ async function flush(folder) {
   await handle.sync().finally(() => handle.close());
 }
 
-function unlessGone(error) {
-  if (error.code !== "ENOENT") throw error;
+async function bytesOf(path) {
+  return readFile(path).catch(unless("ENOENT"));
 }
 
-function none(error) {
-  unlessGone(error);
-  return [];
+/** Whether a file was there for what was done with it. */
+async function isThere(done) {
+  return done.then(() => true, unless("ENOENT"));
+}
+
+function unless(code) {
+  return (error) => {
+    if (error.code !== code) throw error;
+  };
+}
+
+/** What comes of each, so many at once. */
+async function inOrder(items, work) {
+  const found = [];
+  for (let n = 0; n < items.length; n += AT_ONCE) found.push(...(await Promise.all(items.slice(n, n + AT_ONCE).map(work))));
+  return found;
 }

@@ -1,18 +1,33 @@
+import { beyond, dayOf } from "./decimal.js";
 import { refuse } from "./error.js";
-import { foreign, taken } from "./intents.js";
 
 /*
- * One database, which all tabs and workers of an origin share. Each client has a part of it, and holds a Web Lock for that
- * part, which the browser takes back however a tab ends. Whoever gets the lock of a part may take it over, in one
- * transaction. Locks and transactions can't be had together, so a part is also fenced: its client writes only while it is
- * listed, and taking over ends that. A page that the browser froze without its locks finds out so when it wakes.
+ * One database, which all tabs and workers of an origin share. Each client has a row in `owners`, and holds a Web Lock of the same
+ * name, which the browser takes back however a tab ends. A page that is frozen may keep its locks, so the row also says when its
+ * client was last alive. Locks and transactions can't be had together, so the row is a fence as well: whoever takes over what a client
+ * left removes its row first, and a client without a row owns nothing.
  */
-const [CLIENTS, RECORDS, CLAIMS] = ["clients", "records", "claims"];
-const ALL = [CLIENTS, RECORDS, CLAIMS];
+const [OWNERS, CLAIMS, RECORDS, DAYS] = ["owners", "claims", "records", "days"];
+/** Version 1 was another format, which nothing reads. */
+const VERSION = 2;
 
-const LOST = "this client's part was taken over by another one, or deleted, while this page slept; reload it";
+/** How many names a list has, and how many are dropped at a time. */
+const PAGE = 500;
+/** What was spent on a day is of interest for so many days. */
+const KEPT_DAYS = 40;
+/**
+ * How often a client says that it lives, and for how long that counts, in milliseconds. A page that nobody sees may have its timers only
+ * once a minute, so it is called first, and has a moment to answer.
+ */
+const BEAT = 10_000;
+const LIFE = 60_000;
+const MOMENT = 2_000;
+/** A request may go out for as long after the last sign of life, so that it is over before anybody takes its name. */
+const SURE = LIFE - 20_000;
+
 /** What a browser calls it, and what it means to people. */
 const TROUBLE = {
+  OldFormat: "the database was made by an older version of this package; choose another name",
   QuotaExceededError: "the browser has no more space for this site",
   VersionError: "the database was made by a newer version of this package",
   NotFoundError: "a database of this name was not made by Hopline; choose another name",
@@ -20,178 +35,338 @@ const TROUBLE = {
   InvalidStateError: "another tab changed or deleted it, or the browser keeps nothing in this mode; reload the page",
 };
 
-/** Records in a database of the browser, which tabs and workers share as processes share a `FolderStore`. */
+/** Thrown out of a transaction: other owners, of whom it is still to be found out whether they live. */
+class Strangers {
+  constructor(owners) {
+    this.owners = owners;
+  }
+}
+
+/** Records in a database of the browser, which tabs and workers share. hopline.d.ts documents it. */
 export class IndexedDBStore {
   #name;
+  #now;
+  #opening;
   #database;
-  /** The name of this client's part. */
+  /** Hears whether it still lives. */
+  #channel;
+  /** The name of this client's row and lock; another one each time that it lost them. */
   #own;
   #release;
-  #client;
-  /** One taking over at a time, and nobody goes on before what was taken over is known to the client. */
-  #adopting = Promise.resolve();
+  #timer;
+  /** When it last said that it lives, by both clocks: one may be set, the other may stand still while the machine sleeps. */
+  #seen;
+  /** While it gets another row. */
+  #renewing;
+  #lost = () => {};
 
-  constructor(name) {
+  constructor(name, { now = Date.now } = {}) {
     if (typeof name !== "string" || name === "") throw refuse("invalid", "store", "`name` must be the name of a database");
     this.#name = name;
+    this.#now = now;
   }
 
-  async open(client) {
-    if (this.#own) throw refuse("store", "store", "this store serves another client; give each client one of its own");
-    if (!globalThis.navigator?.locks) {
-      throw this.#failed("it needs Web Locks, which a browser has in a secure context only: serve the page over https or from localhost");
-    }
-    this.#client = client;
-    const own = (this.#own = crypto.randomUUID());
-    try {
-      this.#database = await this.#connect();
-      // It is held before others can see it.
-      this.#release = await hold(this.#lock(own));
-      await this.#write([CLIENTS], ({ clients }) => clients.put(Date.now(), own), false);
-    } catch (error) {
-      this.#leave();
-      throw error?.kind ? error : this.#failed(undefined, error);
-    }
+  onLost(tell) {
+    this.#lost = tell;
   }
 
-  /** Takes over what clients of the same account left that are gone; or only the part of one client. */
-  adopt(client) {
-    const adopted = this.#adopting.then(() => this.#adopt(client));
-    this.#adopting = adopted.catch(() => {});
-    return adopted;
+  vouches() {
+    if (!this.#seen) return false;
+    const [wall, monotonic] = times().map((time, n) => time - this.#seen[n]);
+    return wall >= 0 && wall < SURE && monotonic < SURE;
   }
 
-  async #adopt(only) {
-    const others = only ? [only] : await this.#write([CLIENTS], ({ clients }, give) => listed(clients.getAllKeys(), give));
-    for (const other of others.filter((other) => other !== this.#own)) {
-      await navigator.locks.request(this.#lock(other), { ifAvailable: true }, async (lock) => {
-        if (!lock) return;
-        const found = await this.#takeOver(other);
-        if (found) this.#client.take(found);
-        else if (only) throw foreign("store");
-      });
-    }
+  claim(names, most) {
+    return this.#asking((look) => this.#owning([CLAIMS, RECORDS], async (at) => {
+      const found = await look.all(at, names);
+      const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
+      const wanted = found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other)).slice(0, most);
+      for (const { name, record } of wanted) {
+        at(CLAIMS).put({ owner: this.#own }, name);
+        // What is there no more, since its time is over.
+        if (!record) at(RECORDS).delete(name);
+      }
+      if (wanted.length > 0) return { claimed: new Map(wanted.map(({ name, record }) => [name, record?.data])) };
+      return { busy: found.find(({ record }) => record)?.record.data };
+    }));
   }
 
-  /** Makes all that a client had ours, and gives it, if it is of our account; the other's lock is held meanwhile. */
-  #takeOver(other) {
-    return this.#write(ALL, ({ clients, records, claims }, give) => {
-      const range = part(other);
-      const [keys, texts, names] = [records.getAllKeys(range), records.getAll(range), claims.index("client").getAllKeys(other)];
-      names.onsuccess = () => {
-        const found = keys.result.map(([, record], n) => [record, texts.result[n]]);
-        // Whose records they are is for the core to say; those of others are left where their owner will look for them.
-        if (!this.#client.fits(found)) return;
-        clients.delete(other);
-        records.delete(range);
-        for (const [record, text] of found) records.put(text, [this.#own, record]);
-        for (const name of names.result) claims.put({ client: this.#own }, name);
-        give(found);
-      };
+  put(name, data, { new: isNew = false, keepFor, release = false } = {}) {
+    return this.#asking((look) => this.#owning([CLAIMS, RECORDS], async (at) => {
+      const [{ whose, record }] = await look.all(at, [name]);
+      if (whose !== "mine" && !(isNew && whose === "free" && !record)) return "lost";
+      at(RECORDS).put(keepFor === undefined ? { data } : { data, until: this.#now() + keepFor }, name);
+      if (release) at(CLAIMS).delete(name);
+      else at(CLAIMS).put({ owner: this.#own }, name);
+      return "done";
+    }, "lost"));
+  }
+
+  delete(name) {
+    return this.#asking((look) => this.#owning([CLAIMS, RECORDS], async (at) => {
+      const [{ whose, record }] = await look.all(at, [name]);
+      if (whose !== "mine") return record ? "lost" : "done";
+      at(RECORDS).delete(name);
+      at(CLAIMS).delete(name);
+      return "done";
+    }, "lost"));
+  }
+
+  async release(names) {
+    // Who has never opened the database owns nothing in it.
+    if (!this.#opening) return;
+    await this.#opening;
+    await this.#within([CLAIMS], "readwrite", async (at) => {
+      const owned = await asked(at(CLAIMS).index("owner").getAllKeys(this.#own));
+      for (const name of owned) if (!names || names.includes(name)) at(CLAIMS).delete(name);
     });
   }
 
-  /** Makes a name this client's alone. Of two at once, the transactions say who was first. */
-  async claim(name) {
-    for (let tries = 0; tries < 5; tries += 1) {
-      const holder = await this.#write([CLIENTS, CLAIMS], ({ claims }, give) => {
-        claims.get(name).onsuccess = ({ target: { result } }) => {
-          if (!result) claims.put({ client: this.#own }, name);
-          give(result?.client ?? this.#own);
-        };
+  list(space, { after, open = false } = {}) {
+    // A slash is what comes next after a point, in the order of letters.
+    const range = IDBKeyRange.bound(after ?? `${space}.`, `${space}/`, after !== undefined, true);
+    return this.#asking((look) => this.#within([OWNERS, CLAIMS, RECORDS], "readonly", async (at) => {
+      const entries = [];
+      await each(at(RECORDS).openCursor(range), async (name, record) => {
+        if (open && record.until !== undefined) return true;
+        const { whose, record: there } = await look.one(at, name);
+        if (there) entries.push({ name, data: there.data, whose });
+        return entries.length <= PAGE;
       });
-      await this.#adopting;
-      if (holder === this.#own) return;
-      await this.adopt(holder);
-      // Somebody else may be taking it over just now.
-      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 50));
-    }
-    throw taken("store");
+      look.done();
+      return { entries: entries.slice(0, PAGE), more: entries.length > PAGE };
+    }));
   }
 
-  /** Gives up all claims but these. */
-  keepClaims(names) {
-    return this.#write([CLIENTS, CLAIMS], ({ claims }) => {
-      removeAll(claims, this.#own, names);
+  async spend(space, { day: given, entry, amount, cap }) {
+    await this.#open();
+    return this.#within([DAYS], "readwrite", async (at) => {
+      const days = await asked(at(DAYS).getAllKeys(IDBKeyRange.bound([space], [space, []])));
+      const today = Math.max(dayOf(this.#now()), ...days.map(([, day]) => day));
+      const day = given ?? today;
+      const entries = new Map(await asked(at(DAYS).get([space, day])));
+      const total = beyond(entries, entry, amount, cap);
+      if (total !== undefined) return { over: total };
+      at(DAYS).put([...entries.set(entry, amount)], [space, day]);
+      for (const [, old] of days) if (old < today - KEPT_DAYS) at(DAYS).delete([space, old]);
+      return { granted: day };
     });
   }
 
-  async keep(record, data) {
-    await this.#write([CLIENTS, RECORDS], ({ records }) => records.put(data, [this.#own, record]));
-  }
-
-  async remove(record) {
-    await this.#write([CLIENTS, RECORDS], ({ records }) => records.delete([this.#own, record]));
-  }
-
-  /** Lets go: what is left is for the next client. */
   async close() {
-    try {
-      await this.#write(ALL, ({ clients, records, claims }) => {
-        records.count(part(this.#own)).onsuccess = ({ target: { result } }) => {
-          if (result > 0) return;
-          clients.delete(this.#own);
-          removeAll(claims, this.#own);
-        };
-      });
-    } catch {
-      // What can't be tidied up here is taken over like anything else.
-    }
+    await this.#opening?.catch(() => {});
+    // What can't be tidied up here is taken over like anything else.
+    if (this.#database) await this.#bury([this.#own]).catch(() => {});
     this.#leave();
   }
 
   #leave() {
+    clearInterval(this.#timer);
+    this.#channel?.close();
     this.#release?.();
     this.#database?.close();
-    this.#own = this.#release = this.#database = undefined;
+    this.#own = this.#release = this.#database = this.#channel = this.#opening = this.#seen = undefined;
   }
 
-  #lock(client) {
-    return `hopline/${this.#name}/${client}`;
+  /** Opens the database with the first call. Where that fails, the next call tries again. */
+  async #open() {
+    this.#opening ??= this.#begin().catch((error) => {
+      this.#leave();
+      throw error;
+    });
+    await this.#opening;
   }
 
-  #connect() {
-    return new Promise((resolve, reject) => {
-      const request = globalThis.indexedDB.open(this.#name, 1);
-      request.onupgradeneeded = () => {
-        for (const name of [CLIENTS, RECORDS]) request.result.createObjectStore(name);
-        request.result.createObjectStore(CLAIMS).createIndex("client", "client");
-      };
-      request.onerror = () => reject(request.error);
-      request.onsuccess = () => {
-        // Nobody who wants to change or delete the database waits for us: we are told by our next write.
-        request.result.onversionchange = () => request.result.close();
-        resolve(request.result);
-      };
+  async #begin() {
+    if (!globalThis.navigator?.locks) {
+      throw this.#failed("it needs Web Locks, which a browser has in a secure context only: serve the page over https or from localhost");
+    }
+    try {
+      this.#database = await connect(this.#name);
+      this.#channel = new BroadcastChannel(this.#lock(""));
+      this.#channel.onmessage = ({ data }) => data === this.#own && this.#beat();
+      await this.#register();
+      await this.#tidy();
+    } catch (error) {
+      throw error?.kind ? error : this.#failed(undefined, error);
+    }
+    this.#timer = setInterval(() => this.#beat(), BEAT);
+  }
+
+  #lock(owner) {
+    return `hopline/${this.#name}/${owner}`;
+  }
+
+  /** Gets a row, and a lock of its own. */
+  async #register() {
+    this.#release?.();
+    const own = crypto.randomUUID();
+    // It is held before others can see the row.
+    this.#release = await hold(this.#lock(own));
+    const seen = times();
+    await this.#within([OWNERS], "readwrite", async (at) => at(OWNERS).put({ seen: seen[0] }, own));
+    [this.#own, this.#seen] = [own, seen];
+  }
+
+  /** Says that this client lives. What goes wrong with it is found out by the next call. */
+  #beat() {
+    this.#owning([], async () => {}).catch(() => {});
+  }
+
+  /**
+   * Does a piece of work as the owner that this client is, which is a sign of life. Where its row is gone, it owns nothing any more: it
+   * becomes another owner, its core is told, and `otherwise` is the answer; without one the work is done as that owner.
+   */
+  async #owning(names, work, otherwise) {
+    await this.#open();
+    for (;;) {
+      await this.#renewing;
+      const [own, seen] = [this.#own, times()];
+      const done = await this.#within([OWNERS, ...names], "readwrite", async (at) => {
+        if ((await asked(at(OWNERS).getKey(own))) === undefined) return undefined;
+        at(OWNERS).put({ seen: seen[0] }, own);
+        return { answer: await work(at) };
+      });
+      if (done) {
+        if (own === this.#own) this.#seen = seen;
+        return done.answer;
+      }
+      if (own === this.#own) await (this.#renewing ??= this.#renew());
+      if (otherwise !== undefined) return otherwise;
+    }
+  }
+
+  async #renew() {
+    try {
+      await this.#register();
+    } finally {
+      this.#renewing = undefined;
+      this.#lost();
+    }
+  }
+
+  /** Does what depends on who lives. Whom it does not know is asked for outside of its transaction; then it is done again. */
+  async #asking(work) {
+    await this.#open();
+    const living = new Set();
+    for (;;) {
+      try {
+        return await work(this.#looking(living));
+      } catch (error) {
+        if (!(error instanceof Strangers)) throw error;
+        await this.#meet(error.owners, living);
+      }
+    }
+  }
+
+  /** Looks at names within a transaction. */
+  #looking(living) {
+    const strangers = new Set();
+    const whose = async (at, owner) => {
+      if (owner === undefined) return "free";
+      if (owner === this.#own) return "mine";
+      if (living.has(owner)) return "other";
+      // Without a row it owns nothing any more.
+      if ((await asked(at(OWNERS).getKey(owner))) === undefined) return "free";
+      strangers.add(owner);
+      return "other";
+    };
+    const one = async (at, name) => {
+      const [claim, found] = await Promise.all([asked(at(CLAIMS).get(name)), asked(at(RECORDS).get(name))]);
+      const holder = await whose(at, claim?.owner);
+      const isOver = holder === "free" && found?.until !== undefined && found.until <= this.#now();
+      return { name, whose: holder, record: isOver ? undefined : found };
+    };
+    const done = () => {
+      if (strangers.size > 0) throw new Strangers(strangers);
+    };
+    const all = async (at, names) => {
+      const found = [];
+      for (const name of names) found.push(await one(at, name));
+      done();
+      return found;
+    };
+    return { one, all, done };
+  }
+
+  /** Finds out which owners live, and takes over what the others left. */
+  async #meet(strangers, living) {
+    const silent = await this.#silent(strangers);
+    if (silent.size > 0) {
+      for (const owner of silent) this.#channel.postMessage(owner);
+      for (let waited = 0; waited < MOMENT; waited += MOMENT / 10) await new Promise((resolve) => setTimeout(resolve, MOMENT / 10));
+    }
+    const locks = await navigator.locks.query();
+    const held = new Set(locks.held.map(({ name }) => name));
+    const stillSilent = silent.size > 0 ? await this.#silent(silent) : silent;
+    const isGone = (owner) => !held.has(this.#lock(owner)) || stillSilent.has(owner);
+    await this.#bury([...strangers].filter(isGone));
+    for (const owner of strangers) if (!isGone(owner)) living.add(owner);
+  }
+
+  /** Those of whom there was no sign of life for long enough. */
+  #silent(owners) {
+    return this.#within([OWNERS], "readonly", async (at) => {
+      const silent = new Set();
+      for (const owner of owners) {
+        const row = await asked(at(OWNERS).get(owner));
+        if (row && Math.abs(Date.now() - row.seen) >= LIFE) silent.add(owner);
+      }
+      return silent;
+    });
+  }
+
+  /** Removes the rows and claims of owners. */
+  #bury(owners) {
+    return this.#within([OWNERS, CLAIMS], "readwrite", async (at) => {
+      for (const owner of owners) {
+        at(OWNERS).delete(owner);
+        for (const name of await asked(at(CLAIMS).index("owner").getAllKeys(owner))) at(CLAIMS).delete(name);
+      }
+    });
+  }
+
+  /** Drops what owners left that are gone, and some of what may be dropped. */
+  async #tidy() {
+    const locks = await navigator.locks.query();
+    const held = new Set(locks.held.map(({ name }) => name));
+    const owners = await this.#within([OWNERS], "readonly", (at) => asked(at(OWNERS).getAllKeys()));
+    await this.#bury(owners.filter((owner) => !held.has(this.#lock(owner))));
+    await this.#within([CLAIMS, RECORDS], "readwrite", async (at) => {
+      const over = await asked(at(RECORDS).index("until").getAllKeys(IDBKeyRange.upperBound(this.#now()), PAGE));
+      for (const name of over) if ((await asked(at(CLAIMS).getKey(name))) === undefined) at(RECORDS).delete(name);
     });
   }
 
   /** Does a piece of work in one transaction, and waits until it is on the disk: all of it, or nothing. */
-  async #write(names, work, fenced = true) {
-    if (!this.#database) throw this.#failed("it could not be opened, or is closed");
-    let given;
-    let lost = false;
+  async #within(names, mode, work) {
+    if (!this.#database) throw this.#failed("it is closed");
+    let thrown;
     try {
-      const transaction = this.#database.transaction(names, "readwrite", { durability: "strict" });
-      const stores = Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)]));
+      const isKept = names.includes(RECORDS) || names.includes(DAYS);
+      const transaction = this.#database.transaction(names, mode, { durability: isKept ? "strict" : "relaxed" });
       const done = new Promise((resolve, reject) => {
         transaction.oncomplete = resolve;
         transaction.onabort = () => reject(transaction.error);
       });
-      if (fenced) {
-        stores.clients.getKey(this.#own).onsuccess = ({ target: { result } }) => {
-          lost = result === undefined;
-          if (lost) transaction.abort();
-          else work(stores, (value) => (given = value));
-        };
-      } else {
-        work(stores);
+      // Whoever hears of it hears of it below.
+      done.catch(() => {});
+      try {
+        const given = await work((name) => transaction.objectStore(name));
+        await done;
+        return given;
+      } catch (error) {
+        thrown = error;
+        try {
+          transaction.abort();
+        } catch {
+          // It is over already.
+        }
+        throw error;
       }
-      await done;
     } catch (error) {
-      throw this.#failed(lost ? LOST : undefined, error);
+      throw thrown instanceof Strangers || error?.kind ? error : this.#failed(undefined, error);
     }
-    return given;
   }
 
   #failed(why, cause) {
@@ -200,19 +375,52 @@ export class IndexedDBStore {
   }
 }
 
-/** The keys of a client's records. */
-function part(client) {
-  return IDBKeyRange.bound([client], [client, []]);
+/** Both clocks. */
+const times = () => [Date.now(), performance.now()];
+
+/** What comes of a request. */
+function asked(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
 }
 
-function listed(request, give) {
-  request.onsuccess = () => give(request.result);
+/** Goes through a cursor until the work says that it is enough. */
+function each(request, work) {
+  return new Promise((resolve, reject) => {
+    request.onerror = () => reject(request.error);
+    request.onsuccess = async () => {
+      const cursor = request.result;
+      if (!cursor) return resolve();
+      try {
+        if (await work(cursor.key, cursor.value)) cursor.continue();
+        else resolve();
+      } catch (error) {
+        reject(error);
+      }
+    };
+  });
 }
 
-/** Removes a client's claims but for those that are kept. */
-function removeAll(claims, client, kept = new Set()) {
-  listed(claims.index("client").getAllKeys(client), (names) => {
-    for (const name of names) if (!kept.has(name)) claims.delete(name);
+function connect(name) {
+  return new Promise((resolve, reject) => {
+    const request = globalThis.indexedDB.open(name, VERSION);
+    let isOld = false;
+    request.onupgradeneeded = ({ oldVersion }) => {
+      isOld = oldVersion !== 0;
+      if (isOld) return request.transaction.abort();
+      request.result.createObjectStore(OWNERS);
+      request.result.createObjectStore(CLAIMS).createIndex("owner", "owner");
+      request.result.createObjectStore(RECORDS).createIndex("until", "until");
+      request.result.createObjectStore(DAYS);
+    };
+    request.onerror = () => reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
+    request.onsuccess = () => {
+      // Nobody who wants to change or delete the database waits for us: we are told by our next call.
+      request.result.onversionchange = () => request.result.close();
+      resolve(request.result);
+    };
   });
 }
 

@@ -11,8 +11,8 @@ export const ResellerClient = /* @__PURE__ */ equip(
     #engine;
 
     constructor(options) {
-      const engine = new Engine("reseller", options, ({ data, facts: { order_no }, phase }) => ({ order_no, phase, order: data }));
-      super(engine);
+      const engine = new Engine("reseller", options);
+      super(engine, (_, { data, facts: { order_no }, phase }) => ({ order_no, phase, order: data }));
       this.#engine = engine;
     }
 
@@ -21,11 +21,11 @@ export const ResellerClient = /* @__PURE__ */ equip(
     }
 
     async placeOrder(params, options) {
-      return this.#engine.wait("place_order", params, options);
+      return this.wait("place_order", params, options);
     }
 
     async waitOrder(order_no, options) {
-      return this.#engine.wait("wait_order", { order_no }, options);
+      return this.wait("wait_order", { order_no }, options);
     }
   },
   resellerOperations,

@@ -40,8 +40,14 @@ export class OpenSession {
     return verdict;
   }
 
+  async release() {
+    return this.#client.releaseSession(this.session_id);
+  }
+
   async dispose() {
     if (this.#ends) await this.terminate();
+    // A client that is closed has let go of it already.
+    else await this.release().catch(() => {});
   }
 
   #rotated(session) {

@@ -31,11 +31,10 @@ export class FolderStore {
   }
 }
 
-export { Client as Core, StepKind, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
+export { Client as Core, StepKind, StoreCallKind, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./agent.js";
 export { HoplineError } from "./error.js";
 export { IndexedDBStore } from "./indexed.js";
-export { MemoryStore } from "./memory.js";
 export { Walk } from "./pages.js";
 export { ProxySettings } from "./proxy.js";
 export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";

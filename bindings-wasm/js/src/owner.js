@@ -1,0 +1,153 @@
+import { randomBytes } from "node:crypto";
+import { link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+
+/*
+ * Node has no file locks, but the system keeps one thing for a process and takes it back however the process ends: a socket that it
+ * listens on. An owner lives as long as somebody listens on the socket in its folder. Its id is never used again, so an owner that is
+ * gone is gone for good. All who share the folder must be on one machine, where a socket can be seen.
+ *
+ * A claim is a hard link to a file that holds its owner's id: there is one, or there is none, and never one without an id.
+ */
+
+/** The longest path that every system takes for a socket. */
+const LONGEST = 100;
+/** What a connection says where nobody listens. Anything else, such as too many who wait, is no sign of death. */
+const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTDIR"]);
+/** What stands for the id of a claim that can't be read, as after a power cut: nobody has it. */
+const NOBODY = "nobody";
+
+/** One opening of a folder. */
+export class Owner {
+  id = randomBytes(8).toString("hex");
+  #owners;
+  #server;
+  /** The file that claims are links to, and how many there were: a file can't have any number of links. */
+  #file;
+  #files = 0;
+
+  constructor(owners) {
+    this.#owners = owners;
+  }
+
+  /** Where this owner keeps files of its own. */
+  get folder() {
+    return join(this.#owners, this.id);
+  }
+
+  async begin() {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    try {
+      this.#server = await listen(this.#owners, this.id);
+      await this.#nextFile();
+    } catch (error) {
+      await this.end();
+      throw error;
+    }
+  }
+
+  async end() {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server) await new Promise((resolve) => server.close(resolve));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Makes a claim ours unless another living owner has it, and gives the id of whoever has it then. */
+  async take(path) {
+    for (;;) {
+      if (await this.#link(path)) return this.id;
+      const holder = await holderOf(path);
+      if (holder === undefined) continue;
+      if (holder === this.id || (await this.isAlive(holder))) return holder;
+      // Of all who see that it is gone, only the one that has the marker may put itself in its place.
+      const marker = `${path}~${holder}`;
+      const first = await this.take(marker);
+      if (first !== this.id) return first;
+      if ((await holderOf(path)) === holder) {
+        await rename(marker, path);
+        return this.id;
+      }
+      await rm(marker, { force: true });
+    }
+  }
+
+  /** Whether an owner lives. */
+  async isAlive(id) {
+    if (id === NOBODY) return false;
+    const { path, done } = await socketOf(this.#owners, id);
+    try {
+      const code = await new Promise((resolve) => {
+        const guest = connect(path);
+        guest.once("connect", () => (guest.destroy(), resolve(undefined)));
+        guest.once("error", (error) => resolve(error.code));
+      });
+      return !GONE.has(code);
+    } finally {
+      await done();
+    }
+  }
+
+  async #link(path) {
+    try {
+      await link(this.#file, path);
+      return true;
+    } catch (error) {
+      if (error.code === "EEXIST") return false;
+      if (error.code !== "EMLINK") throw error;
+      await this.#nextFile();
+      return this.#link(path);
+    }
+  }
+
+  async #nextFile() {
+    const file = join(this.folder, `id.${this.#files}`);
+    this.#files += 1;
+    await writeFile(file, this.id, { mode: 0o600 });
+    this.#file = file;
+  }
+}
+
+/** The id of whoever has a claim; nothing where there is no claim. */
+export async function holderOf(path) {
+  try {
+    const id = await readFile(path, "utf8");
+    return /^[0-9a-f]{16}$/.test(id) ? id : NOBODY;
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function listen(owners, id) {
+  const server = createServer((guest) => guest.destroy());
+  // A guest that goes away is of no interest.
+  server.on("connection", (guest) => guest.on("error", () => {}));
+  const { path, done } = await socketOf(owners, id);
+  try {
+    await new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path, resolve);
+    });
+  } finally {
+    await done();
+  }
+  server.unref();
+  return server;
+}
+
+/** The path of an owner's socket, by a way that is short enough. */
+async function socketOf(owners, id) {
+  const path = socketPath(owners, id, process.platform);
+  if (path.length <= LONGEST || process.platform !== "linux") return { path, done: async () => {} };
+  const handle = await open(join(owners, id), "r").catch(() => undefined);
+  // Where there is no such folder, nobody listens in it.
+  if (!handle) return { path: join("/proc/self/fd/none", "socket"), done: async () => {} };
+  return { path: `/proc/self/fd/${handle.fd}/socket`, done: () => handle.close() };
+}
+
+/** Where an owner listens. Windows keeps pipes outside of folders. */
+export function socketPath(owners, id, platform) {
+  return platform === "win32" ? `\\\\.\\pipe\\hopline-${id}` : join(owners, id, "socket");
+}

@@ -1,60 +1,13 @@
 //! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
-use super::options::CallOptions;
-use super::people::Act;
 use super::root::{Client, Pending, Timer};
 use super::types::busy;
-use crate::contract::Endpoint;
-use crate::engine::{DEADLINE, Then};
+use super::waiting::{Purpose, Start, Visit};
+use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
-use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
-use crate::time::{Millis, Now};
-use crate::wire::Built;
-
-/// What waits for a name.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Visit {
-    /// Who waits; none for the client itself.
-    pub(super) command: Option<CommandId>,
-    pub(super) purpose: Purpose,
-}
-
-/// What somebody who waits for a name wants of it.
-#[derive(Debug, Clone, Hash)]
-pub(super) enum Purpose {
-    /// To begin it, or go on with it.
-    Start(Box<Start>),
-    /// To go on with it.
-    Resume(Box<Resume>),
-    /// To close a doubt, to forget it, to look for what became of it.
-    Act(Box<Act>),
-    /// To see whether the change of a session that was left in doubt still is, before another one begins.
-    Change(Box<Start>),
-    /// To take back a session that lives again.
-    TakeBack(String),
-}
-
-/// A write that is to begin.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Start {
-    pub(super) endpoint: &'static Endpoint,
-    pub(super) built: Built,
-    pub(super) then: Then,
-    pub(super) options: CallOptions,
-    /// What its caller calls it.
-    pub(super) bought_as: Option<BoughtAs>,
-    /// How long to wait before it is claimed again, and until when.
-    pub(super) patience: Option<(Millis, Millis)>,
-}
-
-/// Going on with what there is.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Resume {
-    pub(super) options: CallOptions,
-    /// The intent that it was asked by; then nothing under it is no mistake.
-    pub(super) intent: Option<String>,
-}
+use crate::state::{BadRecord, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
+use crate::time::Now;
 
 /// What is under a name.
 #[derive(Debug, Clone)]
@@ -63,25 +16,6 @@ pub(super) enum Found {
     Data(Box<Data>),
     /// It can't be used, and the caller's own name as far as that can be read.
     Bad(BadRecord, Option<String>),
-}
-
-impl Start {
-    /// What is known of a write that was not begun: a key of the caller's own may have been sent by whoever had it.
-    pub(super) fn effect(&self) -> Effect {
-        if self.options.idempotency_key.is_some() { Effect::Unknown } else { Effect::None }
-    }
-}
-
-impl Visit {
-    /// What it is for: the operation, the caller's own name for it, and what is known of its effect.
-    pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
-        match &self.purpose {
-            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
-            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::None),
-            Purpose::Act(act) => (act.operation(), None, Effect::None),
-            Purpose::TakeBack(_) => ("store", None, Effect::None),
-        }
-    }
 }
 
 impl Client {
@@ -331,7 +265,9 @@ impl Client {
         let Some(entry) = self.jobs.get(&id) else { return };
         match visit.purpose {
             Purpose::Start(start) => {
-                if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint) != start.bought_as.as_ref().map(|known| &known.fingerprint) {
+                if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
+                    != start.bought_as.as_ref().map(|known| &known.fingerprint)
+                {
                     let (field, rule) = match start.options.intent {
                         Some(_) => ("intent", "belongs to another request; give this one a name of its own"),
                         None => ("idempotency_key", "belongs to another request that is under way"),

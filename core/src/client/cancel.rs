@@ -19,7 +19,10 @@ impl Client {
             self.leave_queue(&name, command);
             return None;
         }
-        let id = known.job?;
+        let Some(id) = known.job else {
+            self.stop_listing(command, now);
+            return None;
+        };
         let entry = self.jobs.get_mut(&id)?;
         if entry.waiting.len() > 1 {
             // Others wait for the same purchase: only this one lets go.

@@ -1,9 +1,10 @@
 //! How a job ends: without effect, in doubt, or for good. Whatever of it is to be known later on is put first.
 
-use super::finishing::{After, Finished, Last, taken_over};
+use super::finishing::taken_over;
 use super::job::Entry;
-use super::root::{Client, Left};
+use super::root::Client;
 use super::session::ended;
+use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Safety, Shape, endpoint};
 use crate::engine::{Answered, EventKind, Job, Phase, Write, phase_of};
@@ -127,7 +128,8 @@ impl Client {
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.spends.extend(spends);
-        let is_free = entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
+        let is_free =
+            entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
         self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
         let version = self.journal.slot(&name).map(|slot| slot.version.clone()).unwrap_or_default();
         let record = name.at(&version);
@@ -213,40 +215,23 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallOptions, ClientOptions, Now, Outcome, Step};
-    use super::*;
+    use super::super::CallOptions;
+    use super::super::testing::{BUY, agent, drain, result};
 
-    /// What a second start of an intent is given after an answer of that many bytes.
+    /// What a second start of an intent is given after an answer with a mode of so many bytes.
     fn remembered(padding: usize) -> String {
-        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
-        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
-        let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-        let params = r#"{"session_type":"dynamic","product_no":"p"}"#;
-        for _ in 0..2 {
-            let command = client.start_json("create_session", params, CallOptions::intent("job"));
-            let body = format!(r#"{{"success":true,"data":{{"session_id":"s-1","x":"{}"}}}}"#, "x".repeat(padding));
-            loop {
-                match client.poll(now) {
-                    Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now).expect("is answered once"),
-                    Step::Send { id, .. } => {
-                        let answer = Outcome::Response { status: 202, headers: &[], body: body.as_bytes(), truncated: false };
-                        client.resolve(id, answer, now).expect("is answered once");
-                    }
-                    Step::Wait { .. } => break,
-                    _ => {}
-                }
-            }
-            let answered = client.take_answer(command).expect("has completed").expect("was accepted");
-            if answered.http_status.is_none() {
-                return answered.raw.text().to_owned();
-            }
-        }
-        panic!("the second start is no send")
+        let mut client = agent(7, false);
+        let first = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        let body = format!(r#"{{"success":true,"data":{{"session_id":"s-1","provisioning_mode":"{}"}}}}"#, "x".repeat(padding));
+        drain(&mut client, 202, &body);
+        client.take_answer(first).expect("has completed").expect("was accepted");
+        let second = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        result(&mut client, second).expect("was accepted").raw.text().to_owned()
     }
 
     #[test]
     fn of_a_long_answer_only_the_facts_are_remembered() {
         assert!(remembered(100).len() > 100);
-        assert_eq!(remembered(KEPT_RAW), r#"{"session_id":"s-1"}"#);
+        assert_eq!(remembered(4096), r#"{"session_id":"s-1"}"#);
     }
 }

@@ -1,57 +1,11 @@
 //! Commands that have their result, and wait for the store to have answered every step of theirs: a program that ends when its call
 //! returns leaves nothing to do.
 
-use std::collections::BTreeMap;
-
-use super::root::{Client, Left};
+use super::root::Client;
+use super::waiting::{After, Finished, Last, Left};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::state::{CommandId, Name, Write, Written};
-
-/// What a command waits for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum After {
-    /// The last step of this name.
-    Name(Name),
-    /// What counts otherwise under the day's cap.
-    Spend(u32),
-}
-
-/// What the last step of a name is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Last {
-    /// What is to be known later on is put. Where that fails it is tried again, and the result stands.
-    Put,
-    /// The record goes first, then it is said that there was no effect.
-    Erase,
-}
-
-/// Commands that have their result.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Finished {
-    pub(super) commands: Vec<CommandId>,
-    pub(super) result: Result<Answered, Error>,
-    pub(super) left: Left,
-    pub(super) last: Last,
-    /// What they wait for.
-    pub(super) after: Vec<After>,
-}
-
-/// All of them, by what they wait for next.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Finishing(BTreeMap<After, Vec<Finished>>);
-
-impl Finishing {
-    /// A command that waits for this.
-    pub(super) fn command(&self, after: &After) -> Option<CommandId> {
-        self.0.get(after)?.iter().find_map(|finished| finished.commands.first().copied())
-    }
-
-    /// These wait for that.
-    pub(super) fn push(&mut self, after: After, finished: Finished) {
-        self.0.entry(after).or_default().push(finished);
-    }
-}
+use crate::state::{Name, Write, Written};
 
 impl Client {
     /// Gives commands their result once the store has answered all that they wait for.
@@ -80,7 +34,7 @@ impl Client {
         {
             return;
         }
-        for mut finished in self.finishing.0.remove(after).unwrap_or_default() {
+        for mut finished in self.finishing.take(after) {
             if let (Some(written), After::Name(name)) = (written, after) {
                 self.change(&mut finished, name, written);
             }
@@ -98,7 +52,8 @@ impl Client {
         match (written, finished.last) {
             (Written::Done, _) | (Written::Failed, Last::Put) => {}
             (Written::Failed, Last::Erase) => {
-                let what = "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
+                let what =
+                    "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
                 let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
                 let report = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),

@@ -1,15 +1,15 @@
 //! Going on with what a record says: a call that may have been sent, a session, something finished. Nothing is known but the record, in
 //! the process that wrote it as in any other.
 
-use super::admit::{Found, Resume, Visit, Purpose};
-use super::finishing::{After, Finished, Last};
+use super::admit::Found;
 use super::job::{Custody, Entry};
 use super::options::CallOptions;
 use super::people::becomes;
-use super::root::{Client, Left};
+use super::root::Client;
 use super::session::ended;
 use super::start::check_rotation;
 use super::types::{busy, misfit};
+use super::waiting::{After, Finished, Last, Left, Purpose, Resume, Visit};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Operation, Shape, endpoint};
 use crate::engine::{Age, Answered, Exchange, Job, RecordId, Subject, Terms, Then, Write, phase_of, requested_type};
@@ -26,14 +26,15 @@ impl Client {
             return self.reject(error, None);
         }
         let Some((name, _)) = Name::of(record) else {
-            return self.reject(Error::new(Kind::Misuse, Effect::None, "resume", "this is not the name of a record", Advice::Nothing), None);
+            return self
+                .reject(Error::new(Kind::Misuse, Effect::None, "resume", "this is not the name of a record", Advice::Nothing), None);
         };
         self.resume_name(&name, Resume { options, intent: None })
     }
 
     /// Goes on with what an intent stands for: a doubt is resumed, a call that is under way is joined, a session or an order is waited
-    /// for, an accepted answer is given again. Nothing new is ever bought: where it stands for nothing, that is the answer, with `raw`
-    /// null.
+    /// for, an accepted answer is given again. Nothing new is ever bought: where it stands for nothing, the facts of the
+    /// answer say so.
     pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));
@@ -58,7 +59,7 @@ impl Client {
                 self.go_on(name, command, data, &options, data.intent.as_deref());
             }
             Found::Nothing if intent.is_some() => {
-                let answered = Answered { raw: "null".parse().unwrap_or_default(), ..Answered::of(Facts::default()) };
+                let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
                 self.finish_visit(command, Ok(answered), intent, name);
             }
             Found::Nothing => {
@@ -82,8 +83,7 @@ impl Client {
             None => Error::from(Report { intent, ..error.into_report() }),
         });
         let after = After::Name(name.clone());
-        let finished =
-            Finished { commands: vec![command], result, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
+        let finished = Finished { commands: vec![command], result, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
         match self.journal.user(name) {
             // The name is let go of as soon as all who wait have been let in.
             None => self.finishing.push(after, finished),
@@ -276,7 +276,8 @@ impl Client {
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = operation;
         }
-        if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
+        if let Some(tracked) =
+            session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
             && (tracked.credentials, tracked.auto_rotate, &tracked.ends) != (credentials, auto_rotate, &ends)
         {
             (tracked.credentials, tracked.auto_rotate, tracked.ends) = (credentials, auto_rotate, ends);

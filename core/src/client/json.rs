@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
 use super::root::Client;
-use super::people::Settlement;
 use super::types::{Event, Misuse, Outcome};
+use super::waiting::Settlement;
 use crate::contract::endpoint;
 use crate::engine::{Answered, Phase, RecordId};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_misuse_and_a_word_that_is_none_are_errors() {
         let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
-        let error = client.resolve_text(9, Outcome::Saved, NOW).expect_err("no such step");
+        let error = client.resolve_text(9, Outcome::Store(super::super::StoreAnswer::Done), NOW).expect_err("no such step");
         assert_eq!(json(&error_text(&error))["kind"], "misuse");
         let error = client.fail_text(9, "gone", "maybe", NOW).expect_err("no such word");
         assert_eq!(json(&error_text(&error))["field"], "kind");

@@ -1,14 +1,15 @@
 //! What is put under names, and when: jobs, sessions, and what finished purchases are remembered by.
 
-use super::finishing::After;
 use super::job::Entry;
 use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
+use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::{EventKind, Input, Phase, Stored, phase_of};
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreAnswer, StoreCall, Tracked, User, Write, Written, version_of,
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreAnswer, StoreCall, Tracked, User, Write, Written,
+    version_of,
 };
 use crate::time::{Clock, Millis};
 

@@ -1,17 +1,17 @@
 //! What a store holds: shown to people page by page, resumed as a whole, or looked through for what a doubt may not have become.
 
-use super::admit::{Found, Purpose, Resume, Visit};
+use super::admit::Found;
 use super::options::CallOptions;
-use super::people::{Act, UNDER_WAY, name_of};
-use super::root::{Client, Pending};
+use super::people::{UNDER_WAY, name_of};
+use super::root::{Client, Command, Pending};
 use super::types::{Outputs, Ticket};
+use super::waiting::{Act, Listing, Purpose, Reading, Resume, Visit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Operation, Safety};
 use crate::engine::{Answered, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{
-    CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, StoreAnswer, StoreCall, User, Whose, version_of,
-};
+use crate::state::{CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, StoreAnswer, StoreCall, User, Whose, version_of};
+use crate::time::Now;
 use crate::wire::Facts;
 
 /// So many are resumed at a time.
@@ -39,25 +39,6 @@ impl Outputs for Resumed {
     fn read(answered: Answered) -> Result<Vec<CommandId>, super::types::Misfit> {
         answered.raw.read().map_err(|error| Box::new((answered, error)))
     }
-}
-
-/// A list that is read.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Listing {
-    command: CommandId,
-    what: Reading,
-}
-
-#[derive(Debug, Clone, Hash)]
-enum Reading {
-    /// One page for people.
-    Page,
-    /// All pages, for what is open.
-    Open { found: Vec<Name>, options: Box<CallOptions> },
-    /// What was found is resumed: what waits, how many are under way, what has ended.
-    Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
-    /// All pages, for what other records stand for.
-    Others(Name, Box<Act>),
 }
 
 impl Client {
@@ -91,6 +72,22 @@ impl Client {
         let command = Some(listing.command);
         self.listings.insert(number, listing);
         self.push_store(Pending::List(number), command, StoreCall::List { space: self.space.clone(), after, open });
+    }
+
+    /// Gives up what reads a list, or resumes what is in it. What was begun with it ends by what is known, and nobody is told.
+    pub(super) fn stop_listing(&mut self, command: CommandId, now: Now) {
+        let Some(number) = self.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else { return };
+        self.listings.remove(&number);
+        let is_part = |(id, known): (&CommandId, &Command)| (known.part_of == Some(number)).then_some(*id);
+        let parts: Vec<CommandId> = self.commands.iter().filter_map(is_part).collect();
+        for part in parts {
+            if !self.abandon(part) {
+                self.cancel(part, now);
+            }
+        }
+        let operation = self.commands.get(&command).map_or("list", |command| command.operation);
+        let error = Error::new(Kind::Cancelled, Effect::None, operation, "was given up", Advice::Nothing);
+        self.complete(command, Err(error));
     }
 
     /// A page was read, or could not be.
@@ -183,7 +180,10 @@ impl Client {
         if passed_over {
             self.commands.remove(&child);
         }
-        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.listings.get_mut(&number) else { return };
+        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.listings.get_mut(&number) else {
+            self.abandon(child);
+            return;
+        };
         *out = out.saturating_sub(1);
         if !passed_over {
             ended.push(child);
@@ -196,9 +196,7 @@ impl Client {
         let Found::Data(data) = self.read_listed(listed) else { return None };
         let record = listed.name.at(&version_of(&listed.data));
         let (operation, facts) = match (data.session, data.call, data.done) {
-            (Some(session), ..) => {
-                (CreateSession::ENDPOINT.name.to_owned(), Facts { session_id: Some(session.id), ..Facts::default() })
-            }
+            (Some(session), ..) => (CreateSession::ENDPOINT.name.to_owned(), Facts { session_id: Some(session.id), ..Facts::default() }),
             (_, Some(call), _) => (call.operation, Facts { order_no: call.order_no, ..Facts::default() }),
             (.., Some(done)) => (done.operation, done.facts),
             _ => return None,

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_work_of_calls_that_wait_for_one_login_grows_with_their_number_and_not_faster() {
-        let mut client = reseller(7, None);
+        let mut client = reseller(7, None, false);
         let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
         for n in 0..1000 {
             client.start_json("get_dashboard", "{}", CallOptions::default());
@@ -141,7 +141,7 @@ mod tests {
 
     /// How often a login is sent, and what the call that waits for it ends with, where it always comes to this.
     fn logins(outcome: Outcome<'static>) -> (usize, Error) {
-        let mut client = reseller(7, None);
+        let mut client = reseller(7, None, false);
         let command = client.start_json("get_dashboard", "{}", CallOptions::default());
         let (mut now, mut sends) = (Now { unix: 1_700_000_000_000, monotonic: 0 }, 0);
         loop {
@@ -149,7 +149,7 @@ mod tests {
                 Step::Send { id, .. } => {
                     sends += 1;
                     assert!(sends < 50, "it is sent for ever");
-                    client.resolve(id, outcome, now).expect("is out");
+                    client.resolve(id, outcome.clone(), now).expect("is out");
                 }
                 Step::Wait { until: Some(until) } => now.monotonic = until,
                 Step::Wait { until: None } => break,

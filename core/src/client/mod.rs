@@ -32,6 +32,7 @@ mod start;
 mod testing;
 mod types;
 mod untaken;
+mod waiting;
 
 pub use crate::engine::Until;
 pub use crate::state::{
@@ -45,7 +46,8 @@ pub use lookup::Reconcile;
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
-pub use people::{Acted, Settlement};
+pub use people::Acted;
 pub use root::{Client, RESPONSE_HEADERS};
 pub use session::{OpenSession, SessionReply};
 pub use types::*;
+pub use waiting::Settlement;

@@ -68,7 +68,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ClientOptions, Step};
+    use super::super::{ClientOptions, Step, StoreCall};
     use super::*;
     use crate::contract::agent::TerminateSession;
     use crate::state::Tracked;
@@ -76,7 +76,7 @@ mod tests {
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 1_000_000 };
 
     fn following(auto_rotate: bool) -> Client {
-        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
         let active = Tracked { auto_rotate, status: Some("active".into()), session_type: Some("dynamic".into()), ..Tracked::default() };
         client.sessions.insert("s-1".to_owned(), active);
@@ -94,7 +94,7 @@ mod tests {
         assert!(matches!(client.poll(NOW), Step::Wait { .. }));
         let mut client = following(true);
         assert!(matches!(seen(&mut client), Verdict::Rotating(RotateReason::Http403, _)));
-        assert!(matches!(client.poll(NOW), Step::Save { data: Some(_), .. }));
+        assert!(matches!(client.poll(NOW), Step::Store { call: StoreCall::Put { .. }, .. }));
         assert!(matches!(client.poll(NOW), Step::Wait { .. }));
     }
 

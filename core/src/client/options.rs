@@ -187,7 +187,9 @@ impl CallOptions {
         });
         match () {
             () if intent => Some(("intent", "must be 1 to 256 bytes without control characters")),
-            () if self.intent.is_some() && self.idempotency_key.is_some() => Some(("idempotency_key", "is a name as an intent is, so give one of them")),
+            () if self.intent.is_some() && self.idempotency_key.is_some() => {
+                Some(("idempotency_key", "is a name as an intent is, so give one of them"))
+            }
             () if key => Some(("idempotency_key", "must be 1 to 64 visible ASCII characters")),
             () if self.deadline_ms.is_some_and(|ms| ms < 0) => Some(("deadline_ms", "must be at least 0")),
             () if self.ends.len() > 16 || ends => Some(("ends", "must be at most 16 statuses, each of 1 to 64 bytes")),

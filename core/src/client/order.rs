@@ -84,7 +84,8 @@ impl Client {
     pub(super) fn placed(&mut self, id: JobId, order_no: &str) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.doubt_since = None;
-        entry.custody.placed = entry.saved_call(&self.clock).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
+        entry.custody.placed =
+            entry.saved_call(&self.clock).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
         if self.rules.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);
         }

@@ -1,17 +1,15 @@
 //! What people do about what the store holds: a doubt is closed, or looked into; what is of no more use is forgotten. Each is a command
 //! that has the name for as long as it takes.
 
-use serde::{Deserialize, Serialize};
-
-use super::admit::{Found, Purpose, Visit};
-use super::finishing::{After, Finished, Last};
+use super::admit::Found;
 use super::job::{Entry, headers};
 use super::keep::kept_for;
 use super::options::CallOptions;
-use super::root::{Client, Left};
+use super::root::Client;
 use super::types::Ticket;
-use crate::contract::agent::{CreateSession, GetSession, TerminateSession};
+use super::waiting::{Act, After, Finished, Last, Left, Purpose, Settlement, Visit, What};
 use crate::contract::Operation;
+use crate::contract::agent::{CreateSession, GetSession, TerminateSession};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject, bad_order_no, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule, lookups};
 use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
@@ -30,48 +28,6 @@ impl super::types::Outputs for Acted {
 
     fn read(answered: Answered) -> Result<bool, super::types::Misfit> {
         answered.raw.read().map_err(|error| Box::new((answered, error)))
-    }
-}
-
-/// What a person found out about an operation in doubt.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Settlement {
-    /// It was done.
-    Happened,
-    /// It was done, and this is what it became: the id of a session or of a recharge, the number of an order or of a sub-user.
-    Became(String),
-    /// It was not done. Refused until an hour after it may have been sent last, since it may arrive for so long.
-    NotHappened {
-        /// Whether to say so all the same.
-        early: bool,
-    },
-}
-
-/// What is to be done about a record.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Act {
-    /// The version that was looked at; another one is not touched.
-    pub(super) version: Option<String>,
-    pub(super) what: What,
-    /// What other records stand for: the operation, what it became, and the record.
-    pub(super) others: Vec<(String, String, RecordId)>,
-}
-
-#[derive(Debug, Clone, Hash)]
-pub(super) enum What {
-    Settle(Settlement),
-    Forget,
-    Reconcile(Box<CallOptions>),
-}
-
-impl Act {
-    pub(super) fn operation(&self) -> &'static str {
-        match self.what {
-            What::Settle(_) => "settle",
-            What::Forget => "forget",
-            What::Reconcile(_) => "reconcile",
-        }
     }
 }
 

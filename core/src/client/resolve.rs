@@ -83,21 +83,19 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::reseller;
-    use super::super::{CallOptions, ClientOptions, CommandId, Record, Step};
+    use super::super::testing::{BUY, NOW, agent, go_on, reseller, saved};
+    use super::super::{CallOptions, CommandId, Step, StoreCall};
     use super::*;
     use crate::policy::{Effect, Error, Kind};
+    use crate::state::Memory;
 
-    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
     const RULE: &str = "has a value of `x` that is not visible ASCII";
-    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
 
     /// Refuses the headers of each Send but the first `answered`, which get these bodies; how many there were.
     fn run(client: &mut Client, command: CommandId, answered: &[Option<&str>]) -> (usize, Error) {
         let (mut now, mut sends) = (NOW, 0);
         loop {
             match client.poll(now) {
-                Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now).expect("is answered once"),
                 Step::Send { id, .. } => {
                     match answered.get(sends) {
                         Some(Some(body)) => {
@@ -120,32 +118,27 @@ mod tests {
         }
     }
 
-    fn agent() -> Client {
-        let options = ClientOptions { base_url: "https://api.example/v1".into(), ..ClientOptions::default() };
-        Client::new(options, [7; 16]).expect("the options are sound")
-    }
-
     #[test]
     fn nothing_is_repeated_and_the_headers_are_named() {
         for operation in ["create_session", "open_session"] {
             for more in [CallOptions::default(), CallOptions { max_unit_price: "1".parse().ok(), ..CallOptions::intent("job") }] {
-                let mut client = agent();
+                let mut client = agent(7, false);
                 let command = client.start_json(operation, BUY, more);
                 let (sends, error) = run(&mut client, command, &[]);
                 let said = (error.kind, error.effect, error.field.as_deref(), error.attempts, sends);
                 assert_eq!(said, (Kind::Invalid, Effect::None, Some("headers"), 0, 1), "{error}");
-                assert!(error.to_string().contains(RULE) && client.saved().is_empty(), "{error}");
+                assert!(error.to_string().contains(RULE) && saved(&mut client).is_empty(), "{error}");
             }
         }
     }
 
     #[test]
     fn what_may_have_been_bought_stays_in_doubt_and_what_was_is_done() {
-        let mut client = agent();
+        let mut client = agent(7, false);
         let command = client.start_json("create_session", BUY, CallOptions::intent("job"));
         let (sends, error) = run(&mut client, command, &[None]);
         assert_eq!((error.kind, error.effect, error.record.is_some(), sends), (Kind::InDoubt, Effect::Unknown, true, 2), "{error}");
-        let mut client = agent();
+        let mut client = agent(7, false);
         let command = client.start_json("open_session", BUY, CallOptions::default());
         let bought = r#"{"success":true,"data":{"session_id":"s-1","status":"creating"}}"#;
         let (sends, error) = run(&mut client, command, &[Some(bought)]);
@@ -158,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_login_is_not_repeated_either() {
-        let mut client = reseller(7, None);
+        let mut client = reseller(7, None, false);
         let command = client.start_json("get_dashboard", "{}", CallOptions::default());
         let (sends, error) = run(&mut client, command, &[]);
         assert_eq!((error.kind, error.effect, error.field.as_deref(), sends), (Kind::Invalid, Effect::None, Some("headers"), 1), "{error}");
@@ -166,31 +159,23 @@ mod tests {
 
     #[test]
     fn a_restored_write_without_a_key_needs_a_login_and_no_age() {
-        let mut first = reseller(1, Some("a-token"));
+        let (mut first, mut disk) = (reseller(1, Some("a-token"), true), Memory::default());
         let params = r#"{"method":"PUT","path":"/x","safety":"idempotent"}"#;
         first.start_json("request", params, CallOptions::default());
-        let (record, data) = loop {
-            if let Step::Save { record, data: Some(data), .. } = first.poll(NOW) {
-                break (record, data);
+        let record = loop {
+            if let Step::Store { call, .. } = first.poll(NOW) {
+                let StoreCall::Put { name, .. } = &call else { panic!("a name of its own is not claimed") };
+                let record = name.at("?");
+                disk.call(call, NOW.unix, 0);
+                break record;
             }
         };
-        let mut second = reseller(2, None);
-        second.poll(NOW);
-        assert_eq!(second.restore([Record { id: record.clone(), data }]).held.len(), 1);
+        let mut second = reseller(2, None, true);
         let command = second.resume(&record, CallOptions::default());
-        loop {
-            match second.poll(NOW) {
-                Step::Save { id, .. } => second.resolve(id, Outcome::Saved, NOW).expect("is out"),
-                Step::Send { id, request, .. } => {
-                    let body = if request.url.ends_with("/auth/login") { r#"{"token":"another"}"# } else { "{}" };
-                    let body = format!(r#"{{"code":0,"message":"ok","data":{body}}}"#);
-                    let response = Outcome::Response { status: 200, headers: &[], body: body.as_bytes(), truncated: false };
-                    second.resolve(id, response, NOW).expect("is out");
-                }
-                Step::Wait { .. } => break,
-                _ => {}
-            }
-        }
+        go_on(&mut second, &mut disk, NOW, |request| {
+            let body = if request.url.ends_with("/auth/login") { r#"{"token":"another"}"# } else { "{}" };
+            (200, format!(r#"{{"code":0,"message":"ok","data":{body}}}"#))
+        });
         assert_eq!(second.take_answer(command).expect("has completed").map(|_| ()).map_err(|error| error.to_string()), Ok(()));
     }
 }

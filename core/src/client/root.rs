@@ -2,20 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::admit::Visit;
-use super::finishing::Finishing;
 use super::job::Entry;
-use super::list::Listing;
 use super::options::ClientOptions;
-use super::spend::Spend;
 use super::types::{Outputs, Step, Ticket};
+use super::waiting::{Finishing, Left, Listing, Spend, Visit};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Error, Quota, Report, Rules};
-use crate::state::{
-    Account, CommandId, Errand, IdAllocator, JobId, Journal, Memory, Name, Space, StepId, StoreAnswer, Tracked, User,
-};
+use crate::state::{Account, CommandId, Errand, IdAllocator, JobId, Journal, Memory, Name, Space, StepId, StoreAnswer, Tracked, User};
 use crate::time::{Clock, Millis, Now};
 use crate::wire::BaseUrl;
 
@@ -110,21 +105,6 @@ pub(super) struct Command {
 pub(super) struct Ended {
     pub(super) result: Result<Answered, Error>,
     pub(super) left: Left,
-}
-
-/// The names whose records go once a result was taken.
-#[derive(Debug, Default, Clone, Hash)]
-pub(super) struct Left {
-    /// The operation's own.
-    pub(super) own: Option<Name>,
-    /// Those of sessions that are over.
-    pub(super) others: Vec<Name>,
-}
-
-impl Left {
-    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
-        self.others.iter().chain(&self.own)
-    }
 }
 
 /// Which answer is awaited.

@@ -1,7 +1,7 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
-use super::job::{Entry, Parked};
 use super::finishing::taken_over;
+use super::job::{Entry, Parked};
 use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::admit::{Purpose, Visit};
 use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
+use super::waiting::{Purpose, Visit};
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};

@@ -1,28 +1,14 @@
 //! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
 //! known what became of it.
 
-use super::finishing::After;
 use super::job::Parked;
 use super::root::{Client, Pending, Timer};
+use super::waiting::{After, Spend};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{JobId, StoreAnswer, StoreCall};
 use crate::time::DAY;
-
-/// An entry that is to count otherwise.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Spend {
-    counted: Counted,
-    failures: u32,
-}
-
-impl Spend {
-    /// Whether it was not answered yet: what is tried again is waited for by nobody.
-    pub(super) fn is_first(&self) -> bool {
-        self.failures == 0
-    }
-}
 
 impl Client {
     /// The UTC day that counts now, where there is a cap.

@@ -1,11 +1,11 @@
 //! How a command begins: checked, and let in by its name, where its caller gave it one. Nothing is sent here.
 
-use super::admit::{Purpose, Start, Visit};
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
 use super::root::{Client, Command};
 use super::session::OpenSession;
 use super::types::{Ticket, busy};
+use super::waiting::{Purpose, Start, Visit};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};

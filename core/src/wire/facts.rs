@@ -44,6 +44,9 @@ pub struct Facts {
     /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub settled: bool,
+    /// Whether an intent that was to be resumed stands for nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub nothing: bool,
 }
 
 impl Facts {
@@ -91,6 +94,7 @@ impl Facts {
             next_cursor: found.next_cursor.and_then(word),
             short_page: None,
             settled: false,
+            nothing: false,
         }
     }
 }

@@ -145,7 +145,7 @@ impl Given {
     /// The same with the caller's limit for a unit, and with what it is to cost by the caller's word.
     pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
         let exchange = self.exchange(operation, params);
-        let key = exchange.is_keyed().then(|| self.dice.key());
+        let key = exchange.is_keyed().then(|| self.dice.key(None));
         self.subject.key.clone_from(&key);
         let amount = |text: &str| text.parse().expect(text);
         let terms = Terms::new(exchange.endpoint, &exchange.built, limit.map(amount), said.map(amount));
@@ -211,10 +211,7 @@ impl Given {
                 self.wake = Some(wake.latest.map_or(wake.at, |latest| wake.at.min(latest)));
                 ("wake".to_owned(), None, None)
             }
-            Says::Asks(Action::Need(Need::Reserve(usd, before))) => {
-                let before = before.map(|before| format!(" in place of {}", before.usd));
-                (format!("reserve {usd}{}", before.unwrap_or_default()), None, None)
-            }
+            Says::Asks(Action::Need(Need::Count { usd, .. })) => (format!("count {usd}"), None, None),
             Says::Asks(Action::Need(Need::Token)) => ("need a token".to_owned(), None, None),
             Says::Asks(Action::Need(Need::ServerTime)) => ("need the time".to_owned(), None, None),
             Says::Asks(Action::Erase(why)) => (format!("erase: {}", error(&why)), Some(why), None),

@@ -3,6 +3,7 @@
 use crate::engine::answer::Answered;
 use crate::engine::call::{Call, Called};
 use crate::engine::confirm::{Confirm, Confirmed};
+use crate::engine::counted::Counted;
 use crate::engine::jobs::Job;
 use crate::engine::lookup::Lookup;
 use crate::engine::machine::{Action, Cx, Input, Note, Part};
@@ -118,10 +119,12 @@ pub(super) fn named(note: &Note) -> String {
         Note::Gone => "gone".to_owned(),
         Note::Placed(order_no) => format!("placed {order_no}"),
         Note::OrderShown => "order shown".to_owned(),
-        Note::Charged(reserved, charge) => {
-            format!("charged {} of {}", charge.map_or("nothing".to_owned(), |usd| usd.to_string()), reserved.usd)
-        }
-        Note::Freed(reserved) => format!("freed {}", reserved.usd),
+        Note::Charged(counted, charge) => format!("charged {charge} of {}", usd(counted)),
+        Note::Freed(counted) => format!("freed {}", usd(counted)),
         Note::BackendReady(ready) => format!("backend ready {ready}"),
     }
+}
+
+fn usd(counted: &[Counted]) -> String {
+    counted.iter().map(|counted| counted.usd.to_string()).collect::<Vec<_>>().join(" and ")
 }

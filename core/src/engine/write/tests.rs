@@ -2,7 +2,9 @@ mod cost;
 
 use super::super::testing::*;
 use super::*;
+use crate::engine::key::{Age, SavedAge};
 use crate::policy::KEY_WINDOW;
+use crate::time::At;
 
 const DYNAMIC: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":2}"#;
 const ORDER: &str = r#"{"poolId":"7","userId":1,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
@@ -190,7 +192,7 @@ fn a_failure_of_the_supplier_is_bought_again_only_if_the_caller_asked_for_it() {
 fn what_may_have_been_bought_under_an_intent_stays_until_it_is_settled() {
     let mut given = Given::agent();
     let mut write = purchase(&mut given);
-    given.subject.intent = Some("job-17".to_owned());
+    given.subject.named = true;
     let said = given.tell(&mut write, [due(), stored(), failure("INTERNAL_ERROR", 500)]);
     assert_eq!(said[2], "doubt: InDoubt Unknown CheckAccount");
     assert!(write.key.settled && !write.can_resume(Rules::default()));
@@ -207,7 +209,7 @@ fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() 
         (1, at_4(), NEVER_SENT),
         (1, lost(), NEVER_SENT),
         (2, due(), NEVER_SENT),
-        (3, reserved("8"), NEVER_SENT),
+        (3, counted(), NEVER_SENT),
         (3, denied(Kind::Cancelled, "nobody wants it"), NEVER_SENT),
         (4, stored(), NEVER_SENT),
         (5, unreachable(), NEVER_SENT),
@@ -220,7 +222,7 @@ fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() 
         let mut given = Given::agent();
         given.day = Some(TODAY);
         let mut write = purchase(&mut given);
-        for input in [due(), at_4(), due(), reserved("8"), stored(), lost()].into_iter().take(stage) {
+        for input in [due(), at_4(), due(), counted(), stored(), lost()].into_iter().take(stage) {
             given.tell_one(&mut write, input);
         }
         given.wanted = false;
@@ -238,7 +240,7 @@ fn a_restored_key_is_sent_only_when_its_age_is_known_and_young_enough() {
         let mut given = Given::agent();
         let mut write = purchase(&mut given);
         write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
-        (write.restored, write.key.age) = (true, Age::Saved { age: hour, unix: START - gap });
+        (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: hour, at: At { unix: START - gap, client: 77, elapsed: 0 } }));
         let action = write.resume(&mut given.cx());
         assert_eq!(given.say(action), "need the time");
         given.clock.hear(START);
@@ -254,7 +256,7 @@ fn a_restored_key_stays_in_doubt_where_the_services_time_can_not_be_read() {
         let mut given = Given::agent();
         let mut write = purchase(&mut given);
         write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
-        (write.restored, write.key.age) = (true, Age::Saved { age: 0, unix: START });
+        (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: 0, at: At { unix: START, client: 77, elapsed: 0 } }));
         write.resume(&mut given.cx());
         given.wanted = wanted;
         assert_eq!(given.tell(&mut write, [denied(Kind::Unavailable, "no answer came in time")]), [ends]);
@@ -294,17 +296,25 @@ fn a_write_whose_token_went_while_it_was_put_fetches_another_first() {
 }
 
 #[test]
-fn a_write_that_had_no_effect_begins_again_with_a_key_of_its_own() {
+fn what_another_client_has_taken_over_is_not_sent_and_says_what_is_known() {
+    for (before, ends) in [(&[][..], "end: Busy None WaitForOther"), (&[stored(), lost(), due()], "end: Busy Unknown Resume")] {
+        let mut given = Given::agent();
+        let mut write = purchase(&mut given);
+        given.tell(&mut write, [due()]);
+        for input in before {
+            given.tell_one(&mut write, input.clone());
+        }
+        assert_eq!(given.tell(&mut write, [taken_over()]), [ends]);
+    }
+}
+
+#[test]
+fn a_key_that_this_client_wrote_down_itself_needs_no_time_of_the_services() {
     let mut given = Given::agent();
     let mut write = purchase(&mut given);
-    given.tell(&mut write, [due(), stored(), failure("INSUFFICIENT_BALANCE", 402)]);
-    write.begin_again(&mut given.cx());
-    assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_2]);
-    // A key that was never sent is as good as new.
-    let mut write = purchase(&mut given);
-    given.wanted = false;
-    given.tell(&mut write, [due()]);
-    given.wanted = true;
-    write.begin_again(&mut given.cx());
-    assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", "send POST /sessions key 3"]);
+    write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
+    (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: 0, at: given.clock.at() }));
+    let action = write.resume(&mut given.cx());
+    assert_eq!(given.say(action), "wake");
+    assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);
 }

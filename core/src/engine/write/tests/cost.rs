@@ -51,8 +51,8 @@ fn under_a_cap_a_purchase_is_priced_and_counted_before_it_is_put_and_charged_whe
     let mut given = Given::agent();
     given.day = Some(TODAY);
     let mut write = purchase(&mut given);
-    let said = given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), success(BOUGHT)]);
-    assert_eq!(said, [LIST, "wake", "reserve 8", "put", SEND_1, "end: done"]);
+    let said = given.tell(&mut write, [due(), at_4(), due(), counted(), stored(), success(BOUGHT)]);
+    assert_eq!(said, [LIST, "wake", "count 8", "put", SEND_1, "end: done"]);
     assert_eq!(given.notes(), ["event priced", "charged 7.90 of 8"]);
 }
 
@@ -61,11 +61,11 @@ fn a_new_key_is_priced_and_counted_like_the_first() {
     let mut given = Given::agent();
     given.day = Some(TODAY);
     let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
+    given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]);
     // The key is settled and has bought nothing: what was set aside for it is free.
     let at_5 = success(r#"{"items":[{"product_no":"p-1","price":5}]}"#);
-    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_5, due(), reserved("10"), stored()]);
-    assert_eq!(said, ["wake", LIST, "wake", "reserve 10", "put", SEND_2]);
+    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_5, due(), counted(), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "count 10", "put", SEND_2]);
     assert_eq!(given.notes(), ["event priced", "freed 8", "event repeating", "event priced"]);
 }
 
@@ -74,10 +74,10 @@ fn a_key_that_may_have_bought_stays_counted_beside_the_next_one() {
     let mut given = Given::agent();
     (given.day, given.service.retry.retry_paid) = (Some(TODAY), true);
     let mut write = purchase(&mut given);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
-    let said = given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), reserved("8"), stored()]);
-    assert_eq!(said, ["wake", LIST, "wake", "reserve 8", "put", SEND_2]);
-    assert_eq!(write.terms.earlier.map(|earlier| earlier.usd), "8".parse().ok());
+    given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]);
+    let said = given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), counted(), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "count 8", "put", SEND_2]);
+    assert_eq!(write.terms.counted.len(), 2);
     assert!(!given.notes().contains(&"freed 8".to_owned()));
 }
 
@@ -86,15 +86,15 @@ fn a_key_that_is_sent_on_another_day_counts_on_that_day() {
     let mut given = Given::agent();
     given.day = Some(TODAY);
     let mut write = purchase(&mut given);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), lost()]);
+    given.tell(&mut write, [due(), at_4(), due(), counted(), stored(), lost()]);
     given.day = Some(TODAY + 1);
-    assert_eq!(given.tell(&mut write, [due()]), ["reserve 8 in place of 8"]);
+    assert_eq!(given.tell(&mut write, [due()]), ["count 8"]);
     // Midnight may also pass while its record is put.
     let mut write = purchase(&mut given);
     given.day = Some(TODAY);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8")]);
+    given.tell(&mut write, [due(), at_4(), due(), counted()]);
     given.day = Some(TODAY + 1);
-    assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "reserve 8 in place of 8"]);
+    assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "count 8"]);
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn what_the_cap_forbids_is_not_sent_and_what_was_sent_before_stays_in_doubt() {
     let mut write = purchase(&mut given);
     assert_eq!(given.tell(&mut write, [due(), at_4(), due(), denied(Kind::Store, "full")])[3], "erase: Store None MendStore");
     let mut write = purchase(&mut given);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored(), lost()]);
+    given.tell(&mut write, [due(), at_4(), due(), counted(), stored(), lost()]);
     given.day = Some(TODAY + 1);
-    assert_eq!(given.tell(&mut write, [due(), over()]), ["reserve 8 in place of 8", DOUBT]);
+    assert_eq!(given.tell(&mut write, [due(), over()]), ["count 8", DOUBT]);
 }
 
 #[test]
@@ -120,16 +120,16 @@ fn without_a_price_nothing_is_bought_under_a_cap() {
     let mut write = given.write("renew_session", renewal);
     assert_eq!(given.tell(&mut write, [due()]), ["erase: Invalid None ChangeRequest"]);
     let mut write = given.write_within("renew_session", renewal, None, Some("3"));
-    assert_eq!(given.tell(&mut write, [due(), reserved("3")]), ["reserve 3", "put"]);
+    assert_eq!(given.tell(&mut write, [due(), counted()]), ["count 3", "put"]);
 }
 
 #[test]
 fn the_callers_word_does_not_make_the_price_of_the_list_less() {
-    for (said, reserves) in [("1", "reserve 8"), ("9", "reserve 9")] {
+    for (said, counts) in [("1", "count 8"), ("9", "count 9")] {
         let mut given = Given::agent();
         given.day = Some(TODAY);
         let mut write = given.write_within("create_session", DYNAMIC, Some("5"), Some(said));
-        assert_eq!(given.tell(&mut write, [due(), at_4(), due()]), [LIST, "wake", reserves]);
+        assert_eq!(given.tell(&mut write, [due(), at_4(), due()]), [LIST, "wake", counts]);
     }
 }
 
@@ -138,29 +138,29 @@ fn a_second_key_that_was_refused_counts_no_more_beside_a_first_one_that_may_have
     let mut given = Given::agent();
     (given.day, given.service.retry.retry_paid) = (Some(TODAY), true);
     let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]);
-    given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), reserved("8"), stored()]);
+    given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]);
+    given.tell(&mut write, [failure("BACKEND_ERROR", 502), due(), at_4(), due(), counted(), stored()]);
     given.notes();
-    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_4(), due(), reserved("8"), stored()]);
-    assert_eq!(said, ["wake", LIST, "wake", "reserve 8", "put", "send POST /sessions key 3"]);
+    let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_4(), due(), counted(), stored()]);
+    assert_eq!(said, ["wake", LIST, "wake", "count 8", "put", "send POST /sessions key 3"]);
     assert_eq!(given.notes()[..2], ["freed 8", "event repeating"]);
-    assert_eq!(write.terms.earlier.map(|earlier| earlier.usd), "8".parse().ok());
+    assert_eq!(write.terms.counted.len(), 2);
 }
 
 #[test]
-fn what_is_set_aside_for_a_key_is_given_back_if_it_was_never_sent_or_its_own_answer_says_that_it_bought_nothing() {
+fn a_key_counts_no_more_if_it_was_never_sent_or_its_own_answer_says_that_it_bought_nothing() {
     let mut given = Given::agent();
     given.day = Some(TODAY);
     let mut write = purchase(&mut given);
-    given.tell(&mut write, [due(), at_4(), due(), reserved("8")]);
-    assert!(write.clone().take_unspent().is_some());
+    given.tell(&mut write, [due(), at_4(), due(), counted()]);
+    assert!(!write.clone().take_unspent().is_empty());
     given.tell(&mut write, [stored()]);
     for (answer, is_free) in [(lost(), false), (failure("BACKEND_ERROR", 502), false), (failure("INSUFFICIENT_BALANCE", 402), true)] {
         let mut write = write.clone();
         // An earlier key may have bought.
         write.call.ledger.may_have_sold = true;
         given.tell(&mut write, [answer]);
-        assert_eq!(write.take_unspent().is_some(), is_free);
+        assert_eq!(!write.take_unspent().is_empty(), is_free);
     }
 }
 
@@ -170,5 +170,5 @@ fn a_restored_key_is_counted_at_the_price_of_the_list_even_above_the_limit() {
     given.day = Some(TODAY);
     let mut write = given.write_within("create_session", DYNAMIC, Some("1"), None);
     write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
-    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), reserved("8"), stored()]), [LIST, "wake", "reserve 8", "put", SEND_1]);
+    assert_eq!(given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]), [LIST, "wake", "count 8", "put", SEND_1]);
 }

@@ -1,0 +1,216 @@
+//! What waits in a client: for a name, for the store, for a list. Nothing here does anything.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::options::CallOptions;
+use crate::contract::Endpoint;
+use crate::engine::{Answered, Counted, RecordId, Then};
+use crate::policy::{Effect, Error};
+use crate::state::{BoughtAs, CommandId, Name};
+use crate::time::Millis;
+use crate::wire::Built;
+
+/// What waits for a name.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Visit {
+    /// Who waits; none for the client itself.
+    pub(super) command: Option<CommandId>,
+    pub(super) purpose: Purpose,
+}
+
+/// What somebody who waits for a name wants of it.
+#[derive(Debug, Clone, Hash)]
+pub(super) enum Purpose {
+    /// To begin it, or go on with it.
+    Start(Box<Start>),
+    /// To go on with it.
+    Resume(Box<Resume>),
+    /// To close a doubt, to forget it, to look for what became of it.
+    Act(Box<Act>),
+    /// To see whether the change of a session that was left in doubt still is, before another one begins.
+    Change(Box<Start>),
+    /// To take back a session that lives again.
+    TakeBack(String),
+}
+
+/// A write that is to begin.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Start {
+    pub(super) endpoint: &'static Endpoint,
+    pub(super) built: Built,
+    pub(super) then: Then,
+    pub(super) options: CallOptions,
+    /// What its caller calls it.
+    pub(super) bought_as: Option<BoughtAs>,
+    /// How long to wait before it is claimed again, and until when.
+    pub(super) patience: Option<(Millis, Millis)>,
+}
+
+/// Going on with what there is.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Resume {
+    pub(super) options: CallOptions,
+    /// The intent that it was asked by; then nothing under it is no mistake.
+    pub(super) intent: Option<String>,
+}
+
+impl Start {
+    /// What is known of a write that was not begun: a key of the caller's own may have been sent by whoever had it.
+    pub(super) fn effect(&self) -> Effect {
+        if self.options.idempotency_key.is_some() { Effect::Unknown } else { Effect::None }
+    }
+}
+
+impl Visit {
+    /// What it is for: the operation, the caller's own name for it, and what is known of its effect.
+    pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
+        match &self.purpose {
+            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
+            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::None),
+            Purpose::Act(act) => (act.operation(), None, Effect::None),
+            Purpose::TakeBack(_) => ("store", None, Effect::None),
+        }
+    }
+}
+
+/// What a person found out about an operation in doubt.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settlement {
+    /// It was done.
+    Happened,
+    /// It was done, and this is what it became: the id of a session or of a recharge, the number of an order or of a sub-user.
+    Became(String),
+    /// It was not done. Refused until an hour after it may have been sent last, since it may arrive for so long.
+    NotHappened {
+        /// Whether to say so all the same.
+        early: bool,
+    },
+}
+
+/// What is to be done about a record.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Act {
+    /// The version that was looked at; another one is not touched.
+    pub(super) version: Option<String>,
+    pub(super) what: What,
+    /// What other records stand for: the operation, what it became, and the record.
+    pub(super) others: Vec<(String, String, RecordId)>,
+}
+
+#[derive(Debug, Clone, Hash)]
+pub(super) enum What {
+    Settle(Settlement),
+    Forget,
+    Reconcile(Box<CallOptions>),
+}
+
+impl Act {
+    pub(super) fn operation(&self) -> &'static str {
+        match self.what {
+            What::Settle(_) => "settle",
+            What::Forget => "forget",
+            What::Reconcile(_) => "reconcile",
+        }
+    }
+}
+
+/// A list that is read.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Listing {
+    pub(super) command: CommandId,
+    pub(super) what: Reading,
+}
+
+#[derive(Debug, Clone, Hash)]
+pub(super) enum Reading {
+    /// One page for people.
+    Page,
+    /// All pages, for what is open.
+    Open { found: Vec<Name>, options: Box<CallOptions> },
+    /// What was found is resumed: what waits, how many are under way, what has ended.
+    Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
+    /// All pages, for what other records stand for.
+    Others(Name, Box<Act>),
+}
+
+/// An entry that is to count otherwise.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Spend {
+    pub(super) counted: Counted,
+    pub(super) failures: u32,
+}
+
+impl Spend {
+    /// Whether it was not answered yet: what is tried again is waited for by nobody.
+    pub(super) fn is_first(&self) -> bool {
+        self.failures == 0
+    }
+}
+
+/// What a command waits for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum After {
+    /// The last step of this name.
+    Name(Name),
+    /// What counts otherwise under the day's cap.
+    Spend(u32),
+}
+
+/// What the last step of a name is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Last {
+    /// What is to be known later on is put. Where that fails it is tried again, and the result stands.
+    Put,
+    /// The record goes first, then it is said that there was no effect.
+    Erase,
+}
+
+/// Commands that have their result.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Finished {
+    pub(super) commands: Vec<CommandId>,
+    pub(super) result: Result<Answered, Error>,
+    pub(super) left: Left,
+    pub(super) last: Last,
+    /// What they wait for.
+    pub(super) after: Vec<After>,
+}
+
+/// All of them, by what they wait for next.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Finishing(BTreeMap<After, Vec<Finished>>);
+
+impl Finishing {
+    /// A command that waits for this.
+    pub(super) fn command(&self, after: &After) -> Option<CommandId> {
+        self.0.get(after)?.iter().find_map(|finished| finished.commands.first().copied())
+    }
+
+    /// Those that waited for this.
+    pub(super) fn take(&mut self, after: &After) -> Vec<Finished> {
+        self.0.remove(after).unwrap_or_default()
+    }
+
+    /// These wait for that.
+    pub(super) fn push(&mut self, after: After, finished: Finished) {
+        self.0.entry(after).or_default().push(finished);
+    }
+}
+
+/// The names whose records go once a result was taken.
+#[derive(Debug, Default, Clone, Hash)]
+pub(super) struct Left {
+    /// The operation's own.
+    pub(super) own: Option<Name>,
+    /// Those of sessions that are over.
+    pub(super) others: Vec<Name>,
+}
+
+impl Left {
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.others.iter().chain(&self.own)
+    }
+}

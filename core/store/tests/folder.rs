@@ -173,6 +173,26 @@ fn calls_on_a_folder_that_has_vanished_fail_and_do_not_make_it_anew() {
 }
 
 #[test]
+fn a_name_that_cannot_be_read_is_neither_owned_nor_made_anew() {
+    let folder = empty();
+    let [first, second] = [(); 2].map(|()| open(folder.path()));
+    let path = folder.path().join("names/5e/i00").join(name(1));
+    fs::create_dir_all(&path).expect("is made");
+    for _ in 0..2 {
+        for came in
+            [first.claim(&[&name(1)], 1).map(drop), first.put(&name(1), b"1", &NEW).map(drop), first.list("5e", None, false).map(drop)]
+        {
+            assert!(
+                matches!(&came, Err(Error::Failed(said)) if said.starts_with(&format!("could not read `{}`", path.display()))),
+                "{came:?}"
+            );
+        }
+    }
+    fs::remove_dir(&path).expect("is there");
+    assert_eq!(second.claim(&[&name(1)], 1), Ok(Claim::Claimed(vec![(name(1), None)])));
+}
+
+#[test]
 fn leftovers_of_a_crash_are_removed_by_whoever_opens_the_folder_an_hour_later() {
     let folder = empty();
     let owner = open(folder.path());

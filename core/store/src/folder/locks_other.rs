@@ -142,3 +142,44 @@ fn try_lock(file: &File) -> io::Result<bool> {
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_client_has_a_name_until_it_lets_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [first, second] = [(); 2].map(|()| Locks::open(folder.path()).expect("opens"));
+        let whose = |locks: &Locks| locks.whose("a").expect("looks");
+        assert_eq!((whose(&first), first.take("a").expect("takes"), first.take("a").expect("takes")), (Whose::Free, true, true));
+        assert_eq!((second.take("a").expect("looks"), first.is_mine("a"), second.is_mine("a")), (false, true, false));
+        assert_eq!((whose(&first), whose(&second)), (Whose::Mine, Whose::Other));
+        second.give("a").expect("is not its own");
+        assert!(!second.take("a").expect("looks"));
+        first.give("a").expect("gives");
+        assert_eq!((whose(&first), second.take("a").expect("takes"), whose(&first)), (Whose::Free, true, Whose::Other));
+        assert!(first.take("b").expect("takes") && second.take("c").expect("takes"));
+        second.give_all().expect("gives");
+        assert!(first.take("a").expect("takes") && !second.take("b").expect("looks"));
+        first.close();
+        assert!(second.take("a").expect("takes") && second.take("b").expect("takes") && first.take("d").is_err());
+        assert!(matches!((first.check(), second.check()), (Err(Unusable::Closed), Ok(()))));
+    }
+
+    #[test]
+    fn what_an_owner_left_that_died_is_free_and_goes_when_somebody_looks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let locks = Locks::open(folder.path()).expect("opens");
+        for name in ["a", "b"] {
+            // A lock goes with its process, its file stays.
+            File::create(folder.path().join(name)).expect("is made");
+        }
+        assert_eq!((locks.whose("a").expect("looks"), folder.path().join("a").exists()), (Whose::Free, false));
+        assert!(locks.take("b").expect("takes"));
+        locks.give_all().expect("gives");
+        assert_eq!(fs::read_dir(folder.path()).expect("is there").count(), 1, "the turn");
+        fs::remove_dir_all(folder.path()).expect("is there");
+        assert!(matches!(locks.check(), Err(Unusable::Gone)));
+    }
+}

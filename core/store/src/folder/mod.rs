@@ -7,6 +7,10 @@ mod listing;
 #[cfg_attr(unix, path = "locks_unix.rs")]
 #[cfg_attr(not(unix), path = "locks_other.rs")]
 mod locks;
+// The other kind is tried here too, where files can be locked in the same way.
+#[cfg(all(test, unix))]
+#[allow(dead_code, reason = "only its tests use it")]
+mod locks_other;
 mod record;
 
 use std::path::Path;
@@ -92,14 +96,18 @@ impl Folder {
         Ok(self.files.read(name)?.filter(|record| !record.has_ended(self.now())))
     }
 
-    /// What a name has that was taken just now.
+    /// What a name has that was taken just now. Where that can't be known it is let go of, as if it had not been taken.
     fn read_taken(&self, name: Name<'_>) -> Result<Option<Vec<u8>>, Error> {
-        let record = self.files.read(name)?;
-        if record.as_ref().is_some_and(|record| record.has_ended(self.now())) {
-            self.files.delete(name)?;
-            return Ok(None);
-        }
-        Ok(record.map(|record| record.data))
+        let read = self.files.read(name).and_then(|record| match record {
+            Some(record) if record.has_ended(self.now()) => self.files.delete(name).map(|()| None),
+            record => Ok(record.map(|record| record.data)),
+        });
+        read.inspect_err(|_| self.undo_take(name))
+    }
+
+    /// After something else has failed, which is what the caller is told.
+    fn undo_take(&self, name: Name<'_>) {
+        let _ = self.give(name);
     }
 
     /// Removes what processes left that died while they wrote. Whoever writes has the lock; and what is younger than an hour may be of
@@ -117,12 +125,10 @@ impl Folder {
     fn sweep_group(&self, name: Name<'_>) -> Result<(), Error> {
         let names = self.files.names(name.space(), name.group())?;
         for ended in names.iter().filter_map(|name| Name::parse(name).ok()) {
-            let is_ended = |record: Option<Record>| record.is_some_and(|record| record.has_ended(self.now()));
-            if self.whose(ended)? == Whose::Free && is_ended(self.files.read(ended)?) && self.take(ended)? {
-                // Now that nobody else can put it.
-                if is_ended(self.files.read(ended)?) {
-                    self.files.delete(ended)?;
-                }
+            let is_free = self.whose(ended)? == Whose::Free;
+            if is_free && self.files.read(ended)?.is_some_and(|record| record.has_ended(self.now())) && self.take(ended)? {
+                // Deletes it only if that is still so, now that nobody else can put it.
+                self.read_taken(ended)?;
                 self.give(ended)?;
             }
         }
@@ -174,7 +180,7 @@ impl Store for Folder {
         if !(was_mine || how.new) || !self.take(name)? {
             return Ok(Written::Lost);
         }
-        if !was_mine && self.read_free(name)?.is_some() {
+        if !was_mine && self.read_taken(name)?.is_some() {
             self.give(name)?;
             return Ok(Written::Lost);
         }

@@ -31,8 +31,8 @@ export const dayOf = (ms) => Math.floor(ms / DAY);
 
 /** What all entries of a day come to, where setting one of them would pass the cap; nothing where it may be set. */
 export function beyond(entries, entry, amount, cap) {
-  const before = entries.get(entry);
-  if (cap === undefined || (before !== undefined && !isMore(amount, before))) return undefined;
+  const grows = isMore(amount, entries.get(entry) ?? "0");
+  if (cap === undefined || !grows) return undefined;
   const after = new Map(entries).set(entry, amount);
   return isMore(sum([...after.values()]), cap) ? sum([...entries.values()]) : undefined;
 }

@@ -1,164 +1,254 @@
-// What holds a client's folder, and what becomes of folders whose holder can't be asked.
+// The folder store by itself: what every store must do, and what becomes of a folder whose clients die.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import fs from "node:fs/promises";
-import { syncBuiltinESMExports } from "node:module";
+import { fork } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { FolderStore } from "hopline";
 
-import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
+import { folder } from "./lib/sandbox.mjs";
+import { ask, runSuite } from "./lib/suite.mjs";
+
+const CASES = join(process.env.HOPLINE_VECTORS, "../store");
+const KEEPER = fileURLToPath(new URL("programs/keeper.mjs", import.meta.url));
+const [ONE, TWO] = ["1", "2"].map((digit) => `5e.i${digit.padStart(32, "0")}`);
+const LONG_AGO = new Date(Date.now() - 7200_000);
 
 /** A part of the package by itself. */
 const part = (name) => import(pathToFileURL(join(process.env.HOPLINE_VECTORS, "../../bindings-wasm/js/src", name)));
-const client = (path) => join(path, readdirSync(path).find((name) => name.startsWith("node-")));
-const LONG_AGO = new Date(Date.now() - 3600_000);
+const data = (text) => new TextEncoder().encode(text);
+const text = (data) => data && new TextDecoder().decode(data);
 
-test("on Windows a folder is held by the name that others look for", async () => {
-  const { socketPath } = await part("lock.js");
-  const [draft, found] = [".node-ab", "node-ab"].map((name) => socketPath(`C:\\records\\${name}`, "win32"));
-  assert.equal(draft, "\\\\.\\pipe\\hopline-node-ab");
-  assert.equal(found, draft);
-  assert.notEqual(socketPath("C:\\records\\node-cd", "win32"), found);
-  assert.equal(socketPath("/records/.node-ab", "linux"), "/records/.node-ab/socket");
+/** A client of a folder in a process of its own. */
+function keeper(path, clock = {}) {
+  const child = fork(KEEPER, { env: { ...process.env, FOLDER: path }, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const [waiting, ended] = [new Map(), new Promise((resolve) => child.once("exit", resolve))];
+  child.on("message", ({ id, answer, error }) => {
+    const { resolve, reject } = waiting.get(id);
+    if (error) reject(new Error(error));
+    else resolve(answer);
+  });
+  let count = 0;
+  const send = (method, given, more) => new Promise((resolve, reject) => {
+    waiting.set((count += 1), { resolve, reject });
+    child.send({ id: count, at: clock.now, method, given, ...more });
+  });
+  const die = async () => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  return {
+    call: (method, ...given) => send(method, given),
+    async dieDuring(method, ...given) {
+      send(method, given, { diesAfter: clock.diesAfter }).catch(() => {});
+      await ended;
+    },
+    die,
+    async close() {
+      await send("close", []);
+      await die();
+    },
+  };
+}
+
+/** A client of a folder in this process. */
+function near(path, clock) {
+  const store = new FolderStore(path, { now: () => clock.now });
+  return { call: (method, ...given) => ask(store, method, ...given), close: () => store.close(), die: () => store.close() };
+}
+
+const DAMAGE = {
+  cut: (bytes) => bytes.subarray(0, bytes.length / 2),
+  empty: () => "",
+  garbage: () => Uint8Array.from([0xff, 0xfe, 0x00, 0x7b, 0x0a]),
+};
+
+/** An empty folder, and all that is done with it. */
+function stage({ steps }, diesAfter) {
+  const [path, clock, clients] = [folder(), { diesAfter }, []];
+  const dies = steps.some((step) => step.dies || step.die);
+  return {
+    open() {
+      clients.push((dies ? keeper : near)(path, clock));
+      return clients.at(-1);
+    },
+    set(now) {
+      clock.now = now;
+    },
+    damage(name, how) {
+      const file = ["kept", "open"].map((kind) => join(path, kind, name)).find(existsSync);
+      writeFileSync(file, DAMAGE[how](readFileSync(file)));
+    },
+    async end() {
+      await Promise.all(clients.map((client) => client.die()));
+      rmSync(path, { recursive: true });
+    },
+  };
+}
+
+const cases = () => readdirSync(CASES).filter((name) => name.endsWith(".json")).map((name) => [name, JSON.parse(readFileSync(join(CASES, name), "utf8"))]);
+
+test("the folder store does what every store must", { timeout: 300_000 }, async () => {
+  // A claim lasts as long as its owner, so it can't be ended while that one lives.
+  const { cases: count, failures, text } = await runSuite(cases(), ["dies", "damage"], (each) => stage(each, 1));
+  console.log(text);
+  assert.ok(count > 80, `${count}`);
+  assert.deepEqual(failures, []);
 });
 
-test("the folder of a machine that can't be asked is taken over once its signs of life have ended", async (t) => {
-  const service = await sandbox(t);
-  const path = folder();
-  const gone = service.agent({ store: new FolderStore(path) });
-  const { session_id } = await gone.openSession(WANTED, { intent: "job-17" });
-  await gone.close();
-  // As if it had been kept by another machine, of which nobody can see whether it lives.
-  const holder = join(client(path), "holder");
-  writeFileSync(holder, JSON.stringify({ boot: "another boot", host: "another-host" }));
-  const agent = service.agent({ store: new FolderStore(path) });
-  assert.deepEqual(await agent.saved(), []);
-  await assert.rejects(agent.openSession(WANTED, { intent: "job-17" }), { kind: "busy", effect: "none", advice: "wait_for_other" });
-  utimesSync(holder, LONG_AGO, LONG_AGO);
-  assert.equal((await agent.openSession(WANTED, { intent: "job-17" })).session_id, session_id);
-  assert.deepEqual((await agent.saved()).map(({ intent }) => intent), ["job-17"]);
-  assert.equal((await service.state()).charges.length, 1);
-});
-
-test("a folder that does not say who holds it, or does in the far future, is not held for good", async (t) => {
-  const service = await sandbox(t);
-  const path = folder();
-  const { isHeld } = await part("lock.js");
-  for (const [name, holder, at] of [["node-01", undefined, LONG_AGO], ["node-02", "{", LONG_AGO], ["node-03", '{"boot":"b","host":"h"}', new Date(Date.now() + 1e10)]]) {
-    const made = join(path, name);
-    mkdirSync(join(made, "claims"), { recursive: true });
-    if (holder !== undefined) writeFileSync(join(made, "holder"), holder);
-    for (const each of [made, join(made, "holder")].filter(existsSync)) utimesSync(each, at, at);
-    assert.equal(await isHeld(made), false, name);
+test("whenever a client dies while it puts, the old data is there or the new", { timeout: 120_000 }, async () => {
+  const dying = cases().map(([name, file]) => [name, { cases: file.cases.filter(({ needs }) => needs?.includes("dies")) }]);
+  for (const ms of [0, 1, 2, 4]) {
+    const { cases: count, failures } = await runSuite(dying, ["dies"], (each) => stage(each, ms));
+    assert.equal(count, 2);
+    assert.deepEqual(failures, [], `${ms}`);
   }
-  await service.agent({ store: new FolderStore(path) }).saved();
-  assert.equal(readdirSync(path).length, 1, "they were taken over");
 });
 
-test("a client that lives gives signs of life", async (t) => {
-  t.mock.timers.enable({ apis: ["setInterval"] });
-  const { beat } = await part("lock.js");
+test("of many processes that want a name of one that died, one has it", { timeout: 60_000 }, async (t) => {
   const path = folder();
-  const holder = join(path, "holder");
-  writeFileSync(holder, "{}");
-  utimesSync(holder, LONG_AGO, LONG_AGO);
-  const stop = beat(path);
-  t.mock.timers.tick(30_000);
-  while (statSync(holder).mtimeMs < Date.now() - 60_000) await new Promise((resolve) => setTimeout(resolve, 10));
-  stop();
+  const keepers = Array.from({ length: 6 }, () => keeper(path));
+  t.after(() => Promise.all(keepers.map((each) => each.die())));
+  const dead = keepers.shift();
+  const names = Array.from({ length: 30 }, (_, n) => `5e.r${n.toString(16).padStart(32, "0")}`);
+  for (const name of names) await dead.call("put", name, name, { new: true });
+  await Promise.all(keepers.map((each) => each.call("list", "5e")));
+  await dead.die();
+  const told = await Promise.all(keepers.flatMap((each) => names.map((name) => each.call("claim", [name], 1))));
+  const owned = told.flatMap(({ claimed = {} }) => Object.entries(claimed));
+  assert.deepEqual(owned.map(([name]) => name).sort(), names);
+  assert.ok(owned.every(([name, data]) => name === data));
+  // Whoever has it can write, and nobody else.
+  const written = await Promise.all(keepers.map((each) => Promise.all(names.map((name) => each.call("put", name, "new")))));
+  assert.deepEqual(names.map((_, n) => written.filter((each) => each[n] === "done").length), names.map(() => 1));
 });
 
-test("what a client left that died while it opened its folder is removed, and what is being opened is not", async (t) => {
+test("processes that spend at once never pass the cap", { timeout: 60_000 }, async (t) => {
   const path = folder();
-  const [old, young] = [".node-01", ".node-02"].map((name) => join(path, name));
-  for (const draft of [old, young]) mkdirSync(join(draft, "claims"), { recursive: true });
-  utimesSync(old, LONG_AGO, LONG_AGO);
-  const service = await sandbox(t);
-  await service.agent({ store: new FolderStore(path) }).saved();
-  assert.deepEqual([existsSync(old), existsSync(young)], [false, true]);
+  const keepers = Array.from({ length: 4 }, () => keeper(path));
+  t.after(() => Promise.all(keepers.map((each) => each.die())));
+  const spend = (each, n) => each.call("spend", "5e", { entry: `${n}`, amount: "0.7", cap: "10" });
+  const told = await Promise.all(keepers.flatMap((each, k) => Array.from({ length: 10 }, (_, n) => spend(each, 10 * k + n))));
+  assert.equal(told.filter(({ granted }) => granted).length, 14);
+  assert.equal(told.find(({ over }) => over !== undefined && over.startsWith("9.8")).over, "9.8");
 });
 
-test("a draft that can't be removed keeps no client from opening its folder", async (t) => {
+test("a claim costs the same however many records there are", async (t) => {
   const path = folder();
-  const draft = join(path, ".node-01");
-  mkdirSync(join(draft, "claims"), { recursive: true });
-  utimesSync(draft, LONG_AGO, LONG_AGO);
-  // As of another user: nobody here may remove it.
-  const { FolderStore: Store } = await part("folder.js");
-  t.mock.method(fs, "rm", async () => { throw Object.assign(new Error("not permitted"), { code: "EACCES" }); });
+  const first = new FolderStore(path);
+  await first.claim([ONE], 1);
+  await first.close();
+  for (let n = 0; n < 20_000; n += 1) writeFileSync(join(path, "kept", `5e.r${n.toString(16).padStart(32, "0")}`), "9000000000000\n{}");
+  const { default: fs } = await import("node:fs/promises");
+  let listed = 0;
+  t.mock.method(fs, "readdir", (given) => {
+    if (/open|kept|claims/.test(given)) listed += 1;
+    return readdirSync(given);
+  });
+  const { syncBuiltinESMExports } = await import("node:module");
   syncBuiltinESMExports();
   t.after(() => (t.mock.restoreAll(), syncBuiltinESMExports()));
+  const { FolderStore: Store } = await part("folder.js");
   const store = new Store(path);
-  await store.open({ take() {}, fits: () => true });
-  t.mock.restoreAll();
-  syncBuiltinESMExports();
+  await store.claim([TWO], 1);
+  await store.put(TWO, data("{}"));
+  await store.put(TWO, data("{}"), { keepFor: 1000, release: true });
+  assert.equal(listed, 0, "no folder of records or claims is read");
   await store.close();
-  assert.ok(existsSync(draft));
 });
 
-test("a client whose folder was taken over while it slept writes nothing any more", async (t) => {
-  const service = await sandbox(t);
+test("a folder says which format it has, and opens no other", async () => {
+  const other = folder();
+  writeFileSync(join(other, "format"), "hopline folder 2\n");
+  const refused = (said) => ({ kind: "store", message: said });
+  await assert.rejects(new FolderStore(other).claim([ONE], 1), refused(/has the format `hopline folder 2`, not `hopline folder of Node 2`/));
+  const full = folder();
+  writeFileSync(join(full, "notes.txt"), "");
+  await assert.rejects(new FolderStore(full).claim([ONE], 1), refused(/is not empty, and no store/));
   const path = folder();
-  const agent = service.agent({ store: new FolderStore(path) });
-  await agent.saved();
-  renameSync(client(path), join(path, "elsewhere"));
-  const error = await agent.openSession(WANTED).catch((error) => error);
-  assert.deepEqual([error.kind, error.cause?.code], ["store", "ENOENT"], error.stack);
-  assert.equal((await service.state()).charges.length, 0);
+  mkdirSync(join(path, "lost+found"));
+  const store = new FolderStore(path);
+  await store.claim([ONE], 1);
+  await store.close();
+  assert.equal(readFileSync(join(path, "format"), "utf8"), "hopline folder of Node 2\n");
+  assert.deepEqual(readdirSync(path).sort(), ["claims", "days", "format", "kept", "lost+found", "open", "owners", "until"]);
 });
 
-/** A folder with what a client left that is gone: a claim and a record. */
-function left(name) {
-  const path = folder();
-  const gone = join(path, "node-01");
-  mkdirSync(join(gone, "claims"), { recursive: true });
-  writeFileSync(join(gone, "claims", name), "");
-  writeFileSync(join(gone, "r-1.json"), "{}");
-  writeFileSync(join(gone, "holder"), "");
-  utimesSync(join(gone, "holder"), LONG_AGO, LONG_AGO);
-  return { path, gone };
-}
+test("a store that could not be opened is tried again by the next call", async () => {
+  const path = join(folder(), "file");
+  writeFileSync(path, "");
+  const store = new FolderStore(path);
+  await assert.rejects(store.claim([ONE], 1), { code: "EEXIST" });
+  rmSync(path);
+  assert.deepEqual(await store.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
+  await store.close();
+  // A closed one opens again.
+  assert.deepEqual(await store.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
+  await store.close();
+});
 
-/** A store as a client has it, and the records that it was given. */
-async function opened(t, path, { fits = () => true, take = () => {} } = {}) {
-  const store = new (await part("folder.js")).FolderStore(path);
-  const records = [];
-  await store.open({ fits, take: (found) => (records.push(...found.map(([record]) => record)), take()) });
+test("what may be dropped is dropped once its day is over, and what an owner left that died goes with it", async (t) => {
+  const path = folder();
+  const dead = keeper(path, { now: 1e12 });
+  await dead.call("put", ONE, "{}", { new: true, keepFor: 1000, release: true });
+  await dead.call("put", TWO, "{}", { new: true, keepFor: 1000 });
+  await dead.call("claim", ["5e.r".padEnd(36, "0")], 1);
+  await dead.die();
+  const [owner] = readdirSync(join(path, "owners"));
+  utimesSync(join(path, "owners", owner), LONG_AGO, LONG_AGO);
+  const store = new FolderStore(path, { now: () => 1e12 + 2 * 86_400_000 });
   t.after(() => store.close());
-  return { store, records };
-}
-
-test("a claim that was taken over with its records stays, though others want it at the same time", async (t) => {
-  const { path } = left("job");
-  const rival = join(path, "node-02", "claims");
-  const take = () => (mkdirSync(rival, { recursive: true }), writeFileSync(join(rival, "job"), ""));
-  const { store, records } = await opened(t, path, { take });
-  await store.claim("job");
-  assert.deepEqual(records, ["r-1"]);
-  rmSync(rival, { recursive: true });
-  const other = await opened(t, path);
-  await assert.rejects(other.store.claim("job"), { kind: "busy" });
+  assert.deepEqual(await store.list("5e"), { entries: [], more: false });
+  const isTidy = () => !existsSync(join(path, "owners", owner)) && ["kept", "claims", "until"].every((part) => readdirSync(join(path, part)).length === 0);
+  for (const until = Date.now() + 20_000; !isTidy() && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.ok(isTidy());
 });
 
-test("a claim is nobody's while the records that were taken over with it can't be read", async (t) => {
-  const { path, gone } = left("job");
-  // The client that is gone had taken over another one.
-  mkdirSync(join(gone, "node-00"));
-  writeFileSync(join(gone, "node-00", "r-0.json"), "{}");
-  // It could be read before it was taken over, and can't be read then.
-  const fits = () => (rmSync(join(gone, "r-1.json")), mkdirSync(join(gone, "r-1.json")), true);
-  const { store, records } = await opened(t, path, { fits });
-  for (const _ of [1, 2]) await assert.rejects(store.claim("job"), { code: "EISDIR" });
-  assert.deepEqual(records, ["r-0"]);
-  const other = await opened(t, path);
-  await assert.rejects(other.store.claim("job"), { kind: "busy" });
-  const holder = readdirSync(path).find((name) => existsSync(join(path, name, "node-01")));
-  rmdirSync(join(path, holder, "node-01", "r-1.json"));
-  writeFileSync(join(path, holder, "node-01", "r-1.json"), "{}");
-  await store.claim("job");
-  assert.deepEqual(records, ["r-0", "r-1"]);
-  await assert.rejects(other.store.claim("job"), { kind: "busy" });
+test("what is owned is not dropped, and is once it is let go", async () => {
+  const path = folder();
+  let now = 1e12;
+  const store = new FolderStore(path, { now: () => now });
+  await store.put(ONE, data("{}"), { new: true, keepFor: 1000 });
+  now += 5 * 86_400_000;
+  assert.equal(text((await store.claim([ONE], 1)).claimed.get(ONE)), "{}");
+  await store.release();
+  assert.deepEqual(await store.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
+  await store.close();
+});
+
+test("an owner of more names than a file has links has them all", async (t) => {
+  const { default: fs } = await import("node:fs/promises");
+  const { syncBuiltinESMExports } = await import("node:module");
+  const { link } = fs;
+  let links = 0;
+  // As on Windows, where a file has 1024 links at most; here it is 10.
+  t.mock.method(fs, "link", async (from, to) => {
+    links += 1;
+    if (links % 10 === 0) throw Object.assign(new Error("too many links"), { code: "EMLINK" });
+    return link(from, to);
+  });
+  syncBuiltinESMExports();
+  t.after(() => (t.mock.restoreAll(), syncBuiltinESMExports()));
+  const store = new (await part("folder.js")).FolderStore(folder());
+  const names = Array.from({ length: 40 }, (_, n) => `5e.r${n.toString(16).padStart(32, "0")}`);
+  assert.equal((await store.claim(names, 40)).claimed.size, 40);
+  await store.close();
+});
+
+test("a folder with a long name has a socket, too", { skip: process.platform !== "linux" && "only Linux has a shorter way" }, async () => {
+  const path = join(folder(), "a".repeat(100), "b".repeat(100));
+  const [one, two] = [new FolderStore(path), new FolderStore(path)];
+  await one.claim([ONE], 1);
+  assert.deepEqual(await two.claim([ONE], 1), { busy: undefined });
+  await one.close();
+  assert.deepEqual(await two.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
+  await two.close();
+});
+
+test("on Windows an owner is found by its pipe", async () => {
+  const { socketPath } = await part("owner.js");
+  assert.equal(socketPath("C:\\records\\owners", "ab", "win32"), "\\\\.\\pipe\\hopline-ab");
+  assert.equal(socketPath("/records/owners", "ab", "linux"), "/records/owners/ab/socket");
 });

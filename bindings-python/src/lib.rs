@@ -4,11 +4,14 @@
 //! options, facts, errors, events and lists are JSON text; the package `hopline` makes objects and exceptions of them. The
 //! tuples of this module may hold secrets, so it is private to that package.
 
+mod folder;
+mod store;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, misfit_text, page_params_text, page_turn_text, quote_text,
-    verdict_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, misfit_text, page_params_text, page_turn_text,
+    quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
@@ -58,7 +61,8 @@ impl Client {
     /// What to do next, a tuple that begins with a word:
     ///
     /// - `("wait", until)`: nothing until that monotonic time (`None`: no time), or until something is started or answered;
-    /// - `("save", step, record, data)`: keep the record, or delete it (`None`), and say `saved` or `fail`;
+    /// - `("store", step, command, call)`: make that call of the store, where the command waits if there is one, and say `stored`; a
+    ///   call is a tuple of its name and its arguments (see `store::call_tuple`);
     /// - `("send", step, command, method, url, headers, body, timeout_ms, send_before, max_body)`: send it (`None`: no body)
     ///   and say `respond` or `fail`;
     /// - `("completed", command)`: take its result;
@@ -67,7 +71,9 @@ impl Client {
         let step = self.lock().poll(at(unix_ms, monotonic_ms));
         match step {
             Step::Wait { until } => ("wait", until).into_pyobject(py),
-            Step::Save { id, record, data } => ("save", id.0, record.0, data.map(|data| PyBytes::new(py, &data))).into_pyobject(py),
+            Step::Store { id, command, call } => {
+                ("store", id.0, command.map(|command| command.0), store::call_tuple(py, call)?).into_pyobject(py)
+            }
             Step::Send { id, command, request } => {
                 let body = Some(&request.body).filter(|body| !body.is_empty()).map(|body| PyBytes::new(py, body));
                 let (method, limits) = (request.method.as_str(), (request.timeout_ms, request.send_before, request.max_body));
@@ -78,9 +84,10 @@ impl Client {
         }
     }
 
-    /// The record of a Save is kept, or gone.
-    fn saved(&self, step: u32, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
-        self.lock().resolve_text(step, Outcome::Saved, at(unix_ms, monotonic_ms)).map_err(refused)
+    /// The store has answered: a tuple of a word and what belongs to it (see `store::answer`).
+    fn stored(&self, step: u32, answer: &Bound<'_, PyTuple>, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
+        let outcome = Outcome::Store(store::answer(answer)?);
+        self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
     /// A Send was answered. `headers` are those that `RESPONSE_HEADERS` names.
@@ -100,8 +107,8 @@ impl Client {
         self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// A Send was not answered, or it is not certain that the record of a Save is kept. `kind` is `dns`, `connect`, `tls`,
-    /// `timeout`, `closed`, `aborted`, `late`, `store` or `other`; `sent` is `never` or `maybe`.
+    /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
+    /// `never` or `maybe`.
     fn fail(&self, step: u32, kind: &str, sent: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
         self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
     }
@@ -130,48 +137,46 @@ impl Client {
         self.lock().abandon(CommandId(command))
     }
 
-    /// Takes records back from the store, each its name and its bytes: JSON,
-    /// `{"held":[record],"refused":[{"record","reason","message"}]}`. `same_account` says that records under another key are
-    /// of this account all the same.
-    fn restore(&self, records: Vec<(String, Vec<u8>)>, same_account: bool) -> String {
-        self.lock().restore_text(records, same_account)
-    }
-
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
     fn resume(&self, record: String, options: &str) -> u32 {
         self.lock().resume_text(record, options).0
     }
 
-    /// Goes on with what an intent stands for, as a command; `None` if it stands for nothing.
-    fn resume_intent(&self, intent: &str, options: &str) -> Option<u32> {
-        self.lock().resume_intent_text(intent, options).map(|command| command.0)
+    /// Goes on with what an intent stands for, as a command; its `raw` is null if the intent stands for nothing.
+    fn resume_intent(&self, intent: &str, options: &str) -> u32 {
+        self.lock().resume_intent_text(intent, options).0
     }
 
-    /// Goes on with all that can be resumed, each as a command.
-    fn resume_all(&self) -> Vec<u32> {
-        self.lock().resume_all().into_iter().map(|command| command.0).collect()
+    /// Goes on with all that is open, as a command; its `raw` is a list of the commands that have ended, for `take`.
+    fn resume_all(&self, options: &str) -> u32 {
+        self.lock().resume_all_text(options).0
     }
 
-    /// Closes a doubt by hand; `became` is the session or the order that came of it, where that is known. Returns whether there
-    /// was one.
-    #[pyo3(signature = (record, happened, became=None))]
-    fn settle(&self, record: String, happened: bool, became: Option<String>) -> PyResult<bool> {
-        self.lock().settle_text(record, happened, became).map_err(refused)
+    /// Closes a doubt by hand, as a command; its `raw` says whether there was one. `became` is the session or the order that came of
+    /// it, where that is known; `early` says that it did not happen before that is certain.
+    fn settle(&self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
+        self.lock().settle_text(record, happened, became, early).0
     }
 
-    /// Forgets a session or an accepted intent. Returns whether something was forgotten.
-    fn forget(&self, record: String) -> bool {
-        self.lock().forget(&RecordId(record))
+    /// Forgets a session or an accepted intent, as a command; its `raw` says whether something was forgotten.
+    fn forget(&self, record: String) -> u32 {
+        self.lock().forget(&RecordId(record)).command.0
     }
 
-    /// What the store holds, as a JSON list. Nothing is sent.
-    fn saved_list(&self) -> String {
-        self.lock().saved_text()
+    /// A page of what the store holds, behind a name, as a command; its `raw` is `{"entries":[…],"after"}`. Nothing is sent.
+    fn saved(&self, after: Option<String>) -> u32 {
+        self.lock().saved(after.map(Name)).command.0
     }
 
-    /// Whether a record is kept under an intent, so that the claim of the name is to be kept as well.
-    fn holds_intent(&self, intent: &str) -> bool {
-        self.lock().holds_intent(intent)
+    /// Follows a session no more, so that another client may have it. Returns whether it was followed.
+    fn release_session(&self, session_id: &str) -> bool {
+        self.lock().release_session(session_id)
+    }
+
+    /// Claims that have ended while this client lives: of these names, or of all.
+    fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 
     /// Whether the client follows a session, which has not ended as far as it knows.
@@ -239,5 +244,6 @@ fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quote, module)?)?;
     module.add_function(wrap_pyfunction!(is_shared, module)?)?;
     module.add_function(wrap_pyfunction!(ip_range, module)?)?;
+    module.add_class::<folder::Folder>()?;
     module.add_class::<Client>()
 }

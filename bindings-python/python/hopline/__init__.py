@@ -27,7 +27,7 @@ from ._errors import (
     Unavailable,
 )
 from ._events import AsyncEvents, Events
-from ._facts import Event, Rejected, Saved, Verdict
+from ._facts import Event, Saved, Verdict
 from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response
 from ._options import Options
@@ -38,7 +38,7 @@ from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
 from ._reseller import AsyncResellerClient, ResellerClient
 from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
-from ._store import FolderStore, MemoryStore, Shelf, Store
+from ._store import FolderStore, OverCap, OwnedElsewhere, Store, StoredName, StoredPage, StoreHandle
 from ._telemetry import session_event
 from ._types import *  # noqa: F403
 from ._values import UNSET, Method, Phase, Reply, Safety, Secret, Unset, Until, Value
@@ -68,18 +68,18 @@ __all__ = [
     "Invalid",
     "IpRange",
     "Kind",
-    "MemoryStore",
     "Method",
     "Misuse",
     "OpenSession",
     "Options",
     "OrderReply",
+    "OverCap",
+    "OwnedElsewhere",
     "Pages",
     "Phase",
     "ProtocolError",
     "Quote",
     "Refused",
-    "Rejected",
     "Reply",
     "Request",
     "ResellerClient",
@@ -91,9 +91,11 @@ __all__ = [
     "Seen",
     "SessionReply",
     "Settings",
-    "Shelf",
     "Store",
     "StoreError",
+    "StoreHandle",
+    "StoredName",
+    "StoredPage",
     "Unavailable",
     "Unset",
     "Until",

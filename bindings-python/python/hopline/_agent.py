@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias, Unpack
 
+from . import _hopline
 from ._agent_operations import AgentOperations, AsyncAgentOperations
 from ._answers import read
 from ._client import Blocking, Tasks
@@ -13,7 +14,7 @@ from ._errors import HoplineError
 from ._facts import Event, Verdict
 from ._http import choose, choose_async
 from ._options import Options, agent_options, new_engine
-from ._run import Disk, run, run_async
+from ._run import run, run_async
 from ._store import Store
 from ._types import Session
 from ._values import Secret, loads
@@ -51,8 +52,8 @@ class AgentClient(Blocking, AgentOperations):
             base_url: The address of the API, such as `https://host/v1`; without it, HOPLINE_BASE_URL.
             http: A `requests.Session`, `httpx.Client`, `urllib3.PoolManager`, or any callable that takes a `Request` and
                 returns a `Response`; without it, the standard library.
-            store: Where records are kept; without it, in memory.
-            same_account: Whether records of another key are of this account all the same.
+            store: Where purchases, sessions and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another key or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is
                 under way; recharges do not count. A client without a cap does not count what it buys, so give every client of a store
@@ -75,12 +76,13 @@ class AgentClient(Blocking, AgentOperations):
         Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
         this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
         """
-        advice = _observed(self._engine, session_id, seen)
-        if advice is None:
-            return None
-        if (command := advice.pop("command", None)) is None:
-            return Verdict(**advice)
-        return _rotated(advice, run(self._engine, self._send, "rotate_session", lambda core: command))
+        observed = _Observed(session_id, seen)
+        return observed.verdict(run(self._engine, self._send, "observe", observed.begin))
+
+    def release_session(self, *, session_id: str) -> bool:
+        """Stops following a session without ending it, so that another client of the store may have it. Returns whether it was
+        followed."""
+        return self._now("release_session", lambda core: core.release_session(session_id))
 
 
 class AsyncAgentClient(Tasks, AsyncAgentOperations):
@@ -112,8 +114,8 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
             base_url: The address of the API, such as `https://host/v1`; without it, HOPLINE_BASE_URL.
             http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
                 `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
-            store: Where records are kept; without it, in memory.
-            same_account: Whether records of another key are of this account all the same.
+            store: Where purchases, sessions and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another key or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that this client buys in a UTC day, as for `AgentClient`.
             backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
@@ -134,24 +136,40 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
         Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
         this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
         """
-        advice = _observed(self._engine, session_id, seen)
-        if advice is None:
-            return None
-        if (command := advice.pop("command", None)) is None:
-            return Verdict(**advice)
-        return _rotated(advice, await run_async(self._engine, self._send, self._disk, "rotate_session", lambda core: command))
+        observed = _Observed(session_id, seen)
+        return observed.verdict(await run_async(self._engine, self._send, self._disk, "observe", observed.begin))
+
+    async def release_session(self, *, session_id: str) -> bool:
+        """Stops following a session without ending it, so that another client of the store may have it. Returns whether it was
+        followed."""
+        return await self._now("release_session", lambda core: core.release_session(session_id))
 
 
-def _observed(engine: Engine, session_id: str, seen: Seen) -> dict[str, Any] | None:
-    """What was seen comes to this. If it begins a rotation, or joins one, there is a `command` to wait for."""
-    told = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
-    found = engine.ask("observe", lambda core: core.observe(session_id, told, *now()))
-    return None if found is None else loads(found)
+class _Observed:
+    """What was seen through a session, and what the core makes of it."""
 
+    def __init__(self, session_id: str, seen: Seen) -> None:
+        self._session_id = session_id
+        self._seen = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
+        self._advice: dict[str, Any] | None = None
 
-def _rotated(advice: dict[str, Any], taken: Taken | None) -> Verdict:
-    assert taken is not None  # a command that has ended was taken
-    session = read("rotate_session", taken, Session)
-    if isinstance(session, HoplineError):
-        raise session
-    return Verdict(verdict="rotated", reason=advice["reason"], session=session)
+    def begin(self, core: _hopline.Client) -> int | None:
+        """Tells the core. If it begins a rotation, or joins one, that is the command to wait for."""
+        try:
+            advice = core.observe(self._session_id, self._seen, *now())
+        except ValueError as error:
+            refused = HoplineError._parse(str(error))
+        else:
+            self._advice = None if advice is None else loads(advice)
+            command: int | None = None if self._advice is None else self._advice.pop("command", None)
+            return command
+        raise refused
+
+    def verdict(self, taken: Taken | None) -> Verdict | None:
+        """The advice, after a rotation with its session."""
+        if self._advice is None or taken is None:
+            return None if self._advice is None else Verdict(**self._advice)
+        session = read("rotate_session", taken, Session)
+        if isinstance(session, HoplineError):
+            raise session
+        return Verdict(verdict="rotated", reason=self._advice["reason"], session=session)

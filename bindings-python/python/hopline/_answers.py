@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 from ._errors import HoplineError
+from ._facts import Saved
 from ._hopline import misfit
 from ._order import OrderReply
 from ._session import SessionReply
@@ -16,10 +17,7 @@ R = TypeVar("R", bound=Reply)
 def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
     """The typed answer, or the failure, for the caller to raise."""
     if taken.failure is not None:
-        error = HoplineError._parse(taken.failure)
-        for note in dict.fromkeys(taken.notes):
-            error.add_note(note)
-        return error
+        return _failure(taken)
     phase: Any = taken.phase
     try:
         data = loads(taken.raw)
@@ -58,6 +56,31 @@ def read_any(taken: Taken) -> SessionReply | OrderReply | Reply | HoplineError:
     if "order_no" in loads(taken.facts):
         return read_order("create_static_order", taken)
     return read_session("create_session", taken)
+
+
+def read_value(taken: Taken) -> Any:
+    """The value of what people do about records; its failure is raised."""
+    if taken.failure is not None:
+        raise _failure(taken)
+    return loads(taken.raw)
+
+
+def read_saved(taken: Taken) -> tuple[list[Saved], str | None]:
+    """A page of what the store holds, and the name that the next one begins behind."""
+    page: dict[str, Any] = read_value(taken)
+    return [Saved._of(told) for told in page["entries"]], page.get("after")
+
+
+def stands_for_nothing(taken: Taken) -> bool:
+    """Whether an intent that was to be resumed stands for nothing: then there is neither an answer nor anything that is known."""
+    return taken.failure is None and taken.raw == "null" and not loads(taken.facts).get("settled")
+
+
+def _failure(taken: Taken) -> HoplineError:
+    error = HoplineError._parse(taken.failure or "")
+    for note in dict.fromkeys(taken.notes):
+        error.add_note(note)
+    return error
 
 
 def _misfit(operation: str, facts: str, raw: str, place: Misfit) -> HoplineError:

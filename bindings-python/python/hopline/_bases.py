@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from . import _hopline
 from ._answers import read, read_order, read_session
-from ._engine import Engine
+from ._engine import Begin, Engine
 from ._errors import HoplineError
 from ._http._base import Transport
 from ._http._choose import AsyncTransport
 from ._order import OrderReply
 from ._pages import AsyncPages, Pages
-from ._run import Begin, Disk, run, run_async
+from ._run import Disk, run, run_async
 from ._proxy import UseWith, check_use_with
 from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._types import Reconciliation
@@ -19,6 +20,7 @@ from ._work import Taken
 
 I = TypeVar("I")
 R = TypeVar("R", bound=Reply)
+T = TypeVar("T")
 # Which operation of the table an order is read as.
 _READ_AS = {"place_order": "create_static_order", "wait_order": "list_static_orders"}
 _SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
@@ -55,7 +57,7 @@ class Caller:
     _send: Transport
 
     def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
-        found = read(operation, self._run(operation, begin(operation, params, options), options), reply)
+        found = read(operation, self._run(operation, begin(operation, params, options)), reply)
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -71,7 +73,7 @@ class Caller:
         items: Callable[[R], tuple[I, ...]],
     ) -> Pages[I, R]:
         def page(params: str) -> tuple[R, str]:
-            taken = self._run(operation, begin_as(operation, params, options), options)
+            taken = self._run(operation, begin_as(operation, params, options))
             found = read(operation, taken, reply)
             if isinstance(found, HoplineError):
                 raise found
@@ -81,34 +83,41 @@ class Caller:
 
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> OpenSession:
         check_use_with(params, use_with)
-        found = read_session("create_session", self._run("open_session", begin("open_session", params, options), options))
+        found = read_session("create_session", self._run("open_session", begin("open_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return OpenSession._of(found, lambda: self._end(found, keep))
 
     def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
-        found = read_session("get_session", self._run("wait_session", begin("wait_session", params, options), options))
+        found = read_session("get_session", self._run("wait_session", begin("wait_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
-        found = read_order(_READ_AS[operation], self._run(operation, begin(operation, params, options), options))
+        found = read_order(_READ_AS[operation], self._run(operation, begin(operation, params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
-        self._engine.take_up("reconcile", params["record"])
         return self._call("reconcile", params, options, Reconciliation)
 
-    def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
-        taken = run(self._engine, self._send, operation, start, _intent(options))
+    def _run(self, operation: str, start: Begin) -> Taken:
+        taken = run(self._engine, self._send, operation, start)
         assert taken is not None  # a command that has ended was taken
         return taken
 
+    def _now(self, operation: str, act: Callable[[_hopline.Client], T]) -> T:
+        """What needs no waiting, and what it leaves to do."""
+        done: list[T] = []
+        run(self._engine, self._send, operation, lambda core: done.append(act(core)))
+        return done[0]
+
     def _end(self, opened: SessionReply, keep: bool) -> None:
-        if is_to_end(self._engine, opened, keep):
+        if is_kept(opened, keep):
+            self._now("release_session", lambda core: core.release_session(opened.session_id))
+        elif self._engine.follows(opened.session_id):
             self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
 
 
@@ -121,7 +130,7 @@ class AsyncCaller:
     _disk: Disk
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
-        found = read(operation, await self._run(operation, begin(operation, params, options), options), reply)
+        found = read(operation, await self._run(operation, begin(operation, params, options)), reply)
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -137,7 +146,7 @@ class AsyncCaller:
         items: Callable[[R], tuple[I, ...]],
     ) -> AsyncPages[I, R]:
         async def page(params: str) -> tuple[R, str]:
-            taken = await self._run(operation, begin_as(operation, params, options), options)
+            taken = await self._run(operation, begin_as(operation, params, options))
             found = read(operation, taken, reply)
             if isinstance(found, HoplineError):
                 raise found
@@ -148,7 +157,7 @@ class AsyncCaller:
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpening:
         async def open_session() -> AsyncOpenSession:
             check_use_with(params, use_with)
-            found = read_session("create_session", await self._run("open_session", begin("open_session", params, options), options))
+            found = read_session("create_session", await self._run("open_session", begin("open_session", params, options)))
             if isinstance(found, HoplineError):
                 raise found
             return AsyncOpenSession._of(found, lambda: self._end(found, keep))
@@ -156,39 +165,38 @@ class AsyncCaller:
         return AsyncOpening(open_session())
 
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
-        found = read_session("get_session", await self._run("wait_session", begin("wait_session", params, options), options))
+        found = read_session("get_session", await self._run("wait_session", begin("wait_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     async def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
-        found = read_order(_READ_AS[operation], await self._run(operation, begin(operation, params, options), options))
+        found = read_order(_READ_AS[operation], await self._run(operation, begin(operation, params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     async def _reconcile(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> Reconciliation:
-        await self._take_up("reconcile", params["record"])
         return await self._call("reconcile", params, options, Reconciliation)
 
-    async def _take_up(self, operation: str, record: str) -> None:
-        await self._disk.run(self._engine, operation, lambda: self._engine.take_up(operation, record))
-
-    async def _run(self, operation: str, start: Begin, options: Mapping[str, Any]) -> Taken:
-        taken = await run_async(self._engine, self._send, self._disk, operation, start, _intent(options))
+    async def _run(self, operation: str, start: Begin) -> Taken:
+        taken = await run_async(self._engine, self._send, self._disk, operation, start)
         assert taken is not None  # a command that has ended was taken
         return taken
 
+    async def _now(self, operation: str, act: Callable[[_hopline.Client], T]) -> T:
+        """What needs no waiting, and what it leaves to do."""
+        done: list[T] = []
+        await run_async(self._engine, self._send, self._disk, operation, lambda core: done.append(act(core)))
+        return done[0]
+
     async def _end(self, opened: SessionReply, keep: bool) -> None:
-        if is_to_end(self._engine, opened, keep):
+        if is_kept(opened, keep):
+            await self._now("release_session", lambda core: core.release_session(opened.session_id))
+        elif self._engine.follows(opened.session_id):
             await self._call("terminate_session", {"session_id": opened.session_id}, {}, Reply)
 
 
-def is_to_end(engine: Engine, opened: SessionReply, keep: bool) -> bool:
-    """Whether leaving a `with` block ends a session: a dynamic one that the client still follows."""
-    return not keep and opened.session.session_type != "static" and engine.follows(opened.session_id)
-
-
-def _intent(options: Mapping[str, Any]) -> str | None:
-    intent = options.get("intent")
-    return intent if isinstance(intent, str) and intent else None
+def is_kept(opened: SessionReply, keep: bool) -> bool:
+    """Whether a session lives on when its `with` block is left."""
+    return keep or opened.session.session_type == "static"

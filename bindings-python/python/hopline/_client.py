@@ -2,19 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NoReturn, Self, TypeAlias, TypeVar, overload
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from ._answers import read_any
+from ._answers import read_any, read_saved, read_value, stands_for_nothing
 from ._bases import AsyncCaller, Caller, in_core_words
-from ._engine import Engine
+from ._engine import Begin, Engine
 from ._errors import HoplineError, invalid
 from ._events import AsyncEvents, Events
-from ._facts import Event, Rejected, Saved
+from ._facts import Event, Saved
 from ._http import AsyncTransport, Transport, choose, choose_async, own
 from ._order import OrderReply
-from ._run import Begin, Disk, run, run_async
+from ._run import Disk
 from ._session import AsyncOpenSession, OpenSession, SessionReply
 from ._values import Reply, dumps
 from ._waiting import wait
@@ -26,7 +25,6 @@ AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
 """What a task resumed: a session, an order or an answer."""
 B = TypeVar("B", bound="Blocking")
 T = TypeVar("T", bound="Tasks")
-_MOST_THREADS = 64
 
 
 class Blocking(Caller):
@@ -35,12 +33,17 @@ class Blocking(Caller):
     __slots__ = ()
 
     def saved(self) -> list[Saved]:
-        """What the store holds: what this client has, and what no living client has. Nothing is sent."""
-        return self._engine.saved()
+        """What the store holds: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is sent."""
+        return list(self.walk_saved())
 
-    def rejected(self) -> list[Rejected]:
-        """Records of the store that this client leaves alone, such as those of another account."""
-        return self._engine.rejected()
+    def walk_saved(self) -> Iterator[Saved]:
+        """The same, read from the store as it is iterated over, 500 at a time."""
+        after = None
+        while True:
+            entries, after = read_saved(self._run("saved", lambda core, after=after: core.saved(after)))  # type: ignore[misc]
+            yield from entries
+            if after is None:
+                return
 
     @overload
     def resume(
@@ -86,64 +89,79 @@ class Blocking(Caller):
 
         Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
         """
-        options = _options(deadline, credentials, ends)
-        if record is None:
-            taken = self._resumed_intent(_named(intent), options)
-            if taken is None:
-                return None
-        elif intent is not None:
-            _one_of_both()
-        else:
-            self._engine.take_up("resume", record)
-            taken = self._run("resume", lambda core: core.resume(record, options), {})
+        taken = self._run("resume", _resuming(record, intent, _options(deadline, credentials, ends)))
+        if intent is not None and stands_for_nothing(taken):
+            return None
         found = self._read(taken, keep)
         if isinstance(found, HoplineError):
             raise found
         return found
 
-    def resume_all(self) -> list[Resumed | HoplineError]:
-        """Goes on with everything in the store that can be resumed and that no living client has, including what processes that
-        crashed have left. Nothing is raised: failures are in the list.
+    def resume_all(
+        self,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+    ) -> list[Resumed | HoplineError]:
+        """Goes on with everything in the store that is open and that no living client has, including what processes that crashed have
+        left, 16 at a time. Failures of single ones are in the list.
 
-        The records that it takes up stay this client's until it is closed. Where several workers share a store, let one of them call
-        this, and let the others resume their own intents.
+        What is in doubt is resumed. Sessions and orders without an intent are taken back and waited for; this client holds the sessions
+        until they are over, or it releases them. Those with an intent are left to whoever starts that intent. Where several workers
+        share a store, each takes a part.
+
+        Args:
+            deadline: Seconds to wait in all for each session or order; 300 if left out.
+            credentials: Whether usernames and passwords of sessions are to be read.
+            ends: Further statuses that end the wait.
+
+        Raises `StoreError` if the store can't be read.
         """
-        self._engine.take_up_all("resume_all")
-        commands = self._engine.call("resume_all", lambda core: core.resume_all())
-        if not commands:
-            return []
-        pool = ThreadPoolExecutor(min(len(commands), _MOST_THREADS), "hopline-resume")
-        try:
-            return _all([pool.submit(self._again, command) for command in commands])
-        except BaseException:
-            for command in commands:
-                self._engine.cancel(command)
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+        options = _options(deadline, credentials, ends)
+        commands = read_value(self._run("resume_all", lambda core: core.resume_all(options)))
+        ended = self._now("resume_all", lambda core: [core.take(command) for command in commands])
+        return [self._read(self._engine.taken(one, []), False) for one in ended]
 
-    def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
-        """Closes a doubt by hand, once you know what happened. Whether there was one.
+    def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
+        """Closes a doubt by hand, once you know what happened. Returns whether there was one.
 
-        :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
-            be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+        Args:
+            record: The record, as an error or `saved` names it.
+            happened: Whether it took effect. If not, the record goes and the intent is free.
+            became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
+                waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+            early: Settles as not happened within an hour of the last send, too. The request may still be under way: then what it buys
+                is lost sight of.
+
+        Raises `Refused` if the record has changed since you looked at it, or if it is too early, and `Busy` if another client has it.
         """
-        self._engine.take_up("settle", record)
-        return self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
+        what = None if became is None else str(became)
+        return bool(read_value(self._run("settle", lambda core: core.settle(record, happened, what, early))))
 
     def forget(self, record: str) -> bool:
-        """Forgets a session, an order that nobody waits for, an accepted intent or a record that was refused. Whether there was one and its
-        record is gone. What is in doubt stays, as does what a living client has."""
-        self._engine.take_up("forget", record)
-        return self._now("forget", lambda core: core.forget(record)) and self._engine.records.is_gone(record)
+        """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
+        one. What is in doubt stays.
+
+        Raises `Refused` if the record has changed since you looked at it, and `Busy` if another client has it.
+        """
+        return bool(read_value(self._run("forget", lambda core: core.forget(record))))
 
     def events(self) -> Events:
         """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
         return self._engine.stream(Events)
 
-    def close(self) -> None:
-        """Gives up what is under way and keeps its records. No session and no order ends by it."""
-        self._engine.close()
+    def close(self, timeout: float = 10) -> None:
+        """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
+        it. Waits for calls in other threads to end, for `timeout` seconds at most; those that take longer end by themselves.
+        """
+        engine = self._engine
+        if engine.close():
+            engine.finish()
+        elif not engine.is_forked() and not engine.is_used_here():
+            over = threading.Event()
+            engine.over.add_done_callback(lambda _: over.set())
+            wait(over, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -162,45 +180,21 @@ class Blocking(Caller):
         other._attach(choose_async(http), self._engine, None)
         return other
 
-    def _again(self, command: int) -> Resumed | HoplineError:
-        return self._read(self._run("resume", _known(command), {}), False)
-
-    def _resumed_intent(self, intent: str, options: str) -> Taken | None:
-        return run(self._engine, self._send, "resume", lambda core: core.resume_intent(intent, options), intent)
-
     def _read(self, taken: Taken, keep: bool) -> Resumed | HoplineError:
         found = read_any(taken)
         return OpenSession._of(found, lambda: self._end(found, keep)) if isinstance(found, SessionReply) else found
-
-    def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
-        done = self._engine.ask(operation, ask)
-        run(self._engine, self._send, operation, None)
-        return done
-
-
-def _known(command: int) -> Begin:
-    return lambda core: command
 
 
 def _options(deadline: float | None, credentials: bool | None, ends: Sequence[str] | None) -> str:
     return dumps(in_core_words({"deadline": deadline, "credentials": credentials, "ends": ends}))
 
 
-def _named(intent: str | None) -> str:
-    return _one_of_both() if intent is None else intent
-
-
-def _one_of_both() -> NoReturn:
-    invalid("resume", "intent", "or a record must be given, and not both")
-
-
-def _all(resumed: "list[Future[Resumed | HoplineError]]") -> list[Resumed | HoplineError]:
-    """What came of each. Ctrl-C ends the wait, which that of a future does not on every system."""
-    for one in resumed:
-        ended = threading.Event()
-        one.add_done_callback(lambda _, ended=ended: ended.set())  # type: ignore[misc]
-        wait(ended, None)
-    return [one.result() for one in resumed]
+def _resuming(record: str | None, intent: str | None, options: str) -> Begin:
+    if intent is not None and record is None:
+        return lambda core: core.resume_intent(intent, options)
+    if record is None or intent is not None:
+        invalid("resume", "intent", "or a record must be given, and not both")
+    return lambda core: core.resume(record, options)
 
 
 class Tasks(AsyncCaller):
@@ -209,12 +203,18 @@ class Tasks(AsyncCaller):
     __slots__ = ()
 
     async def saved(self) -> list[Saved]:
-        """What the store holds: what this client has, and what no living client has. Nothing is sent."""
-        return await self._disk.run(self._engine, "saved", self._engine.saved)
+        """What the store holds: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is sent."""
+        return [one async for one in self.walk_saved()]
 
-    async def rejected(self) -> list[Rejected]:
-        """Records of the store that this client leaves alone, such as those of another account."""
-        return await self._disk.run(self._engine, "rejected", self._engine.rejected)
+    async def walk_saved(self) -> AsyncIterator[Saved]:
+        """The same, read from the store as it is iterated over, 500 at a time."""
+        after = None
+        while True:
+            entries, after = read_saved(await self._run("saved", lambda core, after=after: core.saved(after)))  # type: ignore[misc]
+            for one in entries:
+                yield one
+            if after is None:
+                return
 
     @overload
     async def resume(
@@ -260,60 +260,76 @@ class Tasks(AsyncCaller):
 
         Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
         """
-        options = _options(deadline, credentials, ends)
-        if record is None:
-            taken = await self._resumed_intent(_named(intent), options)
-            if taken is None:
-                return None
-        elif intent is not None:
-            _one_of_both()
-        else:
-            await self._take_up("resume", record)
-            taken = await self._run("resume", lambda core: core.resume(record, options), {})
+        taken = await self._run("resume", _resuming(record, intent, _options(deadline, credentials, ends)))
+        if intent is not None and stands_for_nothing(taken):
+            return None
         found = self._read(taken, keep)
         if isinstance(found, HoplineError):
             raise found
         return found
 
-    async def resume_all(self) -> list[AsyncResumed | HoplineError]:
-        """Goes on with everything in the store that can be resumed and that no living client has, including what processes that
-        crashed have left. Nothing is raised: failures are in the list.
+    async def resume_all(
+        self,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+    ) -> list[AsyncResumed | HoplineError]:
+        """Goes on with everything in the store that is open and that no living client has, including what processes that crashed have
+        left, 16 at a time. Failures of single ones are in the list.
 
-        The records that it takes up stay this client's until it is closed. Where several workers share a store, let one of them call
-        this, and let the others resume their own intents.
+        What is in doubt is resumed. Sessions and orders without an intent are taken back and waited for; this client holds the sessions
+        until they are over, or it releases them. Those with an intent are left to whoever starts that intent. Where several workers
+        share a store, each takes a part.
+
+        Args:
+            deadline: Seconds to wait in all for each session or order; 300 if left out.
+            credentials: Whether usernames and passwords of sessions are to be read.
+            ends: Further statuses that end the wait.
+
+        Raises `StoreError` if the store can't be read.
         """
-        await self._disk.run(self._engine, "resume_all", lambda: self._engine.take_up_all("resume_all"))
-        commands = self._engine.call("resume_all", lambda core: core.resume_all())
-        try:
-            return list(await asyncio.gather(*(self._again(command) for command in commands)))
-        except BaseException:
-            for command in commands:
-                self._engine.cancel(command)
-            raise
+        options = _options(deadline, credentials, ends)
+        commands = read_value(await self._run("resume_all", lambda core: core.resume_all(options)))
+        ended = await self._now("resume_all", lambda core: [core.take(command) for command in commands])
+        return [self._read(self._engine.taken(one, []), False) for one in ended]
 
-    async def settle(self, record: str, *, happened: bool, became: str | int | None = None) -> bool:
-        """Closes a doubt by hand, once you know what happened. Whether there was one.
+    async def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
+        """Closes a doubt by hand, once you know what happened. Returns whether there was one.
 
-        :param became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to
-            be waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+        Args:
+            record: The record, as an error or `saved` names it.
+            happened: Whether it took effect. If not, the record goes and the intent is free.
+            became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
+                waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+            early: Settles as not happened within an hour of the last send, too. The request may still be under way: then what it buys
+                is lost sight of.
+
+        Raises `Refused` if the record has changed since you looked at it, or if it is too early, and `Busy` if another client has it.
         """
-        await self._take_up("settle", record)
-        return await self._now("settle", lambda core: core.settle(record, happened, None if became is None else str(became)))
+        what = None if became is None else str(became)
+        return bool(read_value(await self._run("settle", lambda core: core.settle(record, happened, what, early))))
 
     async def forget(self, record: str) -> bool:
-        """Forgets a session, an order that nobody waits for, an accepted intent or a record that was refused. Whether there was one and its
-        record is gone. What is in doubt stays, as does what a living client has."""
-        await self._take_up("forget", record)
-        done = await self._now("forget", lambda core: core.forget(record))
-        return done and await self._disk.run(self._engine, "forget", lambda: self._engine.records.is_gone(record))
+        """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
+        one. What is in doubt stays.
+
+        Raises `Refused` if the record has changed since you looked at it, and `Busy` if another client has it.
+        """
+        return bool(read_value(await self._run("forget", lambda core: core.forget(record))))
 
     def events(self) -> AsyncEvents:
         """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
         return self._engine.stream(AsyncEvents)
 
-    async def close(self) -> None:
-        """Gives up what is under way and keeps its records. No session and no order ends by it."""
-        self._engine.close()
+    async def close(self, timeout: float = 10) -> None:
+        """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
+        it. Waits for other calls to end, for `timeout` seconds at most; those that take longer end by themselves.
+        """
+        if self._engine.close():
+            self._disk.submit(self._engine.finish)
+        if not self._engine.is_forked():
+            await asyncio.wait([asyncio.wrap_future(self._engine.over)], timeout=timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -333,17 +349,6 @@ class Tasks(AsyncCaller):
         other._attach(choose(http), self._engine, None)
         return other
 
-    async def _again(self, command: int) -> AsyncResumed | HoplineError:
-        return self._read(await self._run("resume", _known(command), {}), False)
-
-    async def _resumed_intent(self, intent: str, options: str) -> Taken | None:
-        return await run_async(self._engine, self._send, self._disk, "resume", lambda core: core.resume_intent(intent, options), intent)
-
     def _read(self, taken: Taken, keep: bool) -> AsyncResumed | HoplineError:
         found = read_any(taken)
         return AsyncOpenSession._of(found, lambda: self._end(found, keep)) if isinstance(found, SessionReply) else found
-
-    async def _now(self, operation: str, ask: Callable[[Any], bool]) -> bool:
-        done = self._engine.ask(operation, ask)
-        await run_async(self._engine, self._send, self._disk, operation, None)
-        return done

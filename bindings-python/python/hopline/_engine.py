@@ -1,30 +1,35 @@
-"""The client core with what surrounds it: its lock, its records, and who waits for what.
+"""The client core with what surrounds it: its lock, its store, and who waits for what.
 
 Threads and tasks are alike here. Each is an `Owner`, which waits for one command, does the work that its turns give it, and takes
-the result. Saves and sends end by themselves, so whoever began one may give up meanwhile. Nothing in this file waits or sends.
+the result. Calls of the store and sends end by themselves, so whoever began one may give up meanwhile. Nothing in this file waits or
+sends.
 """
 
 import logging
 import os
+import secrets
 import threading
 import warnings
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from . import _hopline
-from ._errors import HoplineError, misuse
+from ._background import Background
+from ._errors import HoplineError, StoreError, misuse
 from ._events import Stream
-from ._facts import Event, Rejected, Saved
-from ._records import Records, new_core, said
+from ._facts import Event
 from ._sends import Sends
-from ._store import Store
+from ._store import FAILED, Answer, Call, Store, StoreHandle, ask, said
 from ._values import Secret, loads
-from ._work import Done, Owner, Save, Send, Taken, Wait, now
+from ._work import Ask, Done, Owner, Send, Taken, Wait, now
 
 S = TypeVar("S", bound=Stream)
 T = TypeVar("T")
+Begin = Callable[[_hopline.Client], int | None]
+"""Starts a command, or (`None`) does something that needs no waiting."""
 _log = logging.getLogger("hopline")
 _MOST_TROUBLES = 64
 
@@ -39,71 +44,57 @@ class Closable(Protocol):
 class Engine:
     """One client core, for any number of threads and tasks at once."""
 
-    def __init__(self, options: Secret, store: Store, same_account: bool, capped: bool) -> None:
+    def __init__(self, options: Secret, store: Store | None) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._core = new_core(options)
-        self.records = Records(options, store, same_account, capped)
-        self._taking = threading.Lock()
-        """Held from when records are looked for until the core has them, so that nobody begins anew what another is taking up. It is
-        taken before the engine's lock, and by an event loop only where the store does not wait for a disk."""
-        if capped:
-            # What clients that have ended spent today counts from the first purchase on.
-            self._take_from_store(self.records.take_totals)
+        self._core = _new_core(options)
+        self._store = None if store is None else _opened(store)
         self._closed = False
-        self._claiming = 0
+        self.over: Future[None] = Future()
+        """The client is closed, and its store has let go of everything."""
         self._present: set[Owner] = set()
-        self._used: Counter[str] = Counter()
-        """The intents of those who are present."""
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None
         self._until: int | None = None
+        self._due: int | None = None
+        """When the core wanted to go on, at the last look."""
         self._ended: set[int] = set()
         self._sends = Sends(self._core)
-        self._left_saves: deque[Save] = deque()
+        self._left_asks: deque[Ask] = deque()
         self._left_sends: deque[Send] = deque()
         """What an owner left undone that others may wait for."""
+        self._background = Background(self)
         self._troubles: dict[str, str] = {}
         self.listeners: list[Callable[[Event], object]] = []
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
-        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.records.shelf.close, self._streams)
-        self._finalizer.atexit = False  # the system frees what an ended process held
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self._streams)
+        self._finalizer.atexit = False  # the system frees what an ended process had
 
     # What a command goes through.
 
     def admit(self, owner: Owner, operation: str) -> None:
-        """The owner is here, so its intent is in use, and the client does not finish before it has left."""
+        """The owner is here, so the client does not finish before it has left."""
         self.check(operation)
         with self._lock:
             self.check(operation)
             self._present.add(owner)
-            if owner.intent is not None:
-                self._used[owner.intent] += 1
 
-    def claim(self, owner: Owner, operation: str) -> None:
-        """Makes the owner's intent this client's, with what is stored under it. It may read the disk, without the engine's lock."""
-        if (intent := owner.intent) is not None:
-            self._take_from_store(lambda: self.records.claim_intent(operation, intent))
-            with self._lock:
-                if owner not in self._present:  # it gave up meanwhile
-                    self._free_intents()
-
-    def enter(self, owner: Owner, operation: str, begin: Callable[[_hopline.Client], int | None] | None) -> None:
-        """Starts a command for its owner. Where there is none to start, the owner does what is left to do."""
+    def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
+        """Starts a command for its owner. Where there is none to wait for, the owner does what is left to do."""
         with self._lock:
-            if begin is not None:
-                self.check(operation)  # it may have been closed while the store was read
-            owner.command = None if begin is None else begin(self._core)
+            self.check(operation)  # it may have been closed meanwhile
+            owner.command = begin(self._core)
             if owner.command is not None:
                 self._owners[owner.command] = owner
-                # One that was resumed before anybody waited for it may have ended meanwhile.
+                # One that was begun before anybody waited for it may have ended meanwhile.
                 owner.completed = owner.command in self._ended
                 self._ended.discard(owner.command)
 
-    def turn(self, owner: Owner) -> Save | Send | Wait | Done:
+    def turn(self, owner: Owner) -> Ask | Send | Wait | Done:
         """What the owner is to do next."""
+        self._check_fork("client")
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
@@ -111,7 +102,7 @@ class Engine:
             self._tell(event)
         return work
 
-    def _turn(self, owner: Owner, events: list[str]) -> Save | Send | Wait | Done:
+    def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
@@ -121,10 +112,10 @@ class Engine:
             owner.taken = self._take(owner)
             # To take a result lets its record be deleted.
             until = self._drain(owner, events)
-        # Saves first: somebody's purchase may wait for one.
-        if owner.saves or self._left_saves:
-            work = (owner.saves or self._left_saves).popleft()
-            owner.saving[work.step] = work
+        # The store first: somebody's purchase may wait for it.
+        if owner.asks or self._left_asks:
+            work = (owner.asks or self._left_asks).popleft()
+            owner.asking[work.step] = work
             self._keep_time(until)
             return work
         while (send := self._next_send(owner)) is not None:
@@ -132,7 +123,7 @@ class Engine:
                 self._keep_time(self._sends.soonest(until))
                 return send
             until = self._drain(owner, events)
-        if owner.saves or (owner.completed and owner.taken is None):
+        if owner.asks or (owner.completed and owner.taken is None):
             return self._turn(owner, events)
         until = self._sends.soonest(until)
         if owner.is_done():
@@ -150,9 +141,12 @@ class Engine:
             step = self._core.poll(*now())
             match step:
                 case ("wait", until):
+                    self._due = until
                     return until
-                case ("save", step_id, record, data):
-                    owner.saves.append(Save(step_id, record, data))
+                case ("store", step_id, command, call):
+                    asker = owner if command is None else self._owners.get(command, owner)
+                    asker.asks.append(Ask(step_id, command, call))
+                    self._wake(asker, owner)
                 case ("send", *_):
                     send = self._sends.add(step)
                     sender = self._owners.get(send.command, owner)
@@ -202,64 +196,84 @@ class Engine:
             self._core.abandon(owner.command)
         elif owner.command is not None:
             taken = self._core.take(owner.command)
-        match taken:
+        return self.taken(taken, owner.notes)
+
+    def taken(self, result: "_hopline._Taken | None", notes: list[str]) -> Taken:
+        """What the core gave as the result of a command."""
+        match result:
             case ("answered", facts, raw, phase, view):
                 return Taken(facts=facts, raw=raw, phase=phase, view=view)
             case ("failed", failure):
-                return Taken(failure=failure, notes=owner.notes + self._trouble_behind(failure))
+                return Taken(failure=failure, notes=notes + self._trouble_behind(failure))
         misuse("client", "the result was taken before")
 
-    def leave(self, owner: Owner) -> None:
-        """The owner waits no more."""
+    def leave(self, owner: Owner) -> bool:
+        """The owner waits no more. Whether the client is to be finished, since it was the last of a closed one."""
+        if self.is_forked():
+            return False
         with self._lock:
             self._present.discard(owner)
-            if owner.intent is not None:
-                self._used[owner.intent] -= 1
-                if not self._used[owner.intent]:
-                    del self._used[owner.intent]
-                self.records.left(owner.intent)
             if owner.command is not None:
                 self._owners.pop(owner.command, None)
             if self._keeper is owner:
                 self._keeper = None
                 self._keep_time(self._until)
-            # Of a save that was interrupted twice nobody knows whether it is kept.
-            self._left_saves.extend((*owner.saving.values(), *owner.saves))
+            # Of a call that was interrupted twice nobody knows whether it was made.
+            self._left_asks.extend((*owner.asking.values(), *owner.asks))
             self._left_sends.extend(owner.sends)
-            if self._left_saves or self._left_sends:
+            if self._left_asks or self._left_sends:
                 self._wake_one(None)
-            self._free_intents()
-            if self._closed and not self._present:
-                self._finish()
-
-    def _free_intents(self) -> None:
-        if not self._claiming:
-            self.records.free_intents(self._used.__contains__, self._core.holds_intent)
+            if not self._present and not self._closed and (self._due is not None or self._left_asks):
+                self._background.start()
+            return self._closed and not self._present
 
     # What comes of work.
 
-    def kept(self, owner: Owner, work: Save, trouble: OSError | None) -> None:
-        """A record is kept, or it is not certain that it is."""
+    def ask_store(self, owner: Owner, work: Ask) -> None:
+        """Makes a call of the store, and tells the core what it answered."""
+        answer, trouble = FAILED, None
+        try:
+            assert self._store is not None  # the core of a client without a store asks nothing
+            answer = ask(self._store, work.call)
+        except Exception as error:
+            trouble = said(error)
         with self._lock:
-            owner.saving.pop(work.step, None)
-            if trouble is None:
-                self._core.saved(work.step, *now())
-                self.records.kept(work)
-            else:
-                self._troubles.pop(work.record, None)
-                self._troubles[work.record] = said(trouble)
-                if len(self._troubles) > _MOST_TROUBLES:
-                    del self._troubles[next(iter(self._troubles))]
-                self._core.fail(work.step, "store", "never", *now())
+            if not self._told(work, answer):
+                trouble = "an answer that does not fit"
+                self._told(work, FAILED)
+            self._note_trouble(work.call, trouble)
+            # Not before: what was interrupted until here is asked once more.
+            owner.asking.pop(work.step, None)
             owner.wake()
+
+    def _told(self, work: Ask, answer: Answer) -> bool:
+        try:
+            self._core.stored(work.step, answer, *now())
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return True
+
+    def _note_trouble(self, call: Call, trouble: str | None) -> None:
+        """What a store said, to be told with the error that comes of it."""
+        names = call[1] if call[0] in ("claim", "release") else [call[1]]
+        for name in names or ():
+            self._troubles.pop(name, None)
+            if trouble is not None:
+                self._troubles[name] = trouble
+        while len(self._troubles) > _MOST_TROUBLES:
+            del self._troubles[next(iter(self._troubles))]
 
     def _trouble_behind(self, failure: str) -> list[str]:
         """What the store said, where that is why a command failed."""
         error: dict[str, Any] = loads(failure) if self._troubles else {}
-        if error.get("kind") != "store":
+        while error and error.get("kind") != "store":
+            error = error.get("cause") or {}
+        if not error:
             return []
+        # A record is a name and its version.
+        name = (error.get("record") or "").rpartition(".")[0]
         latest = next(reversed(self._troubles.values()))
-        return [f"the store said: {self._troubles.get(error.get('record', ''), latest)}"]
+        return [f"the store said: {self._troubles.get(name, latest)}"]
 
     def _next_send(self, owner: Owner) -> Send | None:
         """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
@@ -282,27 +296,22 @@ class Engine:
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
         kept. Work on until it is done."""
+        self._check_fork("client")
         with self._lock:
             owner.given_up = True
             self._cancel(owner.command)
 
-    def cancel(self, command: int) -> None:
-        """Cancels a command, whoever waits for it."""
+    def ask_again(self, owner: Owner) -> None:
+        """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm."""
         with self._lock:
-            self._cancel(command)
-            self._wake_one(command)
+            owner.asks.extendleft(owner.asking.values())
+            owner.asking.clear()
 
     def _cancel(self, command: int | None) -> None:
         """The core names the request to break off, unless somebody else waits for the same."""
         step = None if command is None else self._core.cancel(command, *now())
         if step is not None:
             self._sends.break_off(step)
-
-    def save_again(self, owner: Owner) -> None:
-        """What was being saved when the thread was interrupted is to be saved once more, which does no harm."""
-        with self._lock:
-            owner.saves.extendleft(owner.saving.values())
-            owner.saving.clear()
 
     # What is known.
 
@@ -328,80 +337,77 @@ class Engine:
 
     def check(self, operation: str) -> None:
         """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
-        if self._pid != os.getpid():
-            misuse(operation, "this client was made before the process was forked; make one of its own after the fork")
+        self._check_fork(operation)
         if self._closed:
             misuse(operation, "this client is closed")
 
-    def saved(self) -> list[Saved]:
-        """What this client holds, and what no living client of its store does."""
-        held = self.call("saved", lambda core: Saved._parse(core.saved_list()))
-        # A record that this client refused is free, and told by both.
-        known = {one.record for one in held}
-        return held + [one for one in self.records.free()[0] if one.record not in known]
+    def _check_fork(self, operation: str) -> None:
+        if self.is_forked():
+            misuse(operation, "this client was made before the process was forked; make one of its own after the fork")
 
-    def rejected(self) -> list[Rejected]:
-        """The free records of the store that are none of this account's, or unreadable."""
-        self.check("rejected")
-        return self.records.free()[1]
+    def is_forked(self) -> bool:
+        """Whether this process is a child of the one that made the client."""
+        return self._pid != os.getpid()
 
     def follows(self, session_id: str) -> bool:
         """Whether this client follows a session, which has not ended as far as it knows."""
         return self.call("saved", lambda core: core.follows(session_id))
 
-    def take_up(self, operation: str, record: str) -> None:
-        """Takes up one record, if no living client has it."""
-        self._take_up(operation, lambda: self.records.take_up(record))
-
-    def take_up_all(self, operation: str) -> None:
-        """Takes up every free record."""
-        self._take_up(operation, self.records.take_up_all)
-
-    def _take_up(self, operation: str, claim: Callable[[], None]) -> None:
-        self.check(operation)
+    def tend(self, owner: Owner) -> Ask | Wait | None:
+        """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come."""
+        events: list[str] = []
         with self._lock:
-            self._claiming += 1  # their intents are claimed before the core knows of them
-        try:
-            self._take_from_store(claim)
-        finally:
-            with self._lock:
-                self._claiming -= 1
-                # Those of records that are another client's, or were refused.
-                self._free_intents()
+            self._present.discard(owner)
+            tended = self._tend(owner, events)
+        for event in events:
+            self._tell(event)
+        return tended
 
-    def _take_from_store(self, claim: Callable[[], None]) -> None:
-        """Gives the core what is claimed, or the store all of it back."""
-        with self._taking:
-            try:
-                claim()
-                with self._lock:
-                    self.records.restore(self._core)
-            finally:
-                with self._lock:
-                    self.records.give_back()
+    def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
+        until = None if self._closed else self._drain(owner, events)
+        asks = owner.asks or self._left_asks
+        if asks and not self._closed:
+            work = owner.asking[asks[0].step] = asks.popleft()
+            self._present.add(owner)
+            return work
+        if until is None or self._present:
+            self._background.stop()
+            return None
+        return Wait(max(until - now()[1], 1) / 1000)
 
-    def close(self) -> None:
-        """Gives up what is under way, keeps its records, and gives the store back."""
-        if self._pid != os.getpid():
-            return
+    def close(self) -> bool:
+        """Gives up what is under way and keeps its records. Whether the client is to be finished, since nobody waits in it."""
+        if self.is_forked():
+            return False
         with self._lock:
             if self._closed:
-                return
+                return False
             self._closed = True
+            self._background.wake()
             for owner in list(self._owners.values()):
                 self._cancel(owner.command)
                 owner.wake()
             for stream in list(self._streams):
                 stream.end()
-            if not self._present:
-                self._finish()
+            return not self._present
 
-    def _finish(self) -> None:
-        """The client is closed, and nobody waits in it any more."""
-        self._finalizer.detach()
-        self.records.shelf.close()
-        for one in list(self.closing):
-            one.close()
+    def is_to_finish(self) -> bool:
+        """Whether the client is closed, and nobody waits in it any more."""
+        with self._lock:
+            return self._closed and not self._present
+
+    def finish(self) -> None:
+        """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something."""
+        if self._finalizer.detach() is not None:
+            _let_go(self._store)
+            for one in list(self.closing):
+                one.close()
+            self.over.set_result(None)
+
+    def is_used_here(self) -> bool:
+        """Whether this thread itself waits for a command, so that it must not wait for the client to finish."""
+        with self._lock:
+            return any(owner.thread == threading.get_ident() for owner in self._present)
 
     # What is told.
 
@@ -428,10 +434,47 @@ class Engine:
                 _log.exception("a listener of Hopline's events raised")
 
 
-def _dropped(pid: int, close: Callable[[], object], streams: weakref.WeakSet[Stream]) -> None:
+def _new_core(options: Secret) -> _hopline.Client:
+    """A client core, with entropy of its own."""
+    made = _made(options)
+    if isinstance(made, HoplineError):
+        raise made
+    return made
+
+
+def _made(options: Secret) -> _hopline.Client | HoplineError:
+    try:
+        return _hopline.Client(options.reveal(), secrets.token_bytes(16))
+    except ValueError as error:
+        return HoplineError._parse(str(error))
+
+
+def _opened(store: Store) -> StoreHandle:
+    try:
+        return store.open()
+    except OSError as error:
+        what = f"the store can't be used: {said(error)}"
+    raise StoreError(f"client: {what}; nothing was changed; mend the store", operation="client", what=what, advice="mend_store")
+
+
+def _let_go(store: StoreHandle | None) -> None:
+    """The store lets go of everything. One of the caller's own may fail; there is nobody to tell."""
+    if store is None:
+        return
+    try:
+        try:
+            store.release(None)
+        finally:
+            store.close()
+    except Exception:
+        _log.exception("a store could not be closed")
+
+
+def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
     if pid == os.getpid():
-        close()
+        wake()
+        _let_go(store)
         for stream in list(streams):
             stream.end()
         # Last, since a warning may be an error.

@@ -76,13 +76,15 @@ class Saved:
     """Something that the store holds: a write in doubt, a session, an order, an intent that was accepted."""
 
     record: str
-    """Its record, to `resume`, `settle` or `forget` it by."""
+    """Its record as it is now, to `resume`, `settle` or `forget` it by."""
     operation: str
     """The operation that made it."""
+    whose: Literal["mine", "free", "other"]
+    """Who has it: this client, nobody, or another living client."""
     holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted", "refused"] | str
     """What it stands for. `in_doubt_for_good` can't be sent again and can only be settled. `refused` can't be used by this client, for the
     `reason`; nothing starts under its intent until somebody forgets it."""
-    reason: Literal["damaged", "newer", "other_api", "other_account"] | str | None = None
+    reason: Literal["damaged", "other_version", "other_api", "other_account"] | str | None = None
     """Of `refused`: why."""
     intent: str | None = None
     """Your own name for it."""
@@ -94,16 +96,14 @@ class Saved:
     """The status of the session or the order, when it was last read."""
     in_doubt_since: datetime | None = None
     """Since when it is in doubt."""
+    settle_from: datetime | None = None
+    """Of a doubt: from when on it can be settled as not happened without `early`. A request may be under way until then."""
 
     @staticmethod
-    def _parse(text: str) -> "list[Saved]":
-        return [
-            Saved(
-                **{name: value for name, value in told.items() if name in Saved.__slots__ and name != "in_doubt_since"},
-                in_doubt_since=moment(told.get("in_doubt_since")),
-            )
-            for told in loads(text)
-        ]
+    def _of(told: dict[str, Any]) -> "Saved":
+        since, settle_from = (moment(told.pop(name, None)) for name in ("in_doubt_since", "settle_from"))
+        known = {name: value for name, value in told.items() if name in Saved.__slots__}
+        return Saved(**known, in_doubt_since=since, settle_from=settle_from)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +118,3 @@ class Verdict:
     """Of `rotated`: the session with its new exit, as `rotate_session` answers it."""
     why: str | None = None
     """Of `unsure`: why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """A record of the store that this client left alone."""
-
-    record: str
-    """Its name."""
-    reason: Literal["damaged", "newer", "other_api", "other_account", "in_use"] | str
-    """Why."""
-    intent: str | None = None
-    """The intent that it was kept under, where that can be read. Nothing starts under it until somebody forgets the record."""
-    message: str
-    """The same for a person."""

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from ._bases import in_core_words
 from ._engine import Engine
 from ._errors import invalid, misuse
-from ._store import MemoryStore, Store
+from ._store import Store
 from ._values import Secret, dumps
 
 
@@ -73,7 +73,7 @@ def reseller_options(
     return {"api": "reseller", "base_url": base, **login, "token_codes": codes}
 
 
-def new_engine(own: dict[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
+def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
     """A client core for these options, or what is wrong with them. The secrets among them are `Secret`."""
     for name in options:
         if name not in Options.__annotations__:
@@ -83,7 +83,8 @@ def new_engine(own: dict[str, Any], store: Store | None, same_account: bool, opt
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
     if store is not None and (isinstance(store, str | os.PathLike) or not callable(getattr(store, "open", None))):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
-    return Engine(Secret(dumps(chosen)), MemoryStore() if store is None else store, same_account, "daily_cap_usd" in chosen)
+    chosen.update(store=store is not None, same_account=same_account)
+    return Engine(Secret(dumps(chosen)), store)
 
 
 def _address(given: str | None, variable: str) -> str:

@@ -9,7 +9,6 @@ from ._facts import Event
 from ._http import choose, choose_async
 from ._options import Options, new_engine, reseller_options
 from ._reseller_operations import AsyncResellerOperations, ResellerOperations
-from ._run import Disk
 from ._store import Store
 from ._values import Secret
 
@@ -48,8 +47,8 @@ class ResellerClient(Blocking, ResellerOperations):
             base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
             http: A `requests.Session`, `httpx.Client`, `urllib3.PoolManager`, or any callable that takes a `Request` and
                 returns a `Response`; without it, the standard library.
-            store: Where records are kept; without it, in memory.
-            same_account: Whether records of another name are of this account all the same.
+            store: Where purchases and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another username or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             options: How to repeat, wait and read; see `Options`.
         """
@@ -103,8 +102,8 @@ class AsyncResellerClient(Tasks, AsyncResellerOperations):
             base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
             http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
                 `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
-            store: Where records are kept; without it, in memory.
-            same_account: Whether records of another name are of this account all the same.
+            store: Where purchases and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another username or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             options: How to repeat, wait and read; see `Options`.
         """

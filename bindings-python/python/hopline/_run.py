@@ -6,44 +6,42 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from . import _hopline
-from ._engine import Engine, explain
+from ._engine import Begin, Engine, explain
 from ._http import Failed
 from ._http._base import Transport
 from ._http._choose import AsyncTransport, in_thread
 from ._waiting import wait
-from ._work import Done, Owner, Save, Send, Taken, Wait
+from ._work import Ask, Done, Owner, Send, Taken, Wait
 
 T = TypeVar("T")
-Begin = Callable[[_hopline.Client], int | None]
-"""Starts a command, or (`None`) finds that there is none to start."""
 
 
-def run(engine: Engine, send: Transport, operation: str, begin: Begin | None, intent: str | None = None) -> Taken | None:
-    """Runs a command in this thread until it has ended. Without one, does what is left to do."""
+def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:
+    """Runs a command in this thread until it has ended. Where there is none, does what is left to do."""
     woken = threading.Event()
-    owner = Owner(woken.set, intent)
+    owner = Owner(woken.set)
     engine.admit(owner, operation)
     try:
-        engine.claim(owner, operation)
         engine.enter(owner, operation, begin)
         return _work(engine, send, owner, woken)
     except BaseException as why:
-        engine.save_again(owner)
-        engine.give_up(owner)
-        _work(engine, send, owner, woken)
-        explain(operation, owner, why)
+        if not engine.is_forked():
+            engine.ask_again(owner)
+            engine.give_up(owner)
+            _work(engine, send, owner, woken)
+            explain(operation, owner, why)
         raise
     finally:
-        engine.leave(owner)
+        if engine.leave(owner):
+            engine.finish()
 
 
 def _work(engine: Engine, send: Transport, owner: Owner, woken: threading.Event) -> Taken | None:
     while True:
         woken.clear()
         match engine.turn(owner):
-            case Save() as work:
-                engine.kept(owner, work, engine.records.keep(work))
+            case Ask() as work:
+                engine.ask_store(owner, work)
             case Send() as work:
                 try:
                     in_thread(send, work.request, lambda answer, work=work: engine.answered(work, answer))  # type: ignore[misc]
@@ -69,33 +67,13 @@ class Disk:
             self._pool = ThreadPoolExecutor(4, "hopline-store")
         return self._pool.submit(work)
 
-    async def run(self, engine: Engine, operation: str, work: Callable[[], T]) -> T:
-        """Does it and waits for that, in a thread if the store waits for a disk. It ends though the task is cancelled."""
-        engine.check(operation)
-        if not engine.records.shelf.blocking:
-            return work()
-        return await asyncio.wrap_future(self.submit(work))
-
-    def keep(self, engine: Engine, owner: Owner, work: Save) -> None:
-        """Gives a record to the store, and tells the engine."""
-
-        def keep() -> None:
-            engine.kept(owner, work, engine.records.keep(work))
-
-        if engine.records.shelf.blocking:
-            self.submit(keep)
-        else:
-            keep()
-
     def close(self) -> None:
         """Lets the threads end."""
         if self._pool is not None:
             self._pool.shutdown(wait=False)
 
 
-async def run_async(
-    engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin | None, intent: str | None = None
-) -> Taken | None:
+async def run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin) -> Taken | None:
     """Runs a command in this task until it has ended. A task that is cancelled cancels its command."""
     loop = asyncio.get_running_loop()
     woken = asyncio.Event()
@@ -106,11 +84,9 @@ async def run_async(
         except RuntimeError:  # the loop is closed, and nobody waits
             return
 
-    owner = Owner(wake, intent)
+    owner = Owner(wake)
     engine.admit(owner, operation)
     try:
-        if intent is not None:
-            await disk.run(engine, operation, lambda: engine.claim(owner, operation))
         engine.enter(owner, operation, begin)
         taken = await _work_async(engine, send, disk, owner, woken)
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
@@ -118,6 +94,8 @@ async def run_async(
         _end_here(engine, owner)
         raise
     except BaseException as why:
+        if engine.is_forked():
+            raise
         engine.give_up(owner)
         ending = loop.create_task(_end(engine, send, disk, owner, woken))
         disk.ending.add(ending)
@@ -125,7 +103,7 @@ async def run_async(
         await asyncio.shield(ending)
         explain(operation, owner, why)
         raise
-    engine.leave(owner)
+    _leave(engine, disk, owner)
     return taken
 
 
@@ -136,14 +114,20 @@ async def _end(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, w
     except BaseException:  # the loop itself ends
         _end_here(engine, owner)
         raise
-    engine.leave(owner)
+    _leave(engine, disk, owner)
+
+
+def _leave(engine: Engine, disk: Disk, owner: Owner) -> None:
+    if engine.leave(owner):
+        disk.submit(engine.finish)
 
 
 def _end_here(engine: Engine, owner: Owner) -> None:
     ended = threading.Event()
     owner.wake = ended.set
     _work(engine, _never, owner, ended)
-    engine.leave(owner)
+    if engine.leave(owner):
+        engine.finish()
 
 
 def _never(request: object) -> Any:
@@ -155,8 +139,8 @@ async def _work_async(engine: Engine, send: AsyncTransport, disk: Disk, owner: O
     while True:
         woken.clear()
         match engine.turn(owner):
-            case Save() as work:
-                disk.keep(engine, owner, work)
+            case Ask() as work:
+                disk.submit(lambda work=work: engine.ask_store(owner, work))  # type: ignore[misc]
             case Send() as work:
                 _send(engine, send, work)
             case Wait(None):

@@ -1,20 +1,22 @@
 """What the core wants done, and who waits for it."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ._http import Request
+from ._store import Call
 
 
 @dataclass(slots=True)
-class Save:
-    """Keep a record, or delete it."""
+class Ask:
+    """Make a call of the store."""
 
     step: int
-    record: str
-    data: bytes | None = field(repr=False)
+    command: int | None
+    call: Call = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -53,25 +55,25 @@ class Taken:
 
 
 class Owner:
-    """A thread or task that waits for a command, or for what is left to do of one that needs no waiting."""
+    """A thread or task that waits for a command, or does what is left to do of one that needs no waiting."""
 
-    __slots__ = ("command", "completed", "given_up", "intent", "notes", "saves", "saving", "sends", "taken", "waiting", "wake")
+    __slots__ = ("asking", "asks", "command", "completed", "given_up", "notes", "sends", "taken", "thread", "waiting", "wake")
 
-    def __init__(self, wake: Callable[[], None], intent: str | None = None) -> None:
+    def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
-        self.intent = intent
+        self.thread = threading.get_ident()
         self.command: int | None = None
-        self.saves: deque[Save] = deque()
+        self.asks: deque[Ask] = deque()
         self.sends: deque[Send] = deque()
-        self.saving: dict[int, Save] = {}
-        """The saves that it has begun, by their steps."""
+        self.asking: dict[int, Ask] = {}
+        """The calls of the store that it has begun, by their steps."""
         self.notes: list[str] = []
         self.taken: Taken | None = None
         self.completed = self.waiting = self.given_up = False
 
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""
-        return (self.command is None or self.taken is not None) and not self.saves and not self.saving
+        return (self.command is None or self.taken is not None) and not self.asks and not self.asking
 
 
 def now() -> tuple[int, int]:

@@ -43,7 +43,7 @@ const fn option(name: &'static str, kind: Kind, of: &'static [Use], doc: &'stati
 }
 
 /// Every option of a call, in the order in which methods take them.
-pub const OPTIONS: [CallOption; 14] = [
+pub const OPTIONS: [CallOption; 15] = [
     option(
         "intent",
         Kind::Text,
@@ -54,7 +54,13 @@ pub const OPTIONS: [CallOption; 14] = [
         "idempotency_key",
         Kind::Text,
         &[Keyed],
-        "A key of your own, 1 to 64 visible ASCII characters. It counts as sent before and is never replaced.",
+        "A key of your own, 1 to 64 visible ASCII characters, which names the write as an intent does. It counts as sent before and is never replaced.",
+    ),
+    option(
+        "wait_for_intent",
+        Kind::Flag,
+        &[Write],
+        "Whether to wait, for as long as the call may take in all, while another client uses or holds what the intent or key stands for. Default: false, and the call is `busy`.",
     ),
     option(
         "retry_paid",

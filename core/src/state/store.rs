@@ -92,9 +92,9 @@ pub enum StoreAnswer {
         /// The UTC day, counted from 1970.
         day: i64,
     },
-    /// The entry does not count: the others of the day come to so much already.
+    /// Nothing has changed: the entry would grow, and the day's sum pass the cap.
     Over {
-        /// In USD, without the entry.
+        /// The day's sum as it stands, in USD.
         total: Decimal,
     },
     /// Perhaps done, perhaps not.
@@ -200,11 +200,10 @@ impl Memory {
         if day != self.day {
             return StoreAnswer::Granted { day };
         }
-        let others = self.entries.iter().filter(|(known, _)| **known != entry).map(|(_, usd)| *usd);
-        let total = others.fold(Decimal::from(0), sum);
-        let grows = self.entries.get(&entry).is_none_or(|before| amount > *before);
-        if grows && cap.is_some_and(|cap| sum(total, amount) > cap) {
-            return StoreAnswer::Over { total };
+        let others = self.entries.iter().filter(|(known, _)| **known != entry).map(|(_, usd)| *usd).fold(Decimal::from(0), sum);
+        let before = self.entries.get(&entry).copied().unwrap_or_default();
+        if amount > before && cap.is_some_and(|cap| sum(others, amount) > cap) {
+            return StoreAnswer::Over { total: sum(others, before) };
         }
         self.entries.insert(entry, amount);
         StoreAnswer::Granted { day }

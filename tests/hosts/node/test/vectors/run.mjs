@@ -1,10 +1,10 @@
 // Runs one case: each step of its script says what is done to the client, or what the client must do next.
-import { StepKind } from "hopline";
+import { StepKind, StoreCallKind } from "hopline";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";
 import { walk } from "./walk.mjs";
-import { World, bytes, noSecret } from "./world.mjs";
+import { World, bytes, noSecret, text } from "./world.mjs";
 
 /** Runs a case. The error says at which step it failed, what was expected and what came. */
 export function run(found) {
@@ -35,18 +35,45 @@ const DO = {
   start(world, name, { operation, params = {}, params_text = JSON.stringify(params), options = {} }) {
     world.nameCommand(name, world.client.start(operation, params_text, JSON.stringify(options)));
   },
-  save(world, name, step) {
-    const { id, data } = world.saveGiven(name, world.next());
-    if (data === undefined) fail("expected a save, came a delete");
-    if (step.has) like(step.has, world.named(JSON.parse(data)), "has");
-    world.nameStep(step.as, id);
-    if (step.answer) world.saveAnswered(id, step.answer);
+  put(world, name, step) {
+    const { id, data, isNew, keepFor, letsGo, ...call } = world.asked(StoreCallKind.Put, `a put of \`${name}\``);
+    world.records.bind(name, call.name);
+    same("new", step.new, isNew);
+    same("releases", step.releases, letsGo);
+    same("keep_for", step.keep_for, keepFor ?? null);
+    if (step.has) like(step.has, world.named(JSON.parse(text(data))), "has");
+    given(world, id, step);
   },
   delete(world, name, step) {
-    const { id, data } = world.saveGiven(name, world.next());
-    if (data !== undefined) fail(`expected a delete, came a save: ${data}`);
-    world.nameStep(step.as, id);
-    if (step.answer) world.saveAnswered(id, step.answer);
+    const call = world.asked(StoreCallKind.Delete, `a delete of \`${name}\``);
+    world.records.bind(name, call.name);
+    given(world, call.id, step);
+  },
+  claim(world, name, step) {
+    const { id, names } = world.asked(StoreCallKind.Claim, `a claim of \`${name}\``);
+    if (names.length !== 1) fail(`expected a claim of \`${name}\` alone, came ${names}`);
+    world.records.bind(name, names[0]);
+    given(world, id, step);
+  },
+  release(world, name, step) {
+    const { id, names } = world.asked(StoreCallKind.Release, `a release of \`${name}\``);
+    if (names?.length !== 1) fail(`expected a release of \`${name}\` alone, came ${names}`);
+    world.records.bind(name, names[0]);
+    given(world, id, step);
+  },
+  list(world, kind, step) {
+    if (kind !== "open" && kind !== "all") throw new Error("`list` is one of `open` and `all`");
+    const { id, open } = world.asked(StoreCallKind.List, `a list of ${kind}`);
+    same("open", kind === "open", open);
+    given(world, id, step);
+  },
+  spend(world, name, step) {
+    const { id, entry, amount, day, cap } = world.asked(StoreCallKind.Spend, `a spend of \`${name}\``);
+    world.entries.bind(name, entry);
+    same("usd", step.usd, amount);
+    same("day", step.day, day ?? null);
+    same("cap", step.cap, cap ?? null);
+    given(world, id, step);
   },
   send(world, line, step) {
     const kind = world.next();
@@ -55,8 +82,8 @@ const DO = {
     world.out.add(id);
     const base = world.options.base_url.replace(/\/+$/, "");
     const came = `${method} ${url.startsWith(base) ? url.slice(base.length) : url}`;
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    if (came !== line) fail(`expected a send of ${line}, came ${came} ${text}`);
+    const sent = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    if (came !== line) fail(`expected a send of ${line}, came ${came} ${sent}`);
     if (step.for !== undefined && world.command(step.for) !== command) fail(`expected a send for \`${step.for}\`, came one for ${command}`);
     const all = (name) => headers.filter((_, n) => n % 2 === 1 && headers[n - 1] === name);
     for (const [name, expected] of Object.entries(step.headers ?? {})) {
@@ -66,10 +93,10 @@ const DO = {
     if ((key === undefined) !== (step.key === undefined)) fail(`expected the key \`${step.key}\`, came ${key}`);
     if (key !== undefined) {
       world.keys.bind(step.key, key);
-      world.sameKeySameBytes(key, `${came} ${text}`);
+      world.sameKeySameBytes(key, `${came} ${sent}`);
     }
-    if (step.body !== undefined) equals(step.body, JSON.parse(text || "null"), "body");
-    same("body", step.body_text, text);
+    if (step.body !== undefined) equals(step.body, JSON.parse(sent || "null"), "body");
+    same("body", step.body_text, sent);
     same("timeout_ms", step.timeout_ms, timeoutMs);
     same("max_body", step.max_body, maxBody);
     const left = sendBefore - world.now.monotonic;
@@ -80,7 +107,7 @@ const DO = {
   resolve(world, name, step) {
     // A name that was never given stands for a step that never was.
     const id = world.steps.get(name) ?? 2 ** 32 - 1;
-    const tried = () => (typeof step.answer === "string" ? world.saveAnswered(id, step.answer) : answer(world, id, step.answer));
+    const tried = () => (typeof step.answer === "string" ? world.storeAnswered(id, step.answer) : answer(world, id, step.answer));
     if (!step.misuse) return tried();
     try {
       tried();
@@ -101,12 +128,20 @@ const DO = {
   completed,
   complete(world, name, expected) {
     completed(world, name);
-    take(world, name, expected);
+    const taken = take(world, name, expected);
+    if (expected.parts === undefined) return;
+    const commands = JSON.parse(taken[2]);
+    if (commands.length !== expected.parts.length) fail(`expected ${expected.parts.length} commands, came ${commands.length}`);
+    expected.parts.forEach((part, n) => world.nameCommand(part, commands[n]));
   },
   take,
   notify(world, expected) {
     for (;;) {
       const step = world.client.poll(...world.at);
+      if (step === StepKind.Store && world.answersItself()) {
+        world.answerItself();
+        continue;
+      }
       if (step !== StepKind.Notify) fail(`expected an event like ${short(expected)}, came ${world.show(step)}`);
       const { event } = world.client;
       noSecret("an event", JSON.stringify(event));
@@ -121,43 +156,53 @@ const DO = {
     world.client.cancel(world.command(name), ...world.at);
   },
   crash: (world, what) => world.crash(what),
-  put: (world, name, step) => world.putByHand(name, step),
-  restore(world, names, { same_account = false, refused = {} }) {
-    const flat = [...names, ...Object.keys(refused)].flatMap((name) => world.stored(name));
-    const restored = JSON.parse(world.client.restore(flat, same_account));
-    equals(names, world.named(restored.held), "held");
-    const reasons = restored.refused.map(({ record, message }) => [world.named(record), message]);
-    equals(Object.keys(refused), reasons.map(([record]) => record), "refused");
-    for (const [record, reason] of reasons) {
-      if (!reason.includes(refused[record])) fail(`expected \`${record}\` to be refused with \`${refused[record]}\`, came ${reason}`);
-    }
+  plant(world, record, { name, text, change }) {
+    if (name !== undefined) world.records.bind(record, name);
+    if ((text === undefined) === (change === undefined)) throw new Error("`plant` takes one of `text` and `change`");
+    world.plant(record, text, change);
+  },
+  lost(world, names) {
+    const records = names.map((name) => world.records.value(name));
+    world.store.takeAway(records);
+    world.client.lost(records, ...world.at);
   },
   resume(world, name, { as, options = {} }) {
     world.nameCommand(as, world.client.resume(world.records.value(name), JSON.stringify(options)));
   },
-  resume_intent(world, intent, { as, nothing, options = {} }) {
-    const command = world.client.resumeIntent(intent, JSON.stringify(options));
-    if ((command === undefined) !== (nothing === true)) fail(`expected ${nothing ? "nothing" : "something"} to resume, came ${short(command)}`);
-    if (command !== undefined) world.nameCommand(as, command);
+  resume_intent(world, intent, { as, options = {} }) {
+    world.nameCommand(as, world.client.resumeIntent(intent, JSON.stringify(options)));
   },
   reconcile(world, name, step) {
     world.nameCommand(step.as, world.client.start("reconcile", JSON.stringify({ record: world.records.value(name) }), "{}"));
   },
-  resume_all(world, names) {
-    const commands = [...world.client.resumeAll()];
-    if (commands.length !== names.length) fail(`expected ${names.length} commands, came ${commands.length}`);
-    names.forEach((name, n) => world.nameCommand(name, commands[n]));
+  resume_all(world, name, { options = {} }) {
+    world.nameCommand(name, world.client.resumeAll(JSON.stringify(options)));
   },
-  settle(world, name, step) {
-    same("settled", step.done ?? true, world.client.settle(world.records.value(name), step.as === "happened", step.became));
+  settle(world, name, { as, happened, became, early = false }) {
+    world.nameCommand(as, world.client.settle(world.records.value(name), happened, became, early));
   },
-  forget(world, name, step) {
-    same("forgotten", step.done ?? true, world.client.forget(world.records.value(name)));
+  forget(world, name, { as }) {
+    world.nameCommand(as, world.client.forget(world.records.value(name)));
+  },
+  release_session(world, session, { done = true }) {
+    same("released", done, world.client.releaseSession(session));
   },
   saved(world, expected) {
-    const saved = world.client.savedList();
-    noSecret("the list of what is saved", JSON.stringify(saved));
-    like(expected, world.named(saved), "saved");
+    const entries = [];
+    let after;
+    do {
+      const command = world.client.saved(after);
+      const step = world.next();
+      if (step !== StepKind.Completed || world.client.command !== command) fail(`expected the end of \`saved\`, came ${world.show(step)}`);
+      const [how, told, raw] = world.client.take(command);
+      if (how === "failed") fail(`expected a page, came ${short(told)}`);
+      const page = JSON.parse(raw);
+      entries.push(...page.entries);
+      ({ after } = page);
+    } while (after !== undefined);
+    noSecret("the list of what is saved", JSON.stringify(entries));
+    const named = world.named(entries).sort((one, other) => world.records.place(one.record) - world.records.place(other.record) || 0);
+    like(expected, named, "saved");
   },
   observe(world, session, step) {
     const told = world.client.observe(session, JSON.stringify(step.seen), ...world.at);
@@ -168,6 +213,12 @@ const DO = {
   },
   walk: (world, name, step) => walk(world, name, step, (page) => DO.send(world, page.send, page)),
 };
+
+/** The store was asked what the script named. */
+function given(world, id, { as, answer }) {
+  world.nameStep(as, id);
+  if (answer) world.storeAnswered(id, answer);
+}
 
 function wait(world, range) {
   const until = world.drained();
@@ -184,20 +235,22 @@ function completed(world, name) {
 
 function take(world, name, { ok, error, nothing }) {
   const taken = world.client.take(world.command(name));
-  if (nothing) return taken && fail(`expected nothing to take, came ${short(taken)}`);
+  if (nothing) return taken ? fail(`expected nothing to take, came ${short(taken)}`) : undefined;
   if (!taken) fail("expected a result to take, came nothing");
   if (!ok === !error) fail("a result is one of `ok` and `error`");
   const [how, facts, raw, phase] = taken;
   if (how === "failed") {
     noSecret("an error", JSON.stringify(facts));
     if (!error) fail(`expected success, came ${short(facts)}`);
-    return like(error, world.named(facts), "error");
+    like(error, world.named(facts), "error");
+    return taken;
   }
   if (!ok) fail(`expected the error ${short(error)}, came ${raw}`);
   if (ok.facts !== undefined) like(ok.facts, JSON.parse(facts), "facts");
   if (ok.raw !== undefined) like(ok.raw, JSON.parse(raw), "raw");
   same("raw_text", ok.raw_text, raw);
   same("phase", ok.phase, phase ?? undefined);
+  return taken;
 }
 
 /** What comes of a send. */

@@ -1,7 +1,8 @@
 // What surrounds the client of one case: its clocks, its store, what is out, and the names of all of it.
-import { Core, StepKind } from "hopline";
+import { Core, StepKind, StoreCallKind } from "hopline";
 
 import { fail, short } from "./matching.mjs";
+import { Store, callOf } from "./store.mjs";
 
 const BEGIN = { unix: 1750000000000, monotonic: 1000000 };
 
@@ -26,9 +27,18 @@ class Names {
     return this.#values.get(name) ?? fail(`nothing is named \`${name}\` yet`);
   }
 
-  /** Every text that has a name is replaced by it. */
+  /** Where a name comes in the order of their first mentions; what has none comes last. */
+  place(name) {
+    const at = [...this.#values.keys()].indexOf(name);
+    return at < 0 ? Infinity : at;
+  }
+
+  /** Every text that has a name is replaced by it. What people are shown of a record is its name and its version. */
   in(value) {
-    if (typeof value === "string") return [...this.#values].find(([, known]) => known === value)?.[0] ?? value;
+    if (typeof value === "string") {
+      const without = value.slice(0, Math.max(value.lastIndexOf("."), 0));
+      return [...this.#values].find(([, known]) => known === value || known === without)?.[0] ?? value;
+    }
     if (Array.isArray(value)) return value.map((item) => this.in(item));
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.in(member)]));
@@ -39,21 +49,22 @@ export class World {
   commands = new Map();
   records = new Names();
   keys = new Names();
+  /** What counts under the day's cap. */
+  entries = new Names();
   /** By name: the steps that a script named. */
   steps = new Map();
   /** The steps that were not answered yet. */
   out = new Set();
-  store = new Map();
-  #saves = new Map();
-  /** Saves that nobody confirmed: they may be on the disk. */
-  #unsure = new Map();
+  store = new Store();
+  /** By step: what each call of the store asks that is out. */
+  #calls = new Map();
   #sent = new Map();
   /** Where each walk stopped; nothing for one that is over. */
   walks = new Map();
   #crashes = 0;
 
   constructor(script) {
-    this.options = overlay({ base_url: "https://api.example/v1", api_key: "canary-key" }, script.client ?? {});
+    this.options = overlay({ base_url: "https://api.example/v1", api_key: "canary-key", store: true }, script.client ?? {});
     this.client = new Core(JSON.stringify(this.options), entropy(script.entropy, 0));
     this.now = { ...BEGIN, ...script.now };
   }
@@ -62,13 +73,34 @@ export class World {
     return [this.now.unix, this.now.monotonic];
   }
 
-  /** The next step that is no notification. */
-  next() {
+  /**
+   * The next step that is no notification. A call of the store that the script need not name is answered, but one of the kind that it
+   * names next.
+   */
+  next(kind) {
+    for (;;) {
+      const step = this.#nextTold();
+      if (step !== StepKind.Store || !this.answersItself() || this.client.call === kind) return step;
+      this.answerItself();
+    }
+  }
+
+  #nextTold() {
     for (;;) {
       const step = this.client.poll(...this.at);
       if (step !== StepKind.Notify) return step;
       noSecret("an event", JSON.stringify(this.client.event));
     }
+  }
+
+  /** Whether the store answers the call that the client gives where the script does not name it. */
+  answersItself() {
+    return this.client.call !== StoreCallKind.Put && this.client.call !== StoreCallKind.Delete;
+  }
+
+  answerItself() {
+    const { id } = this.client;
+    this.#answer(id, this.store.call(callOf(this.client), this.now.unix));
   }
 
   /** Nothing may be left to do; until when. */
@@ -83,30 +115,39 @@ export class World {
     this.now = { unix: this.now.unix + by.unix, monotonic: this.now.monotonic + by.monotonic };
   }
 
-  /** A Save or a deletion is given to the store. */
-  saveGiven(name, step) {
-    if (step !== StepKind.Save) fail(`expected a save or delete of \`${name}\`, came ${this.show(step)}`);
-    const { id, record, data } = this.client;
-    this.records.bind(name, record);
-    if (data !== undefined) noSecret("a record", data);
-    this.#unsure.set(record, data);
-    this.#saves.set(id, [record, data]);
+  /** The store is asked what the script names next: gives the call. */
+  asked(kind, what) {
+    const step = this.next(kind);
+    if (step !== StepKind.Store || this.client.call !== kind) fail(`expected ${what}, came ${this.show(step)}`);
+    const [{ id }, call] = [this.client, callOf(this.client)];
+    if (call.data) noSecret("a record", text(call.data));
+    this.store.doubt(call);
+    this.#calls.set(id, call);
     this.out.add(id);
-    return { id, data };
+    return { id, ...call };
   }
 
   /** The store answers. */
-  saveAnswered(id, word) {
-    this.resolve(id, () => {
-      if (word === "failed") this.client.fail(id, "store", "never", ...this.at);
-      else if (word === "saved") this.client.saved(id, ...this.at);
-      else throw new Error(`\`${word}\` is no answer of a store`);
-    });
-    if (word !== "saved" || !this.#saves.has(id)) return;
-    const [record, data] = this.#saves.get(id);
-    this.#saves.delete(id);
-    this.#unsure.delete(record);
-    this.#put(record, data);
+  storeAnswered(id, word) {
+    const call = this.#calls.get(id);
+    const names = call?.names ?? (call?.name === undefined ? [] : [call.name]);
+    const kinds = { done: ["stored"], claimed: ["claimed"], listed: ["listed"], counted: ["granted", "over"] }[word];
+    let answer;
+    if (kinds) {
+      answer = call ? this.store.call(call, this.now.unix) : { stored: ["done"] };
+      if (!kinds.some((kind) => kind in answer)) fail(`the store would answer ${Object.keys(answer)}`);
+    } else if (word === "busy") answer = { busy: [this.store.data(names[0])] };
+    else if (word === "over") answer = { over: ["0"] };
+    else if (word === "failed" || word === "lost") answer = { stored: [word] };
+    else throw new Error(`\`${word}\` is not an answer of a store`);
+    if (word === "lost") this.store.takeAway(names);
+    this.#answer(id, answer);
+    this.#calls.delete(id);
+  }
+
+  #answer(id, answer) {
+    const [[method, given]] = Object.entries(answer);
+    this.resolve(id, () => this.client[method](id, ...given, ...this.at));
   }
 
   resolve(id, answer) {
@@ -116,11 +157,6 @@ export class World {
       fail(`the answer was refused: ${error.message}`);
     }
     this.out.delete(id);
-  }
-
-  #put(record, data) {
-    if (data === undefined) this.store.delete(record);
-    else this.store.set(record, data);
   }
 
   /** One key, one request: whatever a case is about. */
@@ -136,27 +172,18 @@ export class World {
     overlay(this.options, client);
     this.client.free();
     this.client = new Core(JSON.stringify(this.options), entropy(bytes, this.#crashes));
-    for (const each of [this.commands, this.steps, this.out, this.#saves]) each.clear();
-    for (const name of also) {
-      const record = this.records.value(name);
-      if (!this.#unsure.has(record)) fail(`every Save of \`${name}\` was answered \`saved\``);
-      this.#put(record, this.#unsure.get(record));
-    }
-    this.#unsure.clear();
+    for (const each of [this.commands, this.steps, this.out, this.#calls]) each.clear();
+    this.store.crash(also.map((name) => this.records.value(name)));
     if (after !== undefined) this.advance(after);
   }
 
-  /** A record as the store holds it. */
-  stored(name) {
-    const record = this.records.value(name);
-    return [record, this.store.get(record) ?? fail(`the store holds no \`${name}\``)];
-  }
-
   /** Puts a record into the store behind the client's back. */
-  putByHand(name, { text, change }) {
-    const data = text ?? JSON.stringify(overlay(JSON.parse(this.stored(name)[1]), change));
-    if (!this.records.has(name)) this.records.bind(name, name);
-    this.store.set(this.records.value(name), data);
+  plant(name, given, change) {
+    const record = this.records.value(name);
+    const data = this.store.data(record);
+    if (given === undefined && !data) fail(`the store holds no \`${name}\``);
+    const planted = given ?? JSON.stringify(overlay(JSON.parse(text(data)), change));
+    this.store.plant(record, new TextEncoder().encode(planted));
   }
 
   /** A JSON value of the client's, with the names of the script in it. */
@@ -181,16 +208,19 @@ export class World {
 
   /** A step in a failure message. */
   show(step) {
-    const { record, data, method, url, body, command, until } = this.client;
+    const { name, names, data, letsGo, call, method, url, body, command, until } = this.client;
     const shown = {
-      [StepKind.Save]: `a save of ${record}: ${data ?? "deleted"}`,
-      [StepKind.Send]: `a send of ${method} ${url} ${new TextDecoder().decode(body)}`,
+      [StepKind.Store]: `${StoreCallKind[call]} of ${name ?? names ?? ""} (lets go: ${letsGo}): ${data ? text(data) : ""}`,
+      [StepKind.Send]: `a send of ${method} ${url} ${text(body)}`,
       [StepKind.Completed]: `the end of command ${command}`,
       [StepKind.Wait]: `a wait until ${until}`,
     };
     return shown[step];
   }
 }
+
+/** Bytes as text. */
+export const text = (bytes) => new TextDecoder().decode(bytes);
 
 /** No text that begins like this may show in a record, an event or an error. */
 export function noSecret(what, text) {

@@ -1,0 +1,113 @@
+// The store of a case: what a store would answer, so that a script names only what it is about.
+import { StoreCallKind } from "hopline";
+
+import { fail } from "./matching.mjs";
+
+const DAY = 24 * 3600 * 1000;
+const PAGE = 500;
+
+/** Money as a whole number of the ten thousand millionth part. */
+function parts(text) {
+  const [whole, rest = ""] = text.split(".");
+  return BigInt(whole + rest.padEnd(10, "0"));
+}
+
+const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`;
+
+/** A call of the store, as the core gives it. */
+export function callOf({ call, names, most, name, data, isNew, keepFor, letsGo, space, after, open, day, entry, amount, cap }) {
+  return { kind: call, names, most, name, data, isNew, keepFor, letsGo, space, after, open, day, entry, amount, cap };
+}
+
+export class Store {
+  #kept = new Map();
+  /** What was put or deleted and not confirmed: it may be on the disk. */
+  #unsure = new Map();
+  #day = 0;
+  #entries = new Map();
+
+  /** What the store answers, as a function of the core. */
+  call(call, unix) {
+    for (const [name, { owned, until }] of this.#kept) if (!owned && until !== undefined && until <= unix) this.#kept.delete(name);
+    const { name } = call;
+    switch (call.kind) {
+      case StoreCallKind.Claim: {
+        const found = call.names.map((name) => this.#kept.get(name));
+        for (const kept of found) if (kept) kept.owned = true;
+        return { claimed: [call.names, ...packed(found.map((kept) => kept?.data))] };
+      }
+      case StoreCallKind.Put: {
+        this.#unsure.delete(name);
+        const before = this.#kept.get(name);
+        if (call.isNew && before && !before.owned) return { stored: ["lost"] };
+        this.#kept.set(name, { data: call.data, until: call.keepFor === undefined ? undefined : unix + call.keepFor, owned: !call.letsGo });
+        return { stored: ["done"] };
+      }
+      case StoreCallKind.Delete:
+        this.#unsure.delete(name);
+        this.#kept.delete(name);
+        return { stored: ["done"] };
+      case StoreCallKind.Release:
+        this.takeAway(call.names ?? [...this.#kept.keys()]);
+        return { stored: ["done"] };
+      case StoreCallKind.List: {
+        const isShown = ([name, { until }]) => name.startsWith(`${call.space}.`) && name > (call.after ?? "") && !(call.open && until !== undefined);
+        const found = [...this.#kept].filter(isShown).sort(([one], [other]) => (one < other ? -1 : 1));
+        const page = found.slice(0, PAGE);
+        const whose = page.map(([, { owned }]) => (owned ? "mine" : "free"));
+        return { listed: [page.map(([name]) => name), ...packed(page.map(([, { data }]) => data)), whose, found.length > PAGE] };
+      }
+      case StoreCallKind.Spend:
+        return this.#spend(call, unix);
+    }
+  }
+
+  #spend({ day: given, entry, amount, cap }, unix) {
+    this.#day = Math.max(this.#day, Math.floor(unix / DAY));
+    const day = given ?? this.#day;
+    const of = `${day} ${entry}`;
+    const others = [...this.#entries].filter(([other]) => other.startsWith(`${day} `) && other !== of);
+    const total = others.reduce((sum, [, usd]) => sum + usd, 0n);
+    const [usd, before] = [parts(amount), this.#entries.get(of)];
+    const grows = before === undefined || usd > before;
+    if (grows && cap !== undefined && total + usd > parts(cap)) return { over: [decimal(total)] };
+    this.#entries.set(of, usd);
+    return { granted: [day] };
+  }
+
+  /** A call was made, and nobody knows yet what came of it. */
+  doubt({ kind, name, data }) {
+    if (kind === StoreCallKind.Put || kind === StoreCallKind.Delete) this.#unsure.set(name, data);
+  }
+
+  /** This client has these names no more. */
+  takeAway(names) {
+    for (const name of names) if (this.#kept.has(name)) this.#kept.get(name).owned = false;
+  }
+
+  /** The process dies: what it had is free, and these writes are on the disk though nobody confirmed them. */
+  crash(also) {
+    this.takeAway([...this.#kept.keys()]);
+    for (const name of also) {
+      if (!this.#unsure.has(name)) fail(`every write of \`${name}\` was confirmed`);
+      const data = this.#unsure.get(name);
+      if (data === undefined) this.#kept.delete(name);
+      else this.#kept.set(name, { data, owned: false });
+    }
+    this.#unsure.clear();
+  }
+
+  data(name) {
+    return this.#kept.get(name)?.data;
+  }
+
+  plant(name, data) {
+    this.#kept.set(name, { owned: false, ...this.#kept.get(name), data });
+  }
+}
+
+/** Data of several names as it crosses: the length of each, and all of it as one piece. */
+function packed(all) {
+  const lengths = Int32Array.from(all, (data) => data?.length ?? -1);
+  return [lengths, Uint8Array.from(all.flatMap((data) => [...(data ?? [])]))];
+}

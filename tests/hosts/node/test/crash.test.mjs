@@ -21,7 +21,7 @@ function files(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 }
 
-for (const POINT of ["keep:1", "kept:1", "send:1", "sent:1", "keep:2", "kept:2", "read:1", "was read:1", "keep:3", "kept:3"]) {
+for (const POINT of ["claim:1", "claimed:1", "put:1", "was put:1", "send:1", "sent:1", "put:2", "was put:2", "read:1", "was read:1", "put:3", "was put:3"]) {
   test(`killed at ${POINT} and started again, a purchase is charged once`, async (t) => {
     const service = await sandbox(t, "--provisioning-ms", "100");
     const path = folder();
@@ -39,7 +39,7 @@ for (const POINT of ["keep:1", "kept:1", "send:1", "sent:1", "keep:2", "kept:2",
 test("killed again and again, it is still one purchase", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "100");
   const path = folder();
-  for (const POINT of ["keep:1", "kept:1", "sent:1", "send:1", "sent:1", "kept:2", "was read:1"]) {
+  for (const POINT of ["put:1", "was put:1", "sent:1", "send:1", "sent:1", "was put:2", "was read:1"]) {
     await buyer(service, path, ["job-17"], { POINT }).ended;
   }
   const last = await buyer(service, path, ["job-17"]).ended;

@@ -4,8 +4,9 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { AgentClient, FolderStore, HoplineError, MemoryStore } from "hopline";
+import { AgentClient, FolderStore, HoplineError } from "hopline";
 
+import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
 /** The error, which must be one of ours, without a word of how this is built. */
@@ -16,6 +17,9 @@ function clear(error, kind, what) {
   assert.doesNotMatch(error.message, /wasm|panick|unreachable|undefined|\[object/, error.message);
   assert.equal(error.effect, "none");
 }
+
+/** What stands for a record in errors and lists. */
+const RECORD = `${"5e".repeat(16)}.i${"0".repeat(32)}.${"a".repeat(16)}`;
 
 test("a client with wrong options is refused, and no option is repeated", () => {
   const cases = [
@@ -81,7 +85,7 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   clear(await agent.openSession(WANTED, null).catch((error) => error), "invalid", /options/);
   clear(await agent.resumeAll({ signal: "x" }).catch((error) => error), "invalid", /signal/);
   assert.throws(() => agent.events(null), { kind: "invalid" });
-  assert.equal(await agent.forget("r"), false);
+  clear(await agent.forget("r").catch((error) => error), "misuse", /record/);
   assert.equal(await agent.observe("s", "captcha"), undefined);
   assert.equal(sent, 0);
   assert.deepEqual(await agent.saved(), []);
@@ -106,13 +110,11 @@ test("a store that can't be opened or written sends nothing and says why; reads 
   const service = await sandbox(t);
   const blocked = join(folder(), "file");
   writeFileSync(blocked, "");
-  const full = new MemoryStore();
-  full.keep = async () => {
+  const full = new OwnStore();
+  full.put = async () => {
     throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
   };
-  const shared = new MemoryStore();
-  await service.agent({ store: shared }).saved();
-  for (const [store, why] of [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/], [shared, /another client/]]) {
+  for (const [store, why] of [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/]]) {
     const agent = service.agent({ store });
     const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
     assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
@@ -120,7 +122,7 @@ test("a store that can't be opened or written sends nothing and says why; reads 
     assert.equal(typeof (await agent.getBalance()).balance, "number");
     if (store === full) continue;
     // A store that was never read does not look like an empty one.
-    for (const ask of [() => agent.saved(), () => agent.restored(), () => agent.resumeAll(), () => agent.resume("r"), () => agent.forget("r")]) {
+    for (const ask of [() => agent.saved(), () => agent.resumeAll(), () => agent.resume(RECORD), () => agent.forget(RECORD)]) {
       const unread = await ask().catch((error) => error);
       assert.deepEqual([unread.kind, unread.effect, unread.advice], ["store", "none", "mend_store"], unread.stack);
       assert.match(unread.cause.message, why);
@@ -156,12 +158,14 @@ test("a store that could not be opened is opened by a later call", async (t) => 
   await before.openSession(WANTED, { intent: "job-17" });
   await before.close();
   const store = new FolderStore(path);
-  const open = store.open.bind(store);
+  const [claim, list] = ["claim", "list"].map((name) => store[name].bind(store));
   let fails = true;
-  store.open = async (client) => {
-    if (fails) throw new Error("the volume is not mounted");
-    return open(client);
-  };
+  for (const [name, call] of Object.entries({ claim, list })) {
+    store[name] = async (...given) => {
+      if (fails) throw new Error("the volume is not mounted");
+      return call(...given);
+    };
+  }
   const agent = service.agent({ store, dailyCapUsd: 50 });
   await assert.rejects(agent.saved(), { kind: "store" });
   await assert.rejects(agent.openSession(WANTED, { intent: "job-17" }), { kind: "store", effect: "none" });
@@ -173,12 +177,10 @@ test("a store that could not be opened is opened by a later call", async (t) => 
 
 test("the cause of a store error is that of its own record", async (t) => {
   const service = await sandbox(t);
-  const store = new MemoryStore();
-  const keep = store.keep.bind(store);
+  const store = new OwnStore();
   let trouble = "yesterday";
-  store.keep = async (record, data) => {
-    if (trouble) throw new Error(trouble);
-    await keep(record, data);
+  store.put = async () => {
+    throw new Error(trouble);
   };
   const agent = service.agent({ store });
   const failed = async () => (await agent.createSession(WANTED).catch((error) => error)).cause.message;
@@ -187,7 +189,7 @@ test("the cause of a store error is that of its own record", async (t) => {
   assert.equal(await failed(), "today");
   let answer;
   const mixed = ["one", "two"].map((name) => ({ name, failing: new Promise((_, reject) => (answer = { ...answer, [name]: () => reject(new Error(name)) })) }));
-  store.keep = () => mixed.shift().failing;
+  store.put = () => mixed.shift().failing;
   const both = [agent.createSession(WANTED), agent.createSession(WANTED)].map((call) => call.catch((error) => error.cause.message));
   while (mixed.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
   answer.two();

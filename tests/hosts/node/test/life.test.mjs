@@ -6,8 +6,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 import * as hopline from "hopline";
-import { AgentClient, FolderStore, HoplineError, MemoryStore, OpenSession, ResellerClient } from "hopline";
+import { AgentClient, FolderStore, HoplineError, OpenSession, ResellerClient } from "hopline";
 
+import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
 /** Sends with the key that the service knows, as if the client's own had been it before. */
@@ -147,7 +148,7 @@ test("an intent that another key began buys nothing again, and goes on once the 
   await first.close();
   const refused = { kind: "invalid", effect: "none", field: "intent", intent: "job-17", message: /`sameAccount: true`.*`account`/ };
   await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), refused);
-  await assert.rejects(other.resume({ intent: "job-17" }), refused);
+  await assert.rejects(other.resumeIntent("job-17"), refused);
   assert.equal((await other.openSession(WANTED, { intent: "job-18" })).phase, "ready");
   await other.close();
   assert.equal((await service.state()).charges.length, 2);
@@ -175,7 +176,7 @@ test("accounts that are named have intents of their own", async (t) => {
 
 test("a lost answer is asked about, and a doubt can be resumed or settled", async (t) => {
   const service = await sandbox(t);
-  const store = new MemoryStore();
+  const store = new OwnStore();
   const agent = service.agent({ store });
   await service.fault({ kind: "drop_after" }, "create_session");
   assert.equal((await agent.openSession(WANTED)).phase, "ready");
@@ -192,8 +193,9 @@ test("a lost answer is asked about, and a doubt can be resumed or settled", asyn
   assert.equal((await service.state()).charges.length, 2);
   await service.fault({ kind: "drop_before" }, "create_session");
   const third = await next.openSession(WANTED, { intent: "c", attempts: 1 }).catch((error) => error);
-  assert.equal(await next.settle(third.record, "not_happened"), true);
-  assert.equal(await next.settle(third.record, "not_happened"), false);
+  await assert.rejects(next.settle(third.record, "not_happened"), { kind: "refused", effect: "none", advice: "wait" });
+  assert.equal(await next.settle(third.record, "not_happened", { early: true }), true);
+  assert.equal(await next.settle(third.record, "not_happened", { early: true }), false);
   const all = await next.resumeAll();
   assert.ok(all.every(({ status, value }) => status === "fulfilled" && value instanceof OpenSession));
 });
@@ -202,18 +204,18 @@ test("an intent is resumed as a record is, and one that stands for nothing resum
   const service = await sandbox(t);
   const path = folder();
   const first = service.agent({ store: new FolderStore(path) });
-  assert.equal(await first.resume({ intent: "job-17" }), undefined);
+  assert.equal(await first.resumeIntent("job-17"), undefined);
   const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
   const other = service.agent({ store: new FolderStore(path) });
-  await assert.rejects(other.resume({ intent: "job-17" }), { kind: "busy", effect: "none" });
+  await assert.rejects(other.resumeIntent("job-17"), { kind: "busy", effect: "none" });
   await first.close();
-  const resumed = await other.resume({ intent: "job-17" }, { credentials: true, deadlineMs: 60_000 });
+  const resumed = await other.resumeIntent("job-17", { credentials: true, deadlineMs: 60_000 });
   assert.deepEqual([resumed instanceof OpenSession, resumed.session_id, resumed.phase], [true, session_id, "ready"]);
   assert.match(resumed.session.proxy.password, /./);
-  await assert.rejects(other.resume({ intent: 7 }), { kind: "invalid", field: "intent" });
-  await assert.rejects(other.resume({ intent: "job-17" }, { deadline: 1 }), { kind: "invalid", field: "options" });
+  await assert.rejects(other.resumeIntent(7), { kind: "invalid", field: "intent" });
+  await assert.rejects(other.resumeIntent("job-17", { deadline: 1 }), { kind: "invalid", field: "options" });
   await resumed.terminate();
-  for (const start of [() => other.openSession(WANTED, { intent: "job-17" }), () => other.resume({ intent: "job-17" })]) {
+  for (const start of [() => other.openSession(WANTED, { intent: "job-17" }), () => other.resumeIntent("job-17")]) {
     const error = await start().catch((error) => error);
     assert.deepEqual([error.kind, error.effect, error.advice, error.session_id], ["ended", "none", "new_intent", session_id], String(error));
   }

@@ -82,7 +82,7 @@ test("giving up the wait leaves the order, which is waited for again", async (t)
   assert.deepEqual(await orders(service, wanted.userId), placed);
 });
 
-for (const [POINT, placed, holds] of [["keep:1", 1, "accepted"], ["send:1", 0, "in_doubt_for_good"], ["sent:1", 1, "in_doubt_for_good"], ["kept:2", 1, "accepted"], ["was read:2", 1, "accepted"]]) {
+for (const [POINT, placed, holds] of [["put:1", 1, "accepted"], ["send:1", 0, "in_doubt_for_good"], ["sent:1", 1, "in_doubt_for_good"], ["was put:2", 1, "accepted"], ["was read:2", 1, "accepted"]]) {
   test(`killed at ${POINT} and started again, an order is placed once at most`, async (t) => {
     const { service, wanted } = await shop(t, "--provisioning-ms", "200");
     const path = folder();

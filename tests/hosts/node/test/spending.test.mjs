@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FolderStore, MemoryStore } from "hopline";
+import { FolderStore } from "hopline";
 
+import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
 test("a price above the limit buys nothing, and one below it does", async (t) => {
@@ -44,8 +45,8 @@ test("a client buys no more than its cap in a day, though it is made anew", asyn
 
 test("what a client that is gone has spent must be known under a cap, or nothing is bought", async (t) => {
   const service = await sandbox(t);
-  const store = new MemoryStore();
-  store.adopt = async () => {
+  const store = new OwnStore();
+  store.spend = async () => {
     throw new Error("the disk is gone");
   };
   const agent = service.agent({ dailyCapUsd: 10, store });

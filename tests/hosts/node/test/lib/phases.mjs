@@ -22,11 +22,12 @@ export async function giveUp({ AgentClient }, client, store, phase, wanted, opti
     counts[name] = (counts[name] ?? 0) + 1;
     if (name === phase && counts[name] === 1) given.abort(new Error("given up"));
   };
-  const keep = store.keep.bind(store);
-  store.keep = async (record, data) => {
+  const put = store.put.bind(store);
+  store.put = async (...given) => {
     at(counts["when the service has done it"] ? "while the answer is saved" : "while it is saved");
-    await keep(record, data);
+    const told = await put(...given);
     at("when it is saved");
+    return told;
   };
   const agent = new AgentClient({
     ...client,

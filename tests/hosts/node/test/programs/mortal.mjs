@@ -1,4 +1,4 @@
-// What dies where it is told to: `POINT` is `keep:2`, `kept:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
+// What dies where it is told to: `POINT` is `claim:1`, `claimed:1`, `put:2`, `was put:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
 import { FolderStore } from "hopline";
 
 const [point, at] = (process.env.POINT ?? "").split(":");
@@ -10,14 +10,17 @@ function here(name) {
 }
 
 export class MortalStore extends FolderStore {
-  async keep(record, data) {
-    here("keep");
-    await super.keep(record, data);
-    here("kept");
+  async claim(...given) {
+    here("claim");
+    const told = await super.claim(...given);
+    here("claimed");
+    return told;
   }
-  async remove(record) {
-    here("remove");
-    await super.remove(record);
+  async put(...given) {
+    here("put");
+    const told = await super.put(...given);
+    here("was put");
+    return told;
   }
 }
 

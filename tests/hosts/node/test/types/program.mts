@@ -82,7 +82,7 @@ export async function goOn(): Promise<string> {
   // @ts-expect-error It may be the answer of another operation.
   void open.session_id;
   const reseller = new ResellerClient();
-  const placed = await reseller.resume({ intent: "job-17" });
+  const placed = await reseller.resumeIntent("job-17");
   // @ts-expect-error The intent may stand for nothing.
   void placed.raw;
   if (placed === undefined || !("order" in placed)) return "session" in open ? open.session_id : open.raw;

@@ -12,7 +12,7 @@ function parts(text) {
   return BigInt(whole + rest.padEnd(10, "0"));
 }
 
-const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`;
+const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`.replace(/\.?0+$/, "");
 
 /** A call of the store, as the core gives it. */
 export function callOf({ call, names, most, name, data, isNew, keepFor, letsGo, space, after, open, day, entry, amount, cap }) {

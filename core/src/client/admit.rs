@@ -165,10 +165,10 @@ impl Client {
 
     /// A write begins, or what is under its name goes on.
     fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
-        let refuse = |what: String, kind, advice| {
+        let refuse = |what: String, kind, effect, advice| {
             let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
             let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
-            let error = Error::new(kind, Effect::None, start.endpoint.name, what, advice);
+            let error = Error::new(kind, effect, start.endpoint.name, what, advice);
             Error::from(Report { field: Some(field.to_owned()), record, ..error.into_report() })
         };
         let error = match found {
@@ -185,11 +185,13 @@ impl Client {
                  it is another account, name each with `account` or use another store"
                     .to_owned(),
                 Kind::Invalid,
+                Effect::None,
                 Advice::ChangeRequest,
             ),
             Found::Bad(bad, _) => refuse(
-                format!("was not sent, because its record can't be read, so it may have been done ({bad}): look at the account, then forget that record"),
+                format!("was not sent now, because {bad}: look at the account, then forget that record"),
                 Kind::Store,
+                Effect::Unknown,
                 Advice::CheckAccount,
             ),
         };

@@ -10,6 +10,14 @@ use crate::state::{Name, Write, Written};
 impl Client {
     /// Gives commands their result once the store has answered all that they wait for.
     pub(super) fn finish_after(&mut self, mut finished: Finished) {
+        let command = finished.commands.first().copied();
+        for after in &finished.after {
+            if let After::Spend(number) = after
+                && let Some(spend) = self.spends.get_mut(number)
+            {
+                spend.command = command;
+            }
+        }
         while let Some(after) = finished.after.last() {
             let is_busy = match after {
                 After::Name(name) => self.journal.is_busy(name),

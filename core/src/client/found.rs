@@ -69,7 +69,7 @@ impl Client {
             Found::Bad(bad, known) => {
                 let what = format!("can't go on, because {bad}");
                 let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
-                let report = Error::new(Kind::Store, Effect::None, "resume", what, Advice::CheckAccount).into_report();
+                let report = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_report();
                 let error = Error::from(Report { record, ..report });
                 self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
             }

@@ -8,7 +8,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::{EventKind, Input, Phase, Stored, phase_of};
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreAnswer, StoreCall, Tracked, User, Write, Written,
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Write, Written,
     version_of,
 };
 use crate::time::{Clock, Millis};
@@ -96,12 +96,22 @@ impl Client {
     /// The next step of a name, if none is out.
     pub(super) fn push_next(&mut self, name: &Name) {
         let Some(call) = self.journal.next(name) else { return };
-        let user = match self.journal.user(name) {
-            Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first().copied()),
+        self.push_store(Pending::Write(name.clone()), None, call);
+    }
+
+    /// The command that waits for what the store is asked.
+    pub(super) fn command_of(&self, step: StepId) -> Option<CommandId> {
+        match self.pending.get(&step)? {
+            Pending::Write(name) => {
+                let user = match self.journal.user(name) {
+                    Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first().copied()),
+                    _ => None,
+                };
+                user.or_else(|| self.finishing.command(&After::Name(name.clone())))
+            }
+            Pending::Spend(number) => self.spends.get(number)?.command,
             _ => None,
-        };
-        let command = user.or_else(|| self.finishing.command(&After::Name(name.clone())));
-        self.push_store(Pending::Write(name.clone()), command, call);
+        }
     }
 
     /// A write of a name was answered.

@@ -214,7 +214,11 @@ impl Client {
                 Timer::Spend(number) => self.push_spend(number),
             }
         }
-        self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) })
+        let mut step = self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) });
+        if let Step::Store { id, command, .. } = &mut step {
+            *command = command.or_else(|| self.command_of(*id));
+        }
+        step
     }
 
     /// The typed result of a command that completed, once.

@@ -61,7 +61,7 @@ impl Client {
 
     fn spend(&mut self, counted: Counted) -> u32 {
         let number = self.next_spend.next(|id| self.spends.contains_key(&id));
-        self.spends.insert(number, Spend { counted, failures: 0 });
+        self.spends.insert(number, Spend { counted, failures: 0, command: None });
         self.push_spend(number);
         number
     }
@@ -70,8 +70,7 @@ impl Client {
         let Some(Spend { counted, .. }) = self.spends.get(&number) else { return };
         let Counted { entry, day, usd } = counted.clone();
         let call = StoreCall::Spend { space: self.space.clone(), day: Some(day), entry, amount: usd, cap: None };
-        let command = self.finishing.command(&After::Spend(number));
-        self.push_store(Pending::Spend(number), command, call);
+        self.push_store(Pending::Spend(number), None, call);
     }
 
     /// It counts so, or it is tried again later: nobody waits for that.

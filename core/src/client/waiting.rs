@@ -141,6 +141,8 @@ pub(super) enum Reading {
 pub(super) struct Spend {
     pub(super) counted: Counted,
     pub(super) failures: u32,
+    /// Who waits for it.
+    pub(super) command: Option<CommandId>,
 }
 
 impl Spend {

@@ -1,6 +1,6 @@
 //! What may happen next in a world.
 
-use hopline::client::{CommandId, Millis};
+use hopline::client::{CommandId, Millis, StoreCall};
 use hopline::contract::Method;
 use hopline::wire::Request;
 
@@ -104,6 +104,12 @@ pub enum Plan {
     ResumeAll,
     /// A person looks at the service and ends every doubt by what it shows, an hour after the last message was sent.
     Look,
+    /// A person looks at the service at once, and says of every doubt what it shows.
+    Glance,
+    /// A person looks at the service an hour after the last message was sent, and notes what it shows.
+    Note,
+    /// The person who noted that settles it.
+    SettleNoted,
     /// Somebody gives the key of a purchase in doubt to another one.
     Misuse,
     /// It reads a balance, three hours later.
@@ -129,7 +135,7 @@ impl World {
         let places = if self.scope.any_order { process.out.len() } else { process.out.len().min(1) };
         for at in 0..places {
             match &process.out[at] {
-                Out::Save { data, .. } => self.store_acts(at, data.is_some(), &mut acts),
+                Out::Store { call, .. } => self.store_acts(at, matches!(call, StoreCall::Put { .. }), &mut acts),
                 Out::Send { request, about, .. } => self.network_acts(at, request, *about, &mut acts),
             }
         }

@@ -23,7 +23,7 @@ impl World {
                 self.take()?;
             } else if let Some(out) = process.out.front() {
                 match out {
-                    Out::Save { .. } => self.keep(0, StoreResult::Done)?,
+                    Out::Store { .. } => self.keep(0, StoreResult::Done)?,
                     Out::Send { .. } => self.deliver(0, Delivery::Answered)?,
                 }
             } else if !process.commands.keys().any(|command| process.client.is_pending(*command)) {
@@ -89,7 +89,7 @@ impl World {
         if self.scope.cap.is_none() {
             return Ok(());
         }
-        let total = self.total();
+        let total = Some(self.store.total());
         let due = self.story.is_some().then(|| self.checker.due(total));
         self.tell(|| format!("the store has {total:?}, and what may have been bought is {due:?}"));
         Ok(self.checker.total_is_right(total, self.now)?)

@@ -14,6 +14,7 @@ mod people;
 mod process;
 mod scope;
 mod service;
+mod store;
 mod swarm;
 mod world;
 

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use hopline::client::{CallOptions, CommandId, Holds, RecordId, Saved, Settlement};
+use hopline::Error;
+use hopline::client::{Answered, CallOptions, CommandId, Holds, RecordId, Settlement};
 use hopline::contract::Api;
 use serde::Deserialize;
 
 use crate::checker::LOST;
+use crate::delivery::StoreResult;
 use crate::job::{Job, Name, Task};
-use crate::world::{HOUR, World, Wrong};
+use crate::process::name_of;
+use crate::world::{HOUR, Out, World, Wrong};
 
 /// What a reconcile answers.
 #[derive(Deserialize)]
@@ -25,14 +28,84 @@ struct Candidate {
 impl World {
     /// Resumes all that can be resumed.
     pub(crate) fn resume_all(&mut self) -> Result<(), Wrong> {
-        let Some(process) = &self.process else { return Ok(()) };
-        let held = process.client.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
+        let held = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
         let records: Vec<RecordId> = held.map(|saved| saved.record).collect();
         records.iter().try_for_each(|record| self.resume(record))
     }
 
-    pub(crate) fn saved(&self) -> Vec<Saved> {
-        self.process.as_ref().map(|process| process.client.saved()).unwrap_or_default()
+    /// Does something about a record while nothing goes wrong. What came of it; nothing where it has to wait for something else.
+    fn at_once(&mut self, command: CommandId) -> Result<Option<Result<Answered, Error>>, Wrong> {
+        for _ in 0..20 {
+            self.drain()?;
+            let Some(process) = &mut self.process else { return Ok(None) };
+            if process.client.result(command).is_some() {
+                process.completed.retain(|completed| *completed != command);
+                process.commands.remove(&command);
+                let result = process.client.take_answer(command);
+                self.drain()?;
+                return Ok(result);
+            }
+            let is_its = |out: &Out| matches!(out, Out::Store { command: Some(of), .. } if *of == command);
+            match process.out.iter().position(is_its) {
+                Some(at) => self.keep(at, StoreResult::Done)?,
+                None => break,
+            }
+        }
+        let now = self.clock();
+        if let Some(process) = &mut self.process {
+            process.client.cancel(command, now);
+        }
+        self.drain()?;
+        if let Some(process) = &mut self.process {
+            process.completed.retain(|completed| *completed != command);
+            process.commands.remove(&command);
+            process.client.take_answer(command);
+        }
+        Ok(None)
+    }
+
+    /// Whether there was something to do about a record, and it is done.
+    fn is_done(&mut self, command: CommandId) -> Result<bool, Wrong> {
+        if let Some(process) = &mut self.process {
+            process.commands.insert(command, None);
+        }
+        Ok(self.at_once(command)?.is_some_and(|result| result.is_ok_and(|answered| answered.raw.text() == "true")))
+    }
+
+    fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Result<bool, Wrong> {
+        let Some(process) = &mut self.process else { return Ok(false) };
+        let command = process.client.settle(record, settlement).command;
+        self.is_done(command)
+    }
+
+    /// A person notes what the service shows of each doubt; or says so at once, without waiting for what may be under way.
+    pub(crate) fn note_doubts(&mut self, waits: bool) -> Result<(), Wrong> {
+        if waits {
+            self.pass(HOUR + 1)?;
+            self.arrive_all()?;
+        }
+        for record in self.open_doubts() {
+            let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
+            let happened = self.checker.found(at).is_some();
+            self.tell(|| format!("somebody looks at {record}: {}", if happened { "it happened" } else { "it did not happen" }));
+            self.noted.push((record, at, happened));
+        }
+        if waits { Ok(()) } else { self.settle_noted() }
+    }
+
+    /// What was noted is settled, as it was shown then.
+    pub(crate) fn settle_noted(&mut self) -> Result<(), Wrong> {
+        if self.noted.is_empty() {
+            return Ok(());
+        }
+        for (record, at, happened) in std::mem::take(&mut self.noted) {
+            let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: false } };
+            if self.settle(&record, settlement)? {
+                self.tell(|| format!("{record} is settled as it was seen"));
+                self.checker.settled(at, self.jobs[at], happened);
+            }
+        }
+        Ok(())
     }
 
     /// The doubts that a person may end.
@@ -59,7 +132,7 @@ impl World {
         self.pass(HOUR + 1)?;
         self.arrive_all()?;
         for record in self.open_doubts() {
-            let Some(at) = self.job_of(&record) else { continue };
+            let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
             let (job, found) = (self.jobs[at], self.checker.found(at).cloned());
             if self.scope.api == Api::Reseller
                 && !self.reconcile(&record, job, found.as_ref().and_then(|effect| effect.id.clone()), found.is_some())?
@@ -68,11 +141,12 @@ impl World {
             }
             let happened = found.is_some();
             self.tell(|| format!("a person settles {record}: {}", if happened { "it happened" } else { "it did not happen" }));
-            let Some(process) = &mut self.process else { return Ok(()) };
-            let settled = match found.and_then(|effect| effect.id).filter(|_| job.names_what_it_gets()) {
-                Some(id) => process.client.settle_as(&record, &id).unwrap_or_default(),
-                None => process.client.settle(&record, if happened { Settlement::Happened } else { Settlement::NotHappened }),
+            let settlement = match found.and_then(|effect| effect.id).filter(|_| job.names_what_it_gets()) {
+                Some(id) => Settlement::Became(id),
+                None if happened => Settlement::Happened,
+                None => Settlement::NotHappened { early: false },
             };
+            let settled = self.settle(&record, settlement)?;
             if !settled {
                 return Err(format!("the doubt of {record} can't be settled"));
             }
@@ -87,9 +161,8 @@ impl World {
     fn drop_damaged(&mut self) -> Result<(), Wrong> {
         for record in self.saved().into_iter().filter(|saved| saved.holds == Holds::Refused).map(|saved| saved.record) {
             self.tell(|| format!("a person drops {record}, which can't be read"));
-            let job = self.damaged.get(&record).copied().flatten();
-            let dropped = self.process.as_mut().is_some_and(|process| process.client.forget(&record));
-            if !dropped {
+            let job = name_of(&record).and_then(|name| self.damaged.get(&name)).copied().flatten();
+            if !self.is_forgotten(&record)? {
                 return Err(format!("{record} can't be dropped"));
             }
             match job {
@@ -108,7 +181,7 @@ impl World {
     pub(crate) fn resume_intent(&mut self, at: usize) -> Result<(), Wrong> {
         let Some((intent, about)) = self.jobs.get(at).and_then(|job| job.intent()).zip(self.checker.current(at)) else { return Ok(()) };
         let Some(process) = &mut self.process else { return Ok(()) };
-        let Some(command) = process.client.resume_intent(&intent, CallOptions::default()) else { return Ok(()) };
+        let command = process.client.resume_intent(&intent, CallOptions::default());
         process.commands.insert(command, Some(about));
         self.tell(|| format!("command {} resumes {intent}", command.0));
         self.drain()
@@ -129,9 +202,9 @@ impl World {
     /// Somebody ends a doubt without looking.
     pub(crate) fn guess(&mut self, at: usize, happened: bool) -> Result<(), Wrong> {
         let Some(record) = self.open_doubts().get(at).cloned() else { return Ok(()) };
-        let job = self.job_of(&record);
-        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened };
-        let is_settled = self.process.as_mut().is_some_and(|process| process.client.settle(&record, settlement));
+        let job = name_of(&record).and_then(|name| self.job_of(&name));
+        let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: true } };
+        let is_settled = self.settle(&record, settlement.clone())?;
         if let Some(job) = job.filter(|_| is_settled) {
             self.tell(|| format!("somebody guesses about {record}: {settlement:?}"));
             self.checker.guessed(job, happened);
@@ -145,9 +218,8 @@ impl World {
     /// Somebody drops a record too early.
     pub(crate) fn forget(&mut self, at: usize) -> Result<(), Wrong> {
         let Some(saved) = self.saved().into_iter().nth(at).filter(|saved| saved.holds != Holds::Refused) else { return Ok(()) };
-        let job = self.job_of(&saved.record);
-        let Some(process) = &mut self.process else { return Ok(()) };
-        if process.client.forget(&saved.record) {
+        let job = name_of(&saved.record).and_then(|name| self.job_of(&name));
+        if self.is_forgotten(&saved.record)? {
             self.tell(|| format!("somebody drops {} too early", saved.record));
             self.checker.saw(saved.session_id.into_iter().chain(saved.order_no));
             if let Some(job) = job {
@@ -155,6 +227,12 @@ impl World {
             }
         }
         self.drain()
+    }
+
+    fn is_forgotten(&mut self, record: &RecordId) -> Result<bool, Wrong> {
+        let Some(process) = &mut self.process else { return Ok(false) };
+        let command = process.client.forget(record).command;
+        self.is_done(command)
     }
 
     /// A reconcile shows what may be it. Whether it could look.

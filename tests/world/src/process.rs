@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 
 use hopline::client::{
-    CallOptions, Client, ClientOptions, CommandId, EventKind, Holds, Millis, Now, Record, RecordId, Step, StepId, describe,
+    CallOptions, Client, ClientOptions, CommandId, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved, Step, StepId, StoreCall,
+    describe,
 };
 use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Service};
 
-use crate::checker::{About, Sending, Total, UNSAVED, thousandths};
+use crate::checker::{About, Sending, UNSAVED};
 use crate::job::{Job, Manner, Task};
 use crate::service::{API_KEY, is_login};
 use crate::world::{Out, Process, World, Wrong};
@@ -29,17 +30,20 @@ impl World {
             password: reseller.then(|| Secret::new(password)),
             token: self.remote.token.clone().map(Secret::new),
             daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
+            store: true,
             without: self.without,
             ..ClientOptions::default()
         };
         let client = Client::new(options, [self.clients; 16]).map_err(|error| error.to_string())?;
         let (began, out, commands) = (self.now, VecDeque::new(), BTreeMap::new());
+        self.store.died();
         let process = self.process.insert(Process {
             client,
             out,
             commands,
             completed: VecDeque::new(),
-            kept: BTreeSet::new(),
+            number: self.clients,
+            kept: BTreeMap::new(),
             began,
             skew,
             is_right: skew == 0,
@@ -47,23 +51,10 @@ impl World {
         });
         // Time is known before anything else, as in a host that polls first.
         process.client.poll(Now { unix: self.now + skew, monotonic: 0 });
-        let restored = process.client.restore(self.store.iter().map(|(id, data)| Record { id: id.clone(), data: data.clone() }));
-        if let Some(refused) = restored.refused.iter().find(|(record, _)| !self.may_be_refused(record)) {
-            return Err(format!("a record of ours was refused: {refused:?}"));
-        }
-        if let Some(record) = self.damaged.keys().find(|record| restored.held.contains(record)) {
-            return Err(format!("{record} was cut short, and is held all the same"));
-        }
         self.checker.restarted(self.remote.token.as_ref());
         let records = self.store.len();
         self.tell(|| format!("a program starts with {records} records"));
         self.drain()
-    }
-
-    /// Whether a record can't be held: it was cut short, or somebody dropped another one of its name too early.
-    fn may_be_refused(&self, record: &RecordId) -> bool {
-        let is_misled = || self.job_of(record).is_some_and(|job| self.checker.is_excused(job));
-        self.damaged.contains_key(record) || is_misled()
     }
 
     /// Starts a job.
@@ -99,7 +90,7 @@ impl World {
 
     /// Goes on with a record.
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        let about = self.job_of(record).and_then(|job| self.checker.current(job));
+        let about = name_of(record).and_then(|name| self.job_of(&name)).and_then(|job| self.checker.current(job));
         self.tell(|| format!("resume {record}"));
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.resume(record, CallOptions::default());
@@ -107,17 +98,17 @@ impl World {
         self.drain()
     }
 
-    /// The job of a record, by its intent, or by the mark in its request.
-    pub(crate) fn job_of(&self, record: &RecordId) -> Option<usize> {
-        if let Some(job) = self.damaged.get(record) {
+    /// The job of a name, by the intent of what is under it, or by the mark in its request.
+    pub(crate) fn job_of(&self, name: &Name) -> Option<usize> {
+        if let Some(job) = self.damaged.get(name) {
             return *job;
         }
         // What is on its way to the store says the same.
         let on_its_way = self.process.iter().flat_map(|process| &process.out).find_map(|out| match out {
-            Out::Save { record: saved, data, .. } if saved == record => data.as_ref(),
+            Out::Store { call: StoreCall::Put { name: put, data, .. }, .. } if put == name => Some(data),
             _ => None,
         });
-        let told = describe(self.store.get(record).or(on_its_way)?)?;
+        let told = describe(self.store.data(name).or(on_its_way)?)?;
         if let Some(intent) = &told.intent {
             return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
         }
@@ -139,15 +130,7 @@ impl World {
                 (now.monotonic, &step).hash(transcript);
             }
             match step {
-                Step::Save { id, record, data } => {
-                    if process.out.iter().any(|out| matches!(out, Out::Save { record: other, .. } if *other == record)) {
-                        return Err(format!("two saves of {record} overlap"));
-                    }
-                    if data.as_ref().is_some_and(|data| shows(&self.secrets, &String::from_utf8_lossy(data))) {
-                        return Err(format!("{SHOWN} by a record"));
-                    }
-                    process.out.push_back(Out::Save { id, record, data });
-                }
+                Step::Store { id, command, call } => self.asks(id, command, call)?,
                 Step::Send { id, command, request } => self.sends(id, command, request)?,
                 Step::Completed { command } => {
                     if process.completed.contains(&command) {
@@ -187,13 +170,13 @@ impl World {
         let about = own.or_else(|| self.checker.current(job?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
-        let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Save { .. }));
+        let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Store { .. }));
         let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
         if is_write && !self.is_kept(process, operation, &request, about) {
             return Err(UNSAVED.into());
         }
         let whose = about.map(|about| (about, self.jobs[about.job]));
-        let (total, clocks) = (self.scope.cap.and_then(|_| self.total()), self.clocks());
+        let (total, clocks) = (self.scope.cap.map(|_| self.store.total()), self.clocks());
         self.checker.sends(&Sending { command, about: whose, request: &request, beside_login, store_is_idle, total, clocks })?;
         if let Some(process) = &mut self.process {
             process.out.push_back(Out::Send { id, command, request, about });
@@ -201,40 +184,78 @@ impl World {
         Ok(())
     }
 
-    /// Whether the store has told this program that it keeps the record of a write: one with its key or, where there are no keys, of
-    /// its job.
+    /// The client asks its store.
+    fn asks(&mut self, id: StepId, command: Option<CommandId>, call: StoreCall) -> Result<(), Wrong> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let about = |call: &StoreCall| match call {
+            StoreCall::Claim { names, .. } => names.clone(),
+            StoreCall::Put { name, .. } | StoreCall::Delete { name } => vec![name.clone()],
+            StoreCall::Release { names } => names.clone().unwrap_or_default(),
+            StoreCall::List { .. } | StoreCall::Spend { .. } => Vec::new(),
+        };
+        let names = about(&call);
+        let is_same = |out: &Out| matches!(out, Out::Store { call, .. } if about(call).iter().any(|name| names.contains(name)));
+        if process.out.iter().any(is_same) {
+            return Err(format!("two steps of {names:?} overlap"));
+        }
+        if let StoreCall::Put { data, .. } = &call
+            && shows(&self.secrets, &String::from_utf8_lossy(data))
+        {
+            return Err(format!("{SHOWN} by a record"));
+        }
+        process.out.push_back(Out::Store { id, command, call });
+        Ok(())
+    }
+
+    /// Whether the store has told this program, not long ago, that it keeps the record of a write: one with its key or, where there are
+    /// no keys, of its job.
     fn is_kept(&self, process: &Process, operation: &str, request: &Request, about: Option<About>) -> bool {
         let key = request.header("idempotency-key");
-        let mut kept = process.kept.iter().filter_map(|record| Some((record, describe(self.store.get(record)?)?)));
-        kept.any(|(record, told)| {
-            let is_its_job = key.is_some() || about.is_none_or(|about| self.job_of(record) == Some(about.job));
+        let kept = process.kept.iter().filter(|(_, at)| self.now - **at <= LATEST);
+        let mut kept = kept.filter_map(|(name, _)| Some((name, describe(self.store.data(name)?)?)));
+        kept.any(|(name, told)| {
+            let is_its_job = key.is_some() || about.is_none_or(|about| self.job_of(name) == Some(about.job));
             told.operation.as_deref() == Some(operation) && told.key.as_deref() == key && is_its_job
         })
     }
 
-    /// The newest total that the store has.
-    pub(crate) fn total(&self) -> Option<Total> {
-        let totals = self.store.values().filter_map(|data| {
-            let data: serde_json::Value = serde_json::from_slice(data).ok()?;
-            let spent = data.get("spent")?;
-            let usd = spent["usd"].as_str().map_or_else(|| spent["usd"].to_string(), str::to_owned);
-            Some(Total { day: spent["day"].as_i64()?, amount: thousandths(&usd)? })
-        });
-        // What a client that is gone has left is counted with what is there.
-        totals.reduce(|one, other| match one.day.cmp(&other.day) {
-            std::cmp::Ordering::Less => other,
-            std::cmp::Ordering::Equal => Total { amount: one.amount + other.amount, ..one },
-            std::cmp::Ordering::Greater => one,
-        })
+    /// What the store has, as the program that runs would show it.
+    pub(crate) fn saved(&self) -> Vec<Saved> {
+        let Some(process) = &self.process else { return Vec::new() };
+        let (mut client, mut store, now) = (process.client.clone(), self.store.clone(), self.clock());
+        let ticket = client.saved(None);
+        for _ in 0..100 {
+            match client.poll(now) {
+                Step::Store { id, call: call @ StoreCall::List { .. }, .. } => {
+                    let answer = store.call(&call, process.number, self.now);
+                    if client.resolve(id, Outcome::Store(answer), now).is_err() {
+                        return Vec::new();
+                    }
+                }
+                Step::Completed { command } if command == ticket.command => break,
+                Step::Wait { .. } => break,
+                _ => {}
+            }
+        }
+        client.take(ticket).and_then(Result::ok).map(|page| page.entries).unwrap_or_default()
     }
 
     /// The jobs that a person can find an open doubt about.
     pub(crate) fn doubts(&self) -> BTreeSet<usize> {
-        let Some(process) = &self.process else { return BTreeSet::new() };
-        let saved = process.client.saved().into_iter();
+        let saved = self.saved().into_iter();
         let open = saved.filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood | Holds::UnderWay));
-        open.filter_map(|saved| self.job_of(&saved.record)).chain(self.damaged.values().flatten().copied()).collect()
+        let open = open.filter_map(|saved| self.job_of(&name_of(&saved.record)?));
+        open.chain(self.damaged.values().flatten().copied()).collect()
     }
+}
+
+/// A send follows its put within this time.
+const LATEST: Millis = 21_000;
+
+/// The name of a record that somebody was shown.
+pub(crate) fn name_of(record: &RecordId) -> Option<Name> {
+    let mut parts = record.0.splitn(3, '.');
+    Some(Name(format!("{}.{}", parts.next()?, parts.next()?)))
 }
 
 /// A secret is shown.

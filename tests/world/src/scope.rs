@@ -125,7 +125,21 @@ pub static SCOPES: &[Scope] = &[
         reads: true,
         ..AGENT
     },
-    Scope { name: "money is paid in", jobs: &[Job::named(Task::Recharge, 0)], clocks: HOURS, plans: &[Plan::Again, Plan::Look], ..AGENT },
+    Scope {
+        name: "money is paid in",
+        jobs: &[Job::named(Task::Recharge, 0)],
+        clocks: HOURS,
+        plans: &[Plan::Again, Plan::Look, Plan::Glance],
+        ..AGENT
+    },
+    Scope {
+        name: "somebody looks at a doubt, and settles it when it may have changed",
+        jobs: &[Job::named(Task::Recharge, 0)],
+        plans: &[Plan::Again, Plan::Note, Plan::SettleNoted],
+        faults: 1,
+        acts: 2,
+        ..AGENT
+    },
     Scope { name: "a budget is set", jobs: &[Job::named(Task::Budget, 0)], clocks: HOURS, ..AGENT },
     Scope {
         name: "three sessions are bought under a cap for two",

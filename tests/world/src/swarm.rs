@@ -215,8 +215,8 @@ impl World {
     fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
-            Out::Save { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, result: StoreResult::ALL[1 + source.below(2)] },
-            Out::Save { .. } => Act::Keep { at, result: StoreResult::Done },
+            Out::Store { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, result: StoreResult::ALL[1 + source.below(2)] },
+            Out::Store { .. } => Act::Keep { at, result: StoreResult::Done },
             Out::Send { request, about, .. } => {
                 let deliveries = if source.below(8) == 0 { Delivery::SELDOM } else { self.deliveries_of(request, *about) };
                 let chosen = source.below(deliveries.len());

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use hopline::client::{Client, CommandId, Millis, Now, RecordId, StepId};
+use hopline::client::{Client, CommandId, Millis, Name, Now, RecordId, StepId, StoreCall};
 use hopline::wire::Request;
 
 use crate::checker::{About, Checker, Clocks, Terms};
 use crate::job::{Job, Manner, PASSWORD};
 use crate::scope::Scope;
 use crate::service::{API_KEY, Arrival, Effects, Remote};
+use crate::store::Store;
 
 pub(crate) const HOUR: Millis = 3_600_000;
 /// A night in which a machine sleeps and a key grows too old.
@@ -21,7 +22,7 @@ pub(crate) const OVERNIGHT: Millis = 17 * HOUR;
 #[derive(Clone, Hash)]
 pub(crate) enum Out {
     Send { id: StepId, command: CommandId, request: Request, about: Option<About> },
-    Save { id: StepId, record: RecordId, data: Option<Vec<u8>> },
+    Store { id: StepId, command: Option<CommandId>, call: StoreCall },
 }
 
 /// A request that is under way without anybody waiting for it.
@@ -39,8 +40,10 @@ pub(crate) struct Process {
     /// Commands that have not been taken, and what they are about.
     pub(crate) commands: BTreeMap<CommandId, Option<About>>,
     pub(crate) completed: VecDeque<CommandId>,
-    /// The records that the store kept for it, as far as it was told.
-    pub(crate) kept: BTreeSet<RecordId>,
+    /// Its number, by which the store knows it.
+    pub(crate) number: u8,
+    /// The names that the store has put something under for it, as far as it was told, and when.
+    pub(crate) kept: BTreeMap<Name, Millis>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,
@@ -65,9 +68,9 @@ pub struct World {
     pub(crate) without: Option<hopline::policy::Rule>,
     pub(crate) now: Millis,
     pub(crate) remote: Remote,
-    pub(crate) store: BTreeMap<RecordId, Vec<u8>>,
+    pub(crate) store: Store,
     /// The records that were cut short on the way into the store, and the jobs that they were of.
-    pub(crate) damaged: BTreeMap<RecordId, Option<usize>>,
+    pub(crate) damaged: BTreeMap<Name, Option<usize>>,
     pub(crate) network: VecDeque<Message>,
     /// None while no program runs.
     pub(crate) process: Option<Process>,
@@ -78,6 +81,8 @@ pub struct World {
     pub(crate) clients: u8,
     /// What must never be shown.
     pub(crate) secrets: BTreeSet<String>,
+    /// What somebody has looked at and not settled yet: the record, its job, and whether it was done.
+    pub(crate) noted: Vec<(RecordId, usize, bool)>,
     /// What a reconcile showed last.
     pub(crate) shown: Option<String>,
     pub(crate) steps: u64,
@@ -98,6 +103,7 @@ impl Hash for World {
             &self.process,
             &self.jobs,
             &self.checker,
+            &self.noted,
             self.budget,
             self.clients,
         )
@@ -136,7 +142,7 @@ impl World {
             without: None,
             now: Remote::START,
             remote: Remote::new(scope.api),
-            store: BTreeMap::new(),
+            store: Store::default(),
             damaged: BTreeMap::new(),
             network: VecDeque::new(),
             process: None,
@@ -145,6 +151,7 @@ impl World {
             budget: Budget { faults: 0, troubles: 0, acts: 0 },
             clients: 0,
             secrets: BTreeSet::from([API_KEY.to_owned(), PASSWORD.to_owned()]),
+            noted: Vec::new(),
             shown: None,
             steps: 0,
             transcript: None,

@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, SCOPES, THROWN, TWICE, UNCOUNTED, UNSAVED,
-    explore, seeded, side_by_side,
+    CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MIXED, REFUSED, REKEYED, RENEWED, SCOPES, THROWN, TWICE, UNCOUNTED, UNSAVED, explore,
+    seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -19,6 +19,8 @@ const UNNAMED: &str = "a session is bought without a name";
 const GIVEN: &str = "a session is bought with a key that was used before";
 const PLACED: &str = "a static order is placed";
 const SHARED: &str = "a read and a write share a token";
+const PAID: &str = "money is paid in";
+const NOTED: &str = "somebody looks at a doubt, and settles it when it may have changed";
 const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 
 /// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
@@ -53,8 +55,10 @@ fn shown(rule: Rule) -> Shown {
         Rule::OrderOutlivesReads => shown(PLACED, (1, 0, 0), DENIED, reseller),
         Rule::NewKeyCounts => shown(UNDER_A_CAP, (1, 0, 0), CAPPED, capped),
         Rule::NewDayCounts => shown(UNDER_A_CAP, (1, 1, 0), UNCOUNTED, capped),
-        Rule::TotalIsSaved => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
-        Rule::TotalIsHandedOver => shown(UNDER_A_CAP, (0, 2, 0), MISCOUNTED, capped),
+        Rule::SpendBeforeSend => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
+        Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), TWICE, agent),
+        Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
+        Rule::HourBeforeNone => shown(PAID, (1, 1, 1), DENIED, None),
     }
 }
 

@@ -192,9 +192,10 @@ fn words(script: &[String]) -> Result<Vec<String>, String> {
             let name = command();
             steps.push(format!("{{\"resume_all\": \"{name}\"}}"));
             resumed = Some((name, serde_json::from_value::<Vec<String>>(parts).map_err(|error| error.to_string())?, Vec::new()));
-        } else if let Some((name, parts, takes)) = resumed.as_mut().filter(|(_, parts, _)| {
-            step.get("complete").is_some_and(|name| parts.iter().any(|part| format!("\"{part}\"") == name))
-        }) {
+        } else if let Some((name, parts, takes)) = resumed
+            .as_mut()
+            .filter(|(_, parts, _)| step.get("complete").is_some_and(|name| parts.iter().any(|part| format!("\"{part}\"") == name)))
+        {
             // Those that were resumed together are taken once all have ended.
             let part: String = step.get("complete").and_then(|name| serde_json::from_str(name).ok()).unwrap_or_default();
             step.rename("complete", "take");

@@ -307,7 +307,8 @@ impl World {
         if parts.is_empty() {
             return Ok(());
         }
-        let raw = self.client.result(self.command(name)?).and_then(|result| result.as_ref().ok()).map(|answered| answered.raw.text().to_owned());
+        let raw =
+            self.client.result(self.command(name)?).and_then(|result| result.as_ref().ok()).map(|answered| answered.raw.text().to_owned());
         let ids: Vec<u32> = serde_json::from_str(&raw.unwrap_or_default()).map_err(|error| error.to_string())?;
         expect("parts", Some(parts.len()), ids.len())?;
         parts.into_iter().zip(ids).try_for_each(|(name, id)| self.name_command(name, CommandId(id)))

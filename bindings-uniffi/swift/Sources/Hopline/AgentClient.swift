@@ -9,7 +9,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     /// - Parameters:
     ///   - apiKey: The API key; without it, that of the environment's HOPLINE_API_KEY.
     ///   - baseURL: The address of the API, such as `https://host/v1`; without it, HOPLINE_BASE_URL.
-    ///   - store: Where records are kept; without it, in memory.
+    ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
+    ///     with the client.
     ///   - transport: What sends requests.
     ///   - dailyCapUsd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
     ///     recharges do not count. A client without a cap does not count what it buys, so give every client of a store the same one. The
@@ -17,14 +18,22 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.
     public init(
-        apiKey: Secret? = nil, baseURL: String? = nil, store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(),
+        apiKey: Secret? = nil, baseURL: String? = nil, store: (any Store)? = nil, transport: any Transport = URLSessionTransport(),
         dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BASE_URL"))
         told.add("api_key", apiKey ?? secret("HOPLINE_API_KEY"))
         told.add("daily_cap_usd", dailyCapUsd)
         told.add("backend_ready", backendReady)
-        try super.init(told, store, transport, options, capped: dailyCapUsd != nil)
+        try super.init(told, store, transport, options)
+    }
+
+    /// Follows a session no more, without ending it: another client of the store may have it then, by its intent or with `resumeAll`.
+    /// Returns whether it was followed.
+    @discardableResult
+    public func releaseSession(_ sessionId: String) throws(HoplineError) -> Bool {
+        try check("release_session")
+        return driver.ask { $0.releaseSession(sessionId: sessionId) }
     }
 
     /// Advice on what was seen through a session. Nothing comes back if this client does not follow it.

@@ -36,6 +36,22 @@ struct Answered {
         }
     }
 
+    /// What the core itself says, such as a list of what is saved.
+    func part<Value: Decodable>() throws(HoplineError) -> Value {
+        do {
+            return try JSONDecoder().decode(Value.self, from: Data(raw.utf8))
+        } catch {
+            throw HoplineError(
+                .misuse, "client", "what the core says can't be read", effect: .unknown,
+                say: "check that the package and its library are of one version")
+        }
+    }
+
+    /// Of an intent that was resumed: whether it stands for nothing.
+    var isNothing: Bool {
+        raw == "null" && read(Facts.self, facts)?.settled != true
+    }
+
     /// The same of a session that was waited for.
     func session(_ operation: String, _ client: AgentClient) throws(HoplineError) -> OpenSession {
         let session: Reply<Session> = try reply(operation)

@@ -13,8 +13,15 @@ final class Driver: @unchecked Sendable {
         let taken: Taken
         /// What the transport said of its last request, if that failed.
         let transport: String?
-        /// What the store said last, if it has ever failed.
+        /// What the store said of its last call, if that failed.
         let store: String?
+    }
+
+    /// A call of the store.
+    struct StoreStep {
+        let id: UInt32
+        let command: UInt32?
+        let call: StoreCall
     }
 
     private static let wanted = responseHeaders()
@@ -24,40 +31,52 @@ final class Driver: @unchecked Sendable {
     let core: Client
     private let transport: any Transport
     private let headers: Headers
-    private let records: Records
-    private let disk = OperationQueue()
-    private let lock = NSLock()
+    /// Nil where the core has the names in its own memory.
+    let store: StoreHandle?
+    let lock = NSLock()
     // The lock guards what follows.
     /// By command: whoever waits for its result.
-    private var waiting: [UInt32: CheckedContinuation<Ended, Never>] = [:]
+    var waiting: [UInt32: CheckedContinuation<Ended, Never>] = [:]
     /// Commands that have ended before anybody waited for them.
     private var ended: Set<UInt32> = []
     /// By step: the requests that are out or wait for their turn.
-    private var out: [UInt32: Exchange] = [:]
+    var out: [UInt32: Exchange] = [:]
     /// The steps whose requests wait for their turn, in order.
-    private var queue: [UInt32] = []
-    /// By record: how many saves are under way, and who waits for them.
-    private var saves: [String: Int] = [:]
-    private var unsaved: [String: [CheckedContinuation<Bool, Never>]] = [:]
-    /// By command: what the transport said last. The core keeps no errors of its host.
-    private var trouble: [UInt32: String] = [:]
-    private var storeTrouble: String?
-    /// The records that the store could neither keep nor delete when it was last asked to.
-    private var unkept: Set<String> = []
-    private var timer: (at: Int64, task: Task<Void, Never>)?
-    private var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
+    var queue: [UInt32] = []
+    /// The calls of the store that were not begun, and the steps of those that are under way.
+    var calls: [StoreStep] = []
+    var asking: Set<UInt32> = []
+    /// By command: what the transport and the store said last. The core keeps no errors of its host.
+    private var transportTrouble: [UInt32: String] = [:]
+    private var storeTrouble: [UInt32: String] = [:]
+    var timer: (at: Int64, task: Task<Void, Never>)?
+    var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     private var listened = 0
-    private var isClosed = false
-    private var closers: [CheckedContinuation<Void, Never>] = []
+    /// While it is suspended, nothing is sent and the store is not asked.
+    var isSuspended = false
+    var suspending: Task<Void, any Error>?
+    /// Those who wait until no call of the store is under way.
+    var storeIsIdle: [CheckedContinuation<Void, Never>] = []
+    var state = State.open
+    var closers: [CheckedContinuation<Void, Never>] = []
+    var deadline: Task<Void, Never>?
 
-    init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ records: Records) {
-        (self.core, self.transport, self.headers, self.records) = (core, transport, headers, records)
-        disk.maxConcurrentOperationCount = 4
+    enum State: Comparable {
+        case open
+        /// What is under way is being cancelled.
+        case closing
+        /// The store is being given back, and is asked nothing more.
+        case leaving
+        case closed
+    }
+
+    init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ store: StoreHandle?) {
+        (self.core, self.transport, self.headers, self.store) = (core, transport, headers, store)
     }
 
     /// Runs a command until it has ended. Cancelling the task cancels its command; what became of it is still returned.
-    /// Nil if there is nothing to start, or the client is closed.
-    func run(_ start: @escaping @Sendable (Client) -> UInt32?) async -> Ended? {
+    /// Nil if the client is closed.
+    func run(_ start: @escaping @Sendable (Client) -> UInt32) async -> Ended? {
         let ticket = Ticket()
         return await withTaskCancellationHandler {
             guard let command = begin(start) else { return nil }
@@ -69,36 +88,23 @@ final class Driver: @unchecked Sendable {
         }
     }
 
+    /// What a command ended with that ended as a part of another one.
+    func result(of command: UInt32) -> Ended {
+        defer { pump() }
+        return lock.withLock { take(command) }
+    }
+
     /// Asks the core for something that is answered at once, and does what it wants done then.
     func ask<Answer>(_ question: (Client) throws -> Answer) rethrows -> Answer {
         defer { pump() }
         return try question(core)
     }
 
-    /// Waits until nothing is being saved of a record, and says whether that is kept. What is to be saved while another save of it is
-    /// out comes after that.
-    @discardableResult
-    func settled(_ record: String) async -> Bool {
-        while await wasBusy(record) {}
-        return lock.withLock { !unkept.contains(record) }
-    }
-
-    /// Waits for the save of a record that is out. Whether there was one.
-    private func wasBusy(_ record: String) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let isBusy = lock.withLock {
-                if saves[record] != nil { unsaved[record, default: []].append(continuation) }
-                return saves[record] != nil
-            }
-            if !isBusy { continuation.resume(returning: false) }
-        }
-    }
-
     /// Progress from now on. Of somebody who does not listen the oldest is forgotten.
     func listen() -> AsyncStream<Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1024)) { listener in
             let number: Int? = lock.withLock {
-                if isClosed { return nil }
+                if state > .open { return nil }
                 listened += 1
                 listeners[listened] = listener
                 return listened
@@ -108,33 +114,12 @@ final class Driver: @unchecked Sendable {
         }
     }
 
-    /// Gives up what is under way; records stay. What must be saved is saved all the same.
-    func shutDown() {
-        let aborted = lock.withLock {
-            isClosed = true
-            waiting.keys.forEach { _ = core.cancel(command: $0, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
-            return Array(out.values)
-        }
-        aborted.forEach { $0.abort() }
-        pump()
-        rest()
-    }
-
-    /// The same, and waits until everything is in the store.
-    func close() async {
-        shutDown()
-        await withCheckedContinuation { continuation in
-            lock.withLock { closers.append(continuation) }
-            rest()
-        }
-    }
-
     var closed: Bool {
-        lock.withLock { isClosed }
+        lock.withLock { state > .open }
     }
 
-    private func begin(_ start: (Client) -> UInt32?) -> UInt32? {
-        lock.withLock { isClosed ? nil : start(core) }
+    private func begin(_ start: (Client) -> UInt32) -> UInt32? {
+        lock.withLock { state > .open ? nil : start(core) }
     }
 
     private func wait(for command: UInt32, _ continuation: CheckedContinuation<Ended, Never>, _ ticket: Ticket) {
@@ -144,7 +129,7 @@ final class Driver: @unchecked Sendable {
             return nil
         }
         if let ended { continuation.resume(returning: ended) }
-        // Before its first step is taken, so that a command which is cancelled already saves and sends nothing.
+        // Before its first step is taken, so that a command which is cancelled already stores and sends nothing.
         if ticket.isCancelled(command) || closed { cancel(command) } else { pump() }
     }
 
@@ -157,24 +142,45 @@ final class Driver: @unchecked Sendable {
     }
 
     /// Does all that the core wants done now.
-    private func pump() {
+    func pump() {
         var work: [() -> Void] = []
         lock.withLock {
-            while step(&work) {}
-            while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
-                queue.removeFirst()
-                if let exchange = out[next] { work.append { exchange.start() } }
+            drain(&work)
+            // What the core asks of a store that was given back, and what it makes of the answers.
+            while state > .closing, !calls.isEmpty {
+                refuse(calls.map(\.id))
+                calls = []
+                drain(&work)
             }
+            if !isSuspended { beginAll(&work) }
         }
         work.forEach { $0() }
+        rest()
+    }
+
+    /// Under the lock: takes all steps that there are.
+    func drain(_ work: inout [() -> Void]) {
+        while step(&work) {}
+    }
+
+    /// Under the lock: begins what was not begun. Calls of the store come first, since a request may depend on them.
+    private func beginAll(_ work: inout [() -> Void]) {
+        for step in calls {
+            asking.insert(step.id)
+            work.append { Task.detached { await self.perform(step) } }
+        }
+        calls = []
+        while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
+            queue.removeFirst()
+            if let exchange = out[next] { work.append { exchange.start() } }
+        }
     }
 
     /// Under the lock: takes a step, and says whether there may be more. What is to be done without the lock it adds to `work`.
     private func step(_ work: inout [() -> Void]) -> Bool {
         switch core.poll(unixMs: Clock.unix, monotonicMs: Clock.monotonic) {
-        case .save(let id, let record, let data):
-            saves[record, default: 0] += 1
-            work.append { self.disk.addOperation { self.save(id, record, data) } }
+        case .store(let id, let command, let call):
+            calls.append(StoreStep(id: id, command: command, call: call))
         case .send(let id, let command, let request):
             out[id] = Exchange(request, Self.wanted, transport, headers) { self.answered(id, command, $0) }
             queue.append(id)
@@ -182,7 +188,6 @@ final class Driver: @unchecked Sendable {
             if let waiter = waiting.removeValue(forKey: command) {
                 let ended = take(command)
                 work.append { waiter.resume(returning: ended) }
-                work.append { self.rest() }
             } else {
                 ended.insert(command)
             }
@@ -197,26 +202,26 @@ final class Driver: @unchecked Sendable {
 
     private func take(_ command: UInt32) -> Ended {
         let taken = core.take(command: command) ?? .failed(error: "")
-        return Ended(taken: taken, transport: trouble.removeValue(forKey: command), store: storeTrouble)
+        let (transport, store) = (transportTrouble.removeValue(forKey: command), storeTrouble.removeValue(forKey: command))
+        return Ended(taken: taken, transport: transport, store: store)
     }
 
-    private func save(_ id: UInt32, _ record: String, _ data: Data?) {
-        let failed = records.keep(record, data)
+    private func perform(_ step: StoreStep) async {
+        guard let store else { return }
+        let (answer, said) = await store.ask(step.call)
         let waiters = lock.withLock {
-            if failed == nil {
-                unkept.remove(record)
-                try? core.saved(step: id, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
-            } else {
-                storeTrouble = failed
-                unkept.insert(record)
-                try? core.fail(step: id, kind: .store, sent: .never, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
-            }
-            saves[record] = saves[record].flatMap { $0 > 1 ? $0 - 1 : nil }
-            return saves[record] == nil ? unsaved.removeValue(forKey: record) ?? [] : []
+            asking.remove(step.id)
+            if let command = step.command { storeTrouble[command] = said.map { "the store said: \($0)" } }
+            try? core.stored(step: step.id, answer: answer, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+            return idlers()
         }
+        waiters.forEach { $0.resume() }
         pump()
-        waiters.forEach { $0.resume(returning: true) }
-        rest()
+    }
+
+    /// Under the lock: these calls of the store have no answer.
+    func refuse(_ steps: [UInt32]) {
+        for step in steps { try? core.stored(step: step, answer: .failed, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
     }
 
     private func answered(_ id: UInt32, _ command: UInt32, _ outcome: Exchange.Outcome) {
@@ -226,7 +231,7 @@ final class Driver: @unchecked Sendable {
             let (unix, monotonic) = (Clock.unix, Clock.monotonic)
             switch outcome {
             case .response(let response):
-                trouble[command] = nil
+                transportTrouble[command] = nil
                 let headers = response.headers.compactMap { name, value in
                     Self.wanted.contains(name.lowercased()) ? Header(name: name.lowercased(), value: value) : nil
                 }
@@ -236,12 +241,11 @@ final class Driver: @unchecked Sendable {
             case .unfit(let rule):
                 try? core.refuseHeaders(step: id, rule: rule, unixMs: unix, monotonicMs: monotonic)
             case .failed(let kind, let sent, let note):
-                trouble[command] = waiting[command] == nil ? nil : note
+                transportTrouble[command] = note
                 try? core.fail(step: id, kind: kind, sent: sent, unixMs: unix, monotonicMs: monotonic)
             }
         }
         pump()
-        rest()
     }
 
     private func tell(_ text: String) {
@@ -255,35 +259,18 @@ final class Driver: @unchecked Sendable {
 
     /// To wake too early does no harm, so a timer is only ever replaced by an earlier one.
     private func keepTime(_ until: Int64?) {
-        guard let until, !isClosed, timer.map({ until < $0.at }) ?? true else { return }
+        guard let until, state == .open, timer.map({ until < $0.at }) ?? true else { return }
         timer?.task.cancel()
         let task = Task.detached { [weak self] in
             guard (try? await Clock.sleep(until: until)) != nil else { return }
-            self?.wake(until)
+            self?.awake(until)
         }
         timer = (until, task)
     }
 
-    private func wake(_ at: Int64) {
+    private func awake(_ at: Int64) {
         lock.withLock { if timer?.at == at { timer = nil } }
         pump()
-    }
-
-    /// Once all is done, a client that was closed gives its store back.
-    private func rest() {
-        let isDone = lock.withLock { isClosed && waiting.isEmpty && out.isEmpty && saves.isEmpty }
-        if isDone { records.close { self.end() } }
-    }
-
-    private func end() {
-        let (closers, listeners) = lock.withLock {
-            timer?.task.cancel()
-            timer = nil
-            defer { (self.closers, self.listeners) = ([], [:]) }
-            return (self.closers, Array(self.listeners.values))
-        }
-        listeners.forEach { $0.finish() }
-        closers.forEach { $0.resume() }
     }
 }
 

@@ -129,12 +129,14 @@ public struct Saved: Sendable, Hashable {
         case order
         /// An intent that was accepted.
         case accepted
-        /// A record that was refused. What it stands for may have been bought, so its intent buys nothing until it is forgotten.
+        /// A record that can't be used. What it stands for may have been bought, so its intent buys nothing until it is forgotten.
         case refused
     }
 
-    /// Its record: what `resume`, `settle` and `forget` take.
+    /// Its record, as it is now: what `resume`, `reconcile`, `settle` and `forget` take.
     public let record: String
+    /// Who has it. What another living client has is shown as that one stored it last.
+    public let whose: Whose
     /// The operation that made it.
     public let operation: String
     /// What it stands for.
@@ -147,24 +149,28 @@ public struct Saved: Sendable, Hashable {
     public let orderNo: String?
     /// The status of the session or of the order, when it was last read.
     public let status: String?
-    /// Of a record that was refused: why, as `Rejected` has it.
+    /// Of a record that can't be used: why, as a word: `damaged`, `other_version`, `other_api` or `other_account`.
     public let reason: String?
     /// Since when it is in doubt.
     public let inDoubtSince: Date?
+    /// From when on it can be settled as not happened: an hour after it was last under way.
+    public let settleFrom: Date?
 }
 
 extension Saved: Decodable {
     private enum Keys: String, CodingKey {
-        case record, operation, holds, intent, status, reason
+        case record, whose, operation, holds, intent, status, reason
         case sessionId = "session_id"
         case orderNo = "order_no"
         case inDoubtSince = "in_doubt_since"
+        case settleFrom = "settle_from"
     }
 
     /// Reads what the core wrote.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Keys.self)
         record = try members.decode(String.self, forKey: .record)
+        whose = try members.decode(Whose.self, forKey: .whose)
         operation = try members.decode(String.self, forKey: .operation)
         holds = try members.decode(Holds.self, forKey: .holds)
         intent = try members.decodeIfPresent(String.self, forKey: .intent)
@@ -173,17 +179,15 @@ extension Saved: Decodable {
         status = try members.decodeIfPresent(String.self, forKey: .status)
         reason = try members.decodeIfPresent(String.self, forKey: .reason)
         inDoubtSince = try members.decodeIfPresent(Int64.self, forKey: .inDoubtSince).map(moment)
+        settleFrom = try members.decodeIfPresent(Int64.self, forKey: .settleFrom).map(moment)
     }
 }
 
-/// A record of the store that this client leaves alone.
-public struct Rejected: Sendable, Hashable, Decodable {
-    /// Its name.
-    public let record: String
-    /// Why, as a word: `damaged`, `newer`, `other_api`, `other_account` or `in_use`.
-    public let reason: String
-    /// The same for a person.
-    public let message: String
+/// A part of what the store holds.
+struct SavedPage: Decodable {
+    let entries: [Saved]
+    /// Where the next part begins.
+    let after: String?
 }
 
 /// What a request through a session met.
@@ -246,11 +250,14 @@ struct Facts: Decodable, Sendable {
     var orderNo: String?
     var requestId: String?
     var sessionType: String?
+    /// Whether a person said that it happened: then there never was an answer.
+    var settled: Bool?
 
     enum CodingKeys: String, CodingKey {
         case sessionId = "session_id"
         case orderNo = "order_no"
         case requestId = "request_id"
         case sessionType = "session_type"
+        case settled
     }
 }

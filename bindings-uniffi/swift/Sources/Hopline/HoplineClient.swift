@@ -11,58 +11,42 @@ internal import HoplineCore
 /// Nobody else can derive from it, and none of its members changes, so it may be sent anywhere.
 public class HoplineClient: @unchecked Sendable, CustomReflectable {
     let driver: Driver
-    private let records: Records
 
-    /// A client of these options, which hold secrets. One that is `capped` takes up what clients that are no more have spent.
-    init(
-        _ told: Parameters, _ store: any Store, _ transport: any Transport, _ options: ClientOptions, capped: Bool = false
-    ) throws(HoplineError) {
-        let (headers, sameAccount) = (options.headers, options.sameAccount)
-        let told = Secret(told.json.text)
-        let make = { @Sendable () throws -> Client in try Client(options: told.reveal(), entropy: entropy()) }
+    /// A client of these options, which hold secrets.
+    init(_ told: Parameters, _ store: (any Store)?, _ transport: any Transport, _ options: ClientOptions) throws(HoplineError) {
+        var told = told
+        told.add("store", store != nil)
         let core: Client
         do {
-            core = try make()
+            core = try Client(options: told.json.text, entropy: entropy())
         } catch {
             throw refusal(error)
         }
-        let shelf: any Shelf
-        do {
-            shelf = try store.open()
-        } catch {
-            throw .unusable("client", said(error))
+        let handle = store.map(StoreHandle.init)
+        if case .some(nil) = handle {
+            throw HoplineError(.misuse, "client", "this store is another client's; make one for each client")
         }
-        records = Records(core, shelf, sameAccount: sameAccount, capped: capped, reader: make)
-        driver = Driver(core, transport, Headers(given: headers), records)
-        // What was spent today counts from the first purchase on.
-        if capped, let refused = records.adoptSpent() { throw refused }
+        driver = Driver(core, transport, Headers(given: options.headers), handle ?? nil)
     }
 
     deinit {
-        driver.shutDown()
+        driver.shutDown(within: .seconds(10))
     }
 
     /// Nothing of it can be shown while it works.
     public final var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class, ancestorRepresentation: .suppressed) }
 
-    /// What the store holds: what this client has, and what no living client has. Nothing is sent.
+    /// Lists what the store holds of this account, also what clients left that are gone and what other living clients have. Nothing is
+    /// sent and nothing claimed.
     public func saved() async throws(HoplineError) -> [Saved] {
-        try check("saved")
-        let free = try await records.free("saved").get().0
-        do {
-            let known = try driver.ask(savedList)
-            // A record that this client has refused is free, too.
-            let names = Set(known.map(\.record))
-            return known + free.filter { !names.contains($0.record) }
-        } catch {
-            throw refusal(error)
-        }
-    }
-
-    /// The free records of the store that this client leaves alone, such as those of another account. Nothing is sent.
-    public func rejected() async throws(HoplineError) -> [Rejected] {
-        try check("rejected")
-        return try await records.free("rejected").get().1
+        var (saved, after): ([Saved], String?) = ([], nil)
+        repeat {
+            let behind = after
+            let page: SavedPage = try await run("saved") { $0.saved(after: behind) }.part()
+            saved += page.entries
+            after = page.after
+        } while after != nil
+        return saved
     }
 
     /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for. It never
@@ -77,7 +61,6 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     public func resume(
         _ record: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed {
-        try await adopt("resume") { $0.record == record }
         let told = resuming(credentials, ends, deadline, options)
         return try resumed(await run("resume") { $0.resume(record: record, options: told) })
     }
@@ -97,34 +80,42 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         intent: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed? {
         let told = resuming(credentials, ends, deadline, options)
-        guard let answered = try await runAny("resume", intent, { $0.resumeIntent(intent: intent, options: told) }) else { return nil }
-        return try resumed(answered)
+        let answered = try await run("resume") { $0.resumeIntent(intent: intent, options: told) }
+        return answered.isNothing ? nil : try resumed(answered)
     }
 
-    /// Goes on with all that can be resumed, also of clients that are no more. Failures are in the list.
-    public func resumeAll() async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
-        try await adopt("resume_all") { _ in true }
-        let commands = driver.ask { $0.resumeAll() }
-        return await withTaskGroup(of: (Int, Result<Resumed, HoplineError>).self) { group in
-            for (place, command) in commands.enumerated() {
-                group.addTask { (place, await self.result(of: command)) }
-            }
-            var results: [(Int, Result<Resumed, HoplineError>)] = []
-            for await result in group { results.append(result) }
-            return results.sorted { $0.0 < $1.0 }.map(\.1)
+    /// Goes on with all that no living client has, 16 at a time: doubts are resumed; sessions and orders that were begun without an intent
+    /// are this client's again. A session with an intent is left to whoever starts that intent. Returns what each came to, failures
+    /// included.
+    ///
+    /// - Parameters:
+    ///   - credentials: Whether sessions' usernames and passwords are wanted once they are active.
+    ///   - ends: Further statuses that end a session or order.
+    ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
+    ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
+    public func resumeAll(
+        credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+    ) async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
+        let told = resuming(credentials, ends, deadline, options)
+        let commands: [UInt32] = try await run("resume_all") { $0.resumeAll(options: told) }.part()
+        return commands.map { command in
+            let ended = driver.result(of: command)
+            return Result { () throws(HoplineError) in try resumed(Answered(ended)) }
         }
     }
 
     /// Closes a doubt by hand, once you know what happened. Returns whether there was one.
     ///
     /// - Parameters:
-    ///   - record: The record of what is in doubt, as the error and `saved` name it.
+    ///   - record: The record of what is in doubt, as the error and `saved` name it. One that has changed since is left alone, and this throws.
     ///   - happened: Whether it was done.
     ///   - became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
     ///     waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+    ///   - early: Whether to settle it as not happened although it may still arrive. Without it that is refused before the entry's
+    ///     `settleFrom`, an hour after it was last under way.
     @discardableResult
-    public func settle(_ record: String, happened: Bool, became: String? = nil) async throws(HoplineError) -> Bool {
-        try await change("settle", record) { try $0.settle(record: record, happened: happened, became: became) }
+    public func settle(_ record: String, happened: Bool, became: String? = nil, early: Bool = false) async throws(HoplineError) -> Bool {
+        try await run("settle") { $0.settle(record: record, happened: happened, became: became, early: early) }.part()
     }
 
     /// Looks for what became of an operation in doubt, and shows what the service has that may be it. Nothing is sent but reads, and
@@ -134,18 +125,17 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///   - record: The record of what is in doubt, as the error and `saved` name it.
     ///   - options: How to send the reads; whatever is left out is as the client has it.
     public func reconcile(_ record: String, options: CallOptions = CallOptions()) async throws(HoplineError) -> Reply<Reconciliation> {
-        try await adopt("reconcile") { $0.record == record }
         var params = Parameters()
         params.add("record", record)
         return try await call("reconcile", params, options.told)
     }
 
-    /// Forgets a session, an order that nobody waits for, a record that was refused, or an accepted intent, which can then be bought
-    /// again. Returns whether there was one and its record is gone. What is in doubt stays, as does what a living client has.
+    /// Forgets a session, an order that nobody waits for, a record that can't be used, or an accepted intent, which can then be bought
+    /// again. Returns whether something was forgotten: what is under way or in doubt stays. Throws `busy` where another living client
+    /// has it.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
-        let done = try await change("forget", record) { $0.forget(record: record) }
-        return await driver.settled(record) && done
+        try await run("forget") { $0.forget(record: record) }.part()
     }
 
     /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.
@@ -153,9 +143,42 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         driver.listen()
     }
 
-    /// Cancels what is under way and releases the store. Records stay, and no session is ended.
-    public func close() async {
-        await driver.close()
+    /// Lets go of everything in the store before the app is suspended, since iOS ends an app that is suspended with a file lock in an App
+    /// Group container. Call it within a background task when the app enters the background, and `wake` when it comes back.
+    ///
+    /// What is under way ends with the kind `busy`: start the same intent again later. A request that is out is not aborted. Sessions
+    /// that this client holds it takes back when it wakes, unless another client has them by then. Whatever is called meanwhile
+    /// waits until then. Without a store this does nothing.
+    ///
+    /// - Throws: A `HoplineError` of the kind `store` if it is not certain that all was let go of.
+    public func suspend() async throws(HoplineError) {
+        try check("suspend")
+        do {
+            try await driver.suspend()
+        } catch {
+            throw refusal(error)
+        }
+    }
+
+    /// Goes on after `suspend`.
+    public func wake() async {
+        await driver.wake()
+    }
+
+    /// Says that claims of a store of your own have ended while this client lives, such as a lease that was not renewed in time. What is
+    /// under way under these names ends with the kind `busy`; sessions that this client holds are claimed again.
+    ///
+    /// - Parameter names: Those names; all that this client owns where they are left out.
+    public func lost(_ names: [String]? = nil) {
+        driver.lose(names)
+    }
+
+    /// Cancels what is under way, lets go of all that this client has in the store, and closes the store. Records stay, and no session is
+    /// ended.
+    ///
+    /// - Parameter timeout: How long to wait for what the store has not answered. What it does not answer may be done or not.
+    public func close(timeout: Duration = .seconds(10)) async {
+        await driver.close(within: timeout)
     }
 
     /// Every operation is called here.
@@ -166,7 +189,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// What an operation is answered with, before it is read.
     func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
         let options = told.json.text
-        return try await run(operation, told.members["intent"]?.string) { $0.start(operation: operation, params: params, options: options) }
+        return try await run(operation) { $0.start(operation: operation, params: params, options: options) }
     }
 
     /// What was waited for after it was resumed: each API has something of its own.
@@ -174,25 +197,9 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         .answer(try answered.reply("resume"))
     }
 
-    func run(
-        _ operation: String, _ intent: String? = nil, _ begin: @escaping @Sendable (Client) -> UInt32
-    ) async throws(HoplineError) -> Answered {
-        guard let answered = try await runAny(operation, intent, begin) else { throw .closed(operation) }
-        return answered
-    }
-
-    /// The same of what may have nothing to begin: then nil.
-    private func runAny(
-        _ operation: String, _ intent: String?, _ begin: @escaping @Sendable (Client) -> UInt32?
-    ) async throws(HoplineError) -> Answered? {
-        try check(operation)
-        // An intent that is invalid the core refuses by itself.
-        let claim = intent.flatMap { $0.isEmpty ? nil : $0 }
-        if let claim, let refused = await records.enter(operation, claim) { throw refused }
-        defer { if let claim { records.leave(claim) } }
-        if let ended = await driver.run(begin) { return try Answered(ended) }
-        try check(operation)
-        return nil
+    func run(_ operation: String, _ begin: @escaping @Sendable (Client) -> UInt32) async throws(HoplineError) -> Answered {
+        guard let ended = await driver.run(begin) else { throw .closed(operation) }
+        return try Answered(ended)
     }
 
     private func resuming(_ credentials: Bool, _ ends: [String], _ deadline: Duration?, _ options: CallOptions) -> String {
@@ -205,32 +212,6 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
 
     private func resumed(_ answered: Answered) throws(HoplineError) -> Resumed {
         answered.phase == nil ? .answer(try answered.reply("resume")) : try waited(answered)
-    }
-
-    private func result(of command: UInt32) async -> Result<Resumed, HoplineError> {
-        do {
-            return .success(try resumed(await run("resume") { _ in command }))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func change(_ operation: String, _ record: String, _ ask: (Client) throws -> Bool) async throws(HoplineError) -> Bool {
-        try await adopt(operation) { $0.record == record }
-        let done: Bool
-        do {
-            done = try driver.ask(ask)
-        } catch {
-            throw refusal(error)
-        }
-        await driver.settled(record)
-        records.sweep()
-        return done
-    }
-
-    private func adopt(_ operation: String, _ wanted: @escaping @Sendable (Saved) -> Bool) async throws(HoplineError) {
-        try check(operation)
-        if let refused = await records.adopt(operation, wanted) { throw refused }
     }
 
     func check(_ operation: String) throws(HoplineError) {

@@ -17,7 +17,8 @@ public struct HoplineError: Error, Sendable {
         case `protocol`
         /// It was done, but the answer does not fit its type; `raw` keeps it.
         case decode
-        /// Another change of the same session or intent is under way or in doubt.
+        /// Another change of the same session is under way or in doubt, or another living client uses or holds the same intent or
+        /// record. With the effect `unknown` or `done` another client has taken it over: start the intent again.
         case busy
         /// The session of this intent is over. Nothing was bought: choose a new intent, or forget this one.
         case ended
@@ -187,6 +188,16 @@ extension HoplineError: Decodable {
         (code, status, text, contentType, details, idempotencyKey, record, retryAt) = (nil, nil, nil, nil, nil, nil, nil, nil)
         attempts = 0
         causes = []
+    }
+}
+
+extension HoplineError {
+    static func unusable(_ operation: String, _ said: String) -> HoplineError {
+        HoplineError(.store, operation, "the store can't be used: \(said)", advice: "mend_store", say: "nothing was changed; mend the store")
+    }
+
+    static func closed(_ operation: String) -> HoplineError {
+        HoplineError(.misuse, operation, "this client is closed", say: "nothing was changed; make another one")
     }
 }
 

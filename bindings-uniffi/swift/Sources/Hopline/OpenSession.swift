@@ -24,6 +24,12 @@ public struct OpenSession: Sendable {
     public func observe(_ seen: Seen) async throws(HoplineError) -> Verdict? {
         try await client.observe(sessionId: sessionId, seen: seen)
     }
+
+    /// Follows it no more, without ending it: another client of the store may have it then. Returns whether it was followed.
+    @discardableResult
+    public func release() throws(HoplineError) -> Bool {
+        try client.releaseSession(sessionId)
+    }
 }
 
 extension OpenSession: CustomStringConvertible, CustomReflectable {

@@ -2,12 +2,12 @@ import Foundation
 
 /// How a client repeats, waits and reads. Omitted options keep their defaults.
 public struct ClientOptions: Sendable {
-    /// The name of the account in records. Default: the key, or else the username. With neither, as with a token alone, give the same
-    /// name to every client of the store.
+    /// The name of the account in the store: what another account bought is then not found. Without it, each account needs a store of
+    /// its own.
     public var account: String?
     /// Whether plain http is allowed to a host that is not loopback. Default: no.
     public var allowHTTP: Bool
-    /// Whether records of another key are of this account all the same. Default: no.
+    /// Whether records of another key, login or base URL are this account's, because only those have changed. Default: no.
     public var sameAccount: Bool
     /// The longest body that is read, in bytes. Default: 8 MiB.
     public var maxBody: Int?
@@ -67,6 +67,7 @@ public struct ClientOptions: Sendable {
         var told = Parameters()
         told.add("base_url", baseURL)
         told.add("account", account)
+        told.add("same_account", sameAccount)
         told.add("allow_http", allowHTTP)
         told.add("max_body", maxBody)
         told.add("retry", retry.json)
@@ -76,8 +77,12 @@ public struct ClientOptions: Sendable {
 
 /// How one call is sent. Omitted options are the client's.
 public struct CallOptions: Sendable {
-    /// A key of your own, of an operation that takes one. It counts as sent before and is never replaced.
+    /// A key of your own, of an operation that takes one. It names the write as an intent does, counts as sent before and is never
+    /// replaced. Not with an intent.
     public var idempotencyKey: String?
+    /// Whether to wait, up to the deadline of the call, while another living client uses or holds what the intent or key stands for.
+    /// Default: no, and the call throws `busy`.
+    public var waitForIntent: Bool
     /// How often it is sent at most, the first time included.
     public var attempts: Int?
     /// The time from the first send within which another may be made.
@@ -91,10 +96,11 @@ public struct CallOptions: Sendable {
 
     /// Options. Omitted ones are the client's.
     public init(
-        idempotencyKey: String? = nil, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil, retryPaid: Bool? = nil,
-        headers: [String: Secret] = [:]
+        idempotencyKey: String? = nil, waitForIntent: Bool = false, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil,
+        retryPaid: Bool? = nil, headers: [String: Secret] = [:]
     ) {
         self.idempotencyKey = idempotencyKey
+        self.waitForIntent = waitForIntent
         self.attempts = attempts
         self.window = window
         self.timeout = timeout
@@ -105,6 +111,7 @@ public struct CallOptions: Sendable {
     var told: Parameters {
         var told = Parameters()
         told.add("idempotency_key", idempotencyKey)
+        told.add("wait_for_intent", waitForIntent)
         told.add("attempts", attempts)
         told.add("window_ms", window)
         told.add("timeout_ms", timeout)

@@ -15,12 +15,13 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ///   - baseURL: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
     ///   - token: A token to start from, such as one that `token` gave before. Without a username and a password there is no other.
     ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
-    ///   - store: Where records are kept; without it, in memory.
+    ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
+    ///     with the client.
     ///   - transport: What sends requests.
     ///   - options: How to repeat, wait and read.
     public init(
         username: Secret? = nil, password: Secret? = nil, baseURL: String? = nil, token: Secret? = nil, tokenCodes: [String]? = nil,
-        store: any Store = MemoryStore(), transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+        store: (any Store)? = nil, transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
         told.add("api", "reseller")

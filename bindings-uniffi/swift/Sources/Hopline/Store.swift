@@ -1,105 +1,136 @@
 import Foundation
 
-/// A store that several clients may share.
-public protocol Store: Sendable {
-    /// The store for one more client.
-    func open() throws -> any Shelf
+/// A store of your own, such as a table of a database: names with data, each owned by at most one living client.
+///
+/// An object serves one client; a further client needs another object. What each call must do is written down as data, with nine rules,
+/// in `tests/store` of the repository: run these cases against yours. Each call may come again and then does nothing new. A call that
+/// throws may be done or not.
+///
+/// Names and spaces are text of at most 66 characters of `0-9`, `a-z` and `.`; a name begins with its space and a point.
+public protocol Store: AnyObject, Sendable {
+    /// Makes this client the owner of names that no other living client owns, of `most` at most: those that it owns already first, then
+    /// those with data.
+    func claim(_ names: [String], most: Int) async throws -> StoreClaim
+    /// Stores data under a name that this client owns, so that it outlasts a crash. A crash before the return leaves the old data or the
+    /// new.
+    func put(_ name: String, _ data: Data, how: StorePut) async throws -> StoreWritten
+    /// Deletes the data of a name that this client owns, which nobody owns afterwards. Where there is no data it is done.
+    func delete(_ name: String) async throws -> StoreWritten
+    /// Lets go of those names that this client owns, or of all (`nil`).
+    func release(_ names: [String]?) async throws
+    /// The names of a space that have data, in order: those after `after`, 500 at most. `open` leaves out what has `keepFor`. It claims
+    /// nothing.
+    func list(_ space: String, after: String?, open: Bool) async throws -> StorePage
+    /// Sets what an entry counts on a day, unless it would grow and the day's sum pass the cap.
+    func spend(_ spend: StoreSpend) async throws -> StoreSpent
+    /// Ends the use of this object. All names were released before.
+    func close() async
 }
 
-/// A store as one client has it. What a client claims, no other living client of the store has. Its methods may wait for a
-/// disk: they are called from threads of their own.
-public protocol Shelf: Sendable {
-    /// Keeps a record so that it survives a crash, or deletes it (`nil`). Throws unless that is certain, and if another living
-    /// client has the record.
-    func keep(_ record: String, _ data: Data?) throws
-    /// Held while free records are looked for and claimed, by one client of the store at a time.
-    func scanning<Found>(_ body: () throws -> Found) throws -> Found
-    /// The records that no living client has.
-    func free() throws -> [(record: String, data: Data)]
-    /// Makes a record this client's and reads it; nothing if another client has it or it is gone.
-    func claim(_ record: String) throws -> Data?
-    /// Gives a record back, as it is. One that is not this client's is left alone.
-    func release(_ record: String)
-    /// Makes an intent this client's; whether no other living client has it.
-    func claimIntent(_ intent: String) throws -> Bool
-    /// Gives an intent back.
-    func releaseIntent(_ intent: String)
-    /// Gives everything back.
-    func close()
+/// What a claim brought.
+public enum StoreClaim: Sendable {
+    /// This client owns these names now. Each comes with its data, if it has any.
+    case claimed([(name: String, data: Data?)])
+    /// Other living clients own all of them. With what the owner of one of them put last.
+    case busy(Data?)
 }
 
-/// Records in memory. Clients of one process can share them; they end with the process.
-public final class MemoryStore: Store, @unchecked Sendable {
-    fileprivate let lock = NSLock()
-    /// The lock guards both.
-    fileprivate var records: [String: Data] = [:]
-    fileprivate var claims: [Claim: MemoryShelf] = [:]
+/// How data is put.
+public struct StorePut: Sendable, Hashable {
+    /// Whether to make a name that has no data and that no other client owns, and own it.
+    public let new: Bool
+    /// How long to keep the data once nobody owns the name, counted from now. Without it: for good.
+    public let keepFor: Duration?
+    /// Whether to let go of the name in the same step.
+    public let release: Bool
 
-    fileprivate enum Claim: Hashable {
-        case record(String)
-        case intent(String)
-    }
-
-    /// An empty store.
-    public init() {}
-
-    /// The store for one more client.
-    public func open() throws -> any Shelf {
-        MemoryShelf(self)
+    /// How data is put.
+    public init(new: Bool = false, keepFor: Duration? = nil, release: Bool = false) {
+        (self.new, self.keepFor, self.release) = (new, keepFor, release)
     }
 }
 
-private final class MemoryShelf: Shelf {
-    private let store: MemoryStore
+/// Whether data was put or deleted.
+public enum StoreWritten: Sendable {
+    /// It was done.
+    case done
+    /// Nothing has changed: this client does not own the name, or a new name was there already.
+    case lost
+}
 
-    init(_ store: MemoryStore) {
-        self.store = store
-    }
+/// Names of a space.
+public struct StorePage: Sendable {
+    /// A name that has data.
+    public struct Entry: Sendable, Hashable {
+        /// The name.
+        public let name: String
+        /// What was put last.
+        public let data: Data
+        /// Who owns it.
+        public let whose: Whose
 
-    func keep(_ record: String, _ data: Data?) throws {
-        try store.lock.withLock {
-            guard take(.record(record)) else { throw Trouble.taken }
-            store.records[record] = data
-            if data == nil { give(.record(record)) }
+        /// A name that has data.
+        public init(name: String, data: Data, whose: Whose) {
+            (self.name, self.data, self.whose) = (name, data, whose)
         }
     }
 
-    func scanning<Found>(_ body: () throws -> Found) throws -> Found {
-        try body()
-    }
+    /// The names, in the order of their bytes.
+    public let entries: [Entry]
+    /// Whether more follow.
+    public let more: Bool
 
-    func free() throws -> [(record: String, data: Data)] {
-        store.lock.withLock {
-            store.records.filter { store.claims[.record($0.key)] == nil }.map { (record: $0.key, data: $0.value) }
-        }
+    /// Names of a space.
+    public init(entries: [Entry], more: Bool) {
+        (self.entries, self.more) = (entries, more)
     }
+}
 
-    func claim(_ record: String) throws -> Data? {
-        store.lock.withLock { store.records[record].flatMap { take(.record(record)) ? $0 : nil } }
+/// Who has something.
+public enum Whose: String, Sendable, Decodable {
+    /// This client.
+    case mine
+    /// Nobody: any client may go on with it.
+    case free
+    /// Another living client.
+    case other
+}
+
+/// What an entry is to count on a day.
+public struct StoreSpend: Sendable, Hashable {
+    /// Whose day it is.
+    public let space: String
+    /// The day, in days since 1 January 1970 by UTC. Without it: today by the store's clock, which never goes back to an earlier day.
+    public let day: Int?
+    /// The entry: hexadecimal digits.
+    public let entry: String
+    /// What it counts, in USD.
+    public let amount: Decimal
+    /// The most that the day's entries may come to, in USD. Without it there is no cap.
+    public let cap: Decimal?
+
+    /// What an entry is to count on a day.
+    public init(space: String, day: Int? = nil, entry: String, amount: Decimal, cap: Decimal? = nil) {
+        (self.space, self.day, self.entry, self.amount, self.cap) = (space, day, entry, amount, cap)
     }
+}
 
-    func release(_ record: String) {
-        store.lock.withLock { give(.record(record)) }
-    }
+/// What became of a `StoreSpend`.
+public enum StoreSpent: Sendable, Hashable {
+    /// The entry counts on that day.
+    case granted(day: Int)
+    /// Nothing has changed: the entry would grow and the day's sum pass the cap. With the sum as it stands.
+    case over(total: Decimal)
+}
 
-    func claimIntent(_ intent: String) throws -> Bool {
-        store.lock.withLock { take(.intent(intent)) }
-    }
+/// Why a store can't do what it is asked. A store of your own may throw it, so that errors tell the sentence; of any other error only
+/// the type is told.
+public struct StoreFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// One sentence for a person. It must hold no secret.
+    public let description: String
 
-    func releaseIntent(_ intent: String) {
-        store.lock.withLock { give(.intent(intent)) }
-    }
-
-    func close() {
-        store.lock.withLock { store.claims = store.claims.filter { $0.value !== self } }
-    }
-
-    private func take(_ claim: MemoryStore.Claim) -> Bool {
-        if store.claims[claim] == nil { store.claims[claim] = self }
-        return store.claims[claim] === self
-    }
-
-    private func give(_ claim: MemoryStore.Claim) {
-        if store.claims[claim] === self { store.claims[claim] = nil }
+    /// A failure.
+    public init(_ description: String) {
+        self.description = description
     }
 }

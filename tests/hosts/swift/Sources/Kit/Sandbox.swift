@@ -91,7 +91,7 @@ public final class Sandbox: Sendable {
     }
 
     public func client(
-        store: any Store = MemoryStore(), transport: any Transport = network, dailyCapUsd: Decimal? = nil,
+        store: (any Store)? = nil, transport: any Transport = network, dailyCapUsd: Decimal? = nil,
         backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
     ) throws -> AgentClient {
         try AgentClient(
@@ -100,7 +100,7 @@ public final class Sandbox: Sendable {
     }
 
     public func reseller(
-        password: Secret? = nil, tokenCodes: [String]? = nil, store: any Store = MemoryStore(),
+        password: Secret? = nil, tokenCodes: [String]? = nil, store: (any Store)? = nil,
         transport: any Transport = network, options: ClientOptions = ClientOptions()
     ) throws -> ResellerClient {
         try ResellerClient(

@@ -8,31 +8,38 @@ public enum VectorFormat {
     /// What each verb must have beside it, and what it may.
     static let verbs: [String: (must: Set<String>, may: Set<String>)] = [
         "start": (["operation"], ["params", "params_text", "options"]),
-        "save": ([], ["has", "as", "answer"]),
+        "put": ([], ["has", "new", "keep_for", "releases", "as", "answer"]),
         "delete": ([], ["as", "answer"]),
+        "claim": ([], ["as", "answer"]),
+        "release": ([], ["as", "answer"]),
+        "list": ([], ["as", "answer"]),
+        "spend": ([], ["usd", "day", "cap", "as", "answer"]),
         "send": ([], ["for", "headers", "key", "body", "body_text", "timeout_ms", "max_body", "within", "as", "answer"]),
         "resolve": (["answer"], ["misuse"]),
         "wait": ([], []),
         "sleep": ([], []),
         "advance": ([], []),
         "completed": ([], []),
-        "complete": ([], ["ok", "error"]),
+        "complete": ([], ["ok", "error", "parts"]),
         "take": ([], ["ok", "error", "nothing"]),
         "notify": ([], []),
         "cancel": ([], []),
         "crash": ([], []),
-        "put": ([], ["text", "change"]),
-        "restore": ([], ["refused", "same_account"]),
+        "plant": ([], ["text", "change", "name"]),
+        "lost": ([], []),
         "resume": (["as"], ["options"]),
-        "resume_intent": ([], ["as", "nothing", "options"]),
-        "resume_all": ([], []),
+        "resume_intent": (["as"], ["options"]),
+        "resume_all": ([], ["options"]),
         "reconcile": (["as"], []),
-        "settle": (["as"], ["became", "done"]),
-        "forget": ([], ["done"]),
+        "settle": (["as", "happened"], ["became", "early"]),
+        "forget": (["as"], []),
+        "release_session": ([], ["done"]),
         "saved": ([], []),
         "observe": (["seen"], ["verdict", "reason", "why", "as"]),
         "walk": (["operation"], ["params", "from", "position_text", "max_pages", "pages", "items", "end", "error"]),
     ]
+    /// What the store says.
+    static let words: Set<String> = ["done", "lost", "failed", "claimed", "busy", "listed", "counted", "over"]
     static let answer: Set<String> = ["ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"]
 
     /// Every case, by its file and its name. Whatever is not understood is a failure.
@@ -69,7 +76,8 @@ public enum VectorFormat {
         case .object(let members)?:
             try only(members, answer, "an answer")
             try check(["ok", "error", "text", "hex", "failed"].filter { members[$0] != nil }.count == 1, "an answer has one body or failure")
-        case nil, .string("saved")?, .string("failed")?: break
+        case .string(let word)? where words.contains(word): break
+        case nil: break
         case let other?: throw Unmet("an answer can't be \(other)")
         }
         return verb
@@ -151,13 +159,15 @@ extension JSON {
 /// Names that a script gives to what the client makes up.
 struct Names {
     private(set) var values: [String: String] = [:]
+    /// In the order of their first mentions.
+    private var order: [String] = []
 
     mutating func bind(_ name: String, _ value: String) throws {
         let known = values[name, default: value]
         try VectorFormat.check(known == value, "expected `\(name)` (\(known)), came \(value)")
         let other = values.first { $0.value == value && $0.key != name }
         try VectorFormat.check(other == nil, "expected a new value for `\(name)`, came that of `\(other?.key ?? "")`")
-        values[name] = value
+        if values.updateValue(value, forKey: name) == nil { order.append(name) }
     }
 
     func value(_ name: String) throws -> String {
@@ -165,7 +175,14 @@ struct Names {
         return value
     }
 
-    func name(_ value: String) -> String {
-        values.first { $0.value == value }?.key ?? value
+    /// The name of a text, or of what the text is a version of; the text, where it has none.
+    func name(_ text: String) -> String {
+        let name = text.lastIndex(of: ".").map { text[..<$0] } ?? text[...]
+        return values.first { $0.value == text || $0.value == name }?.key ?? text
+    }
+
+    /// Where a name comes; what has none comes last.
+    func place(_ name: String) -> Int {
+        order.firstIndex(of: name) ?? .max
     }
 }

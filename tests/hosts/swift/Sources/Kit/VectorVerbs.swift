@@ -7,7 +7,7 @@ extension Vectors {
     mutating func take(_ verb: String, _ step: Step) throws {
         switch verb {
         case "start": try start(step)
-        case "save", "delete": try save(step)
+        case "put", "delete", "claim", "release", "list", "spend": try asked(step)
         case "send": try send(step)
         case "resolve": try resolve(step)
         case "wait", "sleep": try wait(step)
@@ -19,20 +19,12 @@ extension Vectors {
         case "notify": try notify(step)
         case "cancel": _ = try client.cancel(command: command(step.name), unixMs: unix, monotonicMs: monotonic)
         case "crash": try crash(step)
-        case "put": try put(step)
-        case "restore": try restore(step)
-        case "resume": try name(step["as"]?.string ?? "", client.resume(record: records.value(step.name), options: (step["options"] ?? [:]).written))
-        case "resume_intent": try resumeIntent(step)
-        case "resume_all": try resumeAll(step)
-        case "reconcile":
-            let params = try JSON.object(["record": .string(records.value(step.name))]).written
-            try name(step["as"]?.string ?? "", client.start(operation: "reconcile", params: params, options: "{}"))
-        case "settle": try settle(step)
-        case "forget": try VectorFormat.same(step["done"] ?? true, .bool(client.forget(record: records.value(step.name))), "forgotten")
-        case "saved":
-            let listed = client.savedList()
-            try VectorFormat.noSecret("the list of what is saved", listed)
-            try VectorFormat.like(step.about, named(JSON.text(listed)), "saved")
+        case "plant": try plant(step)
+        case "lost": try lost(step)
+        case "resume", "resume_intent", "resume_all", "reconcile", "settle", "forget": try act(verb, step)
+        case "release_session":
+            try VectorFormat.same(step["done"] ?? true, .bool(client.releaseSession(sessionId: step.name)), "released")
+        case "saved": try saved(step)
         case "observe": try observe(step)
         case "walk": try walk(step)
         default: throw Unmet("`\(verb)` is a verb")
@@ -43,22 +35,6 @@ extension Vectors {
         let params = try step["params_text"]?.string ?? (step["params"] ?? [:]).written
         let options = try (step["options"] ?? [:]).written
         try name(step.name, client.start(operation: step["operation"]?.string ?? "", params: params, options: options))
-    }
-
-    private mutating func save(_ step: Step) throws {
-        let found = try next()
-        guard case .save(let id, let record, let data) = found, (data != nil) == (step.verb == "save") else {
-            throw Unmet("expected a \(step.verb) of \(step.about), came \(found)")
-        }
-        try records.bind(step.name, record)
-        if let data {
-            let text = String(decoding: data, as: UTF8.self)
-            try VectorFormat.noSecret("a record", text)
-            try VectorFormat.like(step["has"] ?? [:], named(JSON.text(text)), "has")
-        }
-        unsure[record] = .some(data)
-        saves[id] = (record, data)
-        try name(step, id)
     }
 
     mutating func send(_ step: Step) throws {
@@ -91,14 +67,8 @@ extension Vectors {
     }
 
     mutating func answer(_ id: UInt32, _ answer: JSON) throws {
-        if answer == "failed" {
-            try client.fail(step: id, kind: .store, sent: .never, unixMs: unix, monotonicMs: monotonic)
-        } else if answer == "saved" {
-            try client.saved(step: id, unixMs: unix, monotonicMs: monotonic)
-            if let (record, data) = saves.removeValue(forKey: id) {
-                unsure[record] = nil
-                store[record] = data
-            }
+        if let word = answer.string {
+            try storeAnswered(id, word)
         } else if let failed = answer["failed"]?.string {
             guard let kind = kinds[failed], let sent = answer["sent"]?.string else { throw Unmet("`\(failed)` is a failure") }
             try VectorFormat.check(sent == "never" || sent == "maybe", "`\(sent)` is never or maybe")
@@ -152,7 +122,16 @@ extension Vectors {
     private mutating func completed(_ step: Step) throws {
         let (found, expected) = try (next(), command(step.name))
         guard case .completed(let ended) = found, ended == expected else { throw Unmet("expected the end of \(step.about), came \(found)") }
+        if let parts = step["parts"]?.array { try self.parts(parts, ended) }
         if step.verb == "complete" { try taken(step, ended) }
+    }
+
+    /// Names the commands that one which resumed them all is answered with.
+    private mutating func parts(_ names: [JSON], _ command: UInt32) throws {
+        guard case .answered(let answer)? = client.result(command: command) else { throw Unmet("expected parts, came no answer") }
+        let found = try JSON.text(answer.raw).array ?? []
+        try VectorFormat.check(names.count == found.count, "expected \(names.count) parts, came \(found.count)")
+        for (name, part) in zip(names, found) { try self.name(name.string ?? "", UInt32(part.int ?? -1)) }
     }
 
     private func taken(_ step: Step, _ command: UInt32) throws {
@@ -174,64 +153,50 @@ extension Vectors {
         }
     }
 
-    private func notify(_ step: Step) throws {
+    private mutating func notify(_ step: Step) throws {
         while true {
-            let found = client.poll(unixMs: unix, monotonicMs: monotonic)
-            guard case .notify(let event) = found else { throw Unmet("expected an event like \(step.about), came \(found)") }
-            try VectorFormat.noSecret("an event", event)
-            if (try? VectorFormat.like(step.about, named(JSON.text(event)), "notify")) != nil { return }
+            switch client.poll(unixMs: unix, monotonicMs: monotonic) {
+            case .notify(let event):
+                try VectorFormat.noSecret("an event", event)
+                if (try? VectorFormat.like(step.about, named(JSON.text(event)), "notify")) != nil { return }
+            case .store(let id, _, let call) where call.answersItself: try answerItself(id, call)
+            case let found: throw Unmet("expected an event like \(step.about), came \(found)")
+            }
         }
     }
 
-    private mutating func put(_ step: Step) throws {
-        let name = try step.name
-        if records.values[name] == nil { try records.bind(name, name) }
-        let record = try records.value(name)
-        if let change = step["change"]?.object {
-            guard let held = store[record] else { throw Unmet("`\(name)` is in the store") }
-            let changed = try VectorFormat.overlay(JSON.text(String(decoding: held, as: UTF8.self)).object ?? [:], change)
-            store[record] = try Data(JSON.object(changed).written.utf8)
-        } else {
-            store[record] = Data((step["text"]?.string ?? "").utf8)
-        }
+    /// What people do about records: each is a command.
+    private mutating func act(_ verb: String, _ step: Step) throws {
+        let options = try (step["options"] ?? [:]).written
+        let command =
+            switch verb {
+            case "resume": try client.resume(record: records.value(step.name), options: options)
+            case "resume_intent": try client.resumeIntent(intent: step.name, options: options)
+            case "resume_all": client.resumeAll(options: options)
+            case "reconcile":
+                try client.start(operation: verb, params: JSON.object(["record": .string(records.value(step.name))]).written, options: "{}")
+            case "settle":
+                try client.settle(
+                    record: records.value(step.name), happened: step["happened"] == true, became: step["became"]?.string, early: step["early"] == true)
+            default: try client.forget(record: records.value(step.name))
+            }
+        try name(verb == "resume_all" ? step.name : step["as"]?.string ?? "", command)
     }
 
-    private func restore(_ step: Step) throws {
-        let refused = step["refused"]?.object ?? [:]
-        let held = (step.about.array ?? []).compactMap(\.string)
-        let given = try (held + refused.keys.sorted()).map { name in
-            let record = try records.value(name)
-            guard let data = store[record] else { throw Unmet("`\(name)` is in the store") }
-            return Record(id: record, data: data)
-        }
-        let told = try JSON.text(client.restore(records: given, sameAccount: step["same_account"]?.bool ?? false))
-        try VectorFormat.same(step.about, named(told["held"] ?? .null), "held")
-        let said = (told["refused"]?.array ?? []).map { (records.name($0["record"]?.string ?? ""), $0["message"] ?? .null) }
-        try VectorFormat.check(said.map(\.0).sorted() == refused.keys.sorted(), "expected \(refused.keys.sorted()) to be refused, came \(said)")
-        for (name, message) in said { try VectorFormat.like(["contains": refused[name] ?? .null], message, "refused.\(name)") }
-    }
-
-    private mutating func resumeAll(_ step: Step) throws {
-        let (names, found) = ((step.about.array ?? []).compactMap(\.string), client.resumeAll())
-        try VectorFormat.check(names.count == found.count, "expected \(names.count) commands to be resumed, came \(found.count)")
-        for (name, command) in zip(names, found) { try self.name(name, command) }
-    }
-
-    private mutating func resumeIntent(_ step: Step) throws {
-        let command = try client.resumeIntent(intent: step.name, options: (step["options"] ?? [:]).written)
-        switch (command, step["as"]?.string, step["nothing"] == true) {
-        case (let command?, let name?, false): try self.name(name, command)
-        case (nil, nil, true): break
-        case (let command, nil, true): throw Unmet("expected \(step.about) to stand for nothing, came command \(command ?? 0)")
-        case (nil, _?, false): throw Unmet("expected \(step.about) to stand for something")
-        default: throw Unmet("`resume_intent` needs one of `as` and `nothing`")
-        }
-    }
-
-    private func settle(_ step: Step) throws {
-        guard let how = step["as"]?.string, how == "happened" || how == "not_happened" else { throw Unmet("a doubt is settled as one of two") }
-        let done = try client.settle(record: records.value(step.name), happened: how == "happened", became: step["became"]?.string)
-        try VectorFormat.same(step["done"] ?? true, .bool(done), "settled")
+    private mutating func saved(_ step: Step) throws {
+        var (entries, after): ([JSON], String?) = ([], nil)
+        repeat {
+            let command = client.saved(after: after)
+            let found = try next()
+            guard case .completed(command) = found else { throw Unmet("expected the end of `saved`, came \(found)") }
+            guard case .answered(let answer)? = client.take(command: command) else { throw Unmet("expected a page of what is saved") }
+            try VectorFormat.noSecret("the list of what is saved", answer.raw)
+            let page = try JSON.text(answer.raw)
+            entries += page["entries"]?.array ?? []
+            after = page["after"]?.string
+        } while after != nil
+        let listed = entries.map(named).sorted { records.place($0["record"]?.string ?? "") < records.place($1["record"]?.string ?? "") }
+        try VectorFormat.like(step.about, .array(listed), "saved")
     }
 
     private mutating func observe(_ step: Step) throws {

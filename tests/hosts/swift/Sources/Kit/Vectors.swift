@@ -55,16 +55,18 @@ public struct Vectors {
     var keys = Names()
     var steps: [String: UInt32] = [:]
     var out: Set<UInt32> = []
-    var saves: [UInt32: (String, Data?)] = [:]
-    var store: [String: Data] = [:]
-    var unsure: [String: Data?] = [:]
+    /// What is counted under the day's cap.
+    var entries = Names()
+    var store = CaseStore()
+    /// What each call of the store that is out asks.
+    var calls: [UInt32: StoreCall] = [:]
     var sent: [String: String] = [:]
     /// Where each walk stopped; null for one that is over.
     var walks: [String: JSON] = [:]
     private var crashes: UInt8 = 0
 
     private init(_ each: VectorFormat.Object) throws {
-        options = VectorFormat.overlay(["base_url": "https://api.example/v1", "api_key": "canary-key"], each["client"]?.object ?? [:])
+        options = VectorFormat.overlay(["base_url": "https://api.example/v1", "api_key": "canary-key", "store": true], each["client"]?.object ?? [:])
         if let now = each["now"] {
             (unix, monotonic) = (Int64(now["unix"]?.int ?? 0), Int64(now["monotonic"]?.int ?? 0))
         }
@@ -87,15 +89,23 @@ public struct Vectors {
 
     var base: String { (options["base_url"]?.string ?? "").trimming("/") }
 
-    func next() throws -> HoplineCore.Step {
+    /// The next step that is no event. Calls of the store that the script need not name are answered by it, but those of the kind
+    /// that is waited for.
+    mutating func next(_ isWanted: (StoreCall) -> Bool = { _ in false }) throws -> HoplineCore.Step {
         while true {
-            let step = client.poll(unixMs: unix, monotonicMs: monotonic)
-            guard case .notify(let event) = step else { return step }
-            try VectorFormat.noSecret("an event", event)
+            switch client.poll(unixMs: unix, monotonicMs: monotonic) {
+            case .notify(let event): try VectorFormat.noSecret("an event", event)
+            case .store(let id, _, let call) where call.answersItself && !isWanted(call): try answerItself(id, call)
+            case let step: return step
+            }
         }
     }
 
-    func drained() throws -> Int64? {
+    mutating func answerItself(_ id: UInt32, _ call: StoreCall) throws {
+        try client.stored(step: id, answer: store.call(call, unix), unixMs: unix, monotonicMs: monotonic)
+    }
+
+    mutating func drained() throws -> Int64? {
         let step = try next()
         guard case .wait(let until) = step else { throw Unmet("expected nothing more to do, came \(step)") }
         return until
@@ -121,7 +131,7 @@ public struct Vectors {
 
     mutating func name(_ step: Step, _ found: UInt32) throws {
         out.insert(found)
-        if let name = step["as"]?.string, step.verb == "save" || step.verb == "delete" || step.verb == "send" {
+        if let name = step["as"]?.string {
             try VectorFormat.check(steps.updateValue(found, forKey: name) == nil, "a step is named `\(name)` already")
         }
         if let answer = step["answer"] { try self.answer(found, answer) }
@@ -133,12 +143,8 @@ public struct Vectors {
         crashes += 1
         options = VectorFormat.overlay(options, crash["client"]?.object ?? [:])
         client = try Self.make(options, crash["entropy"]?.string, crashes)
-        for name in crash["also"]?.array ?? [] {
-            let record = try records.value(name.string ?? "")
-            guard let data = unsure[record] else { throw Unmet("every save of `\(name)` was answered `saved`") }
-            store[record] = data
-        }
-        (commands, steps, out, saves, unsure) = ([:], [:], [], [:], [:])
+        try store.crash((crash["also"]?.array ?? []).map { try records.value($0.string ?? "") })
+        (commands, steps, out, calls) = ([:], [:], [], [:])
         move(crash["after"] ?? 0)
     }
 }

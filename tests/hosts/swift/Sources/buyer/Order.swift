@@ -1,5 +1,6 @@
 import Foundation
 import Hopline
+import Kit
 
 private struct Listed: Decodable {
     let order_no: String
@@ -8,7 +9,7 @@ private struct Listed: Decodable {
 /// Places an order under an intent. What it finds in doubt it looks up, and says what became of it, as a person would: an order of
 /// this user that was not there before is the one.
 func order(_ folder: String, for user: Int, _ points: Points, isFatal: Bool) async throws {
-    let store = PointedStore(folder: FolderStore(folder), points: points)
+    let store = Watched(try FolderStore(folder)) { _ in points.passed() }
     let reseller = try ResellerClient(store: store, transport: PointedTransport(points: points))
     let before = "\(folder).before"
     if isFatal {

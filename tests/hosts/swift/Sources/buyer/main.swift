@@ -4,10 +4,11 @@
 //     buyer FOLDER order USER [POINT]
 //
 // The first buys sessions, the second places one static order for a sub-user. It kills itself, with no chance to do anything about
-// it, when it comes to that point: every save and every send is two.
+// it, when it comes to that point: every call of the store and every send is two.
 
 import Foundation
 import Hopline
+import Kit
 
 func say(_ text: String) {
     print(text)
@@ -22,7 +23,7 @@ if arguments[2] == "order" {
     exit(0)
 }
 guard let first = Int(arguments[2]) else { fatalError("the first job is a number") }
-let store = PointedStore(folder: FolderStore(arguments[1]), points: points)
+let store = Watched(try FolderStore(arguments[1])) { _ in points.passed() }
 let agent = try AgentClient(store: store, transport: PointedTransport(points: points), options: ClientOptions(attempts: 8))
 // Another process may have taken up what this one left, and then goes on with it.
 _ = try await agent.resumeAll()

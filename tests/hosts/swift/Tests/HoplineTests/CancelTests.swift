@@ -6,38 +6,6 @@ import Testing
 /// A task is cancelled in each phase of a purchase; then a new client on the same store goes on with it, to one charge.
 @Suite("a task that is cancelled")
 struct CancelTests {
-    /// A store whose saves wait for leave.
-    final class Slow: Store, @unchecked Sendable {
-        private let folder: FolderStore
-        private let gate = DispatchSemaphore(value: 0)
-        let entered = Counter()
-
-        init(_ folder: FolderStore) {
-            self.folder = folder
-        }
-
-        func open() throws -> any Shelf { Gated(shelf: try folder.open(), gate: self) }
-        func pass() { gate.signal() }
-
-        struct Gated: Shelf {
-            let shelf: any Shelf
-            let gate: Slow
-
-            func keep(_ record: String, _ data: Data?) throws {
-                gate.entered.add(1)
-                if gate.entered.total == 1 { gate.gate.wait() }
-                try shelf.keep(record, data)
-            }
-            func scanning<Found>(_ body: () throws -> Found) throws -> Found { try shelf.scanning(body) }
-            func free() throws -> [(record: String, data: Data)] { try shelf.free() }
-            func claim(_ record: String) throws -> Data? { try shelf.claim(record) }
-            func release(_ record: String) { shelf.release(record) }
-            func claimIntent(_ intent: String) throws -> Bool { try shelf.claimIntent(intent) }
-            func releaseIntent(_ intent: String) { shelf.releaseIntent(intent) }
-            func close() { shelf.close() }
-        }
-    }
-
     /// Cancels a purchase at a moment, and gives what its task heard.
     private func cancelled(_ agent: AgentClient, at moment: () async throws -> Void) async throws -> HoplineError {
         let task = Task { try await agent.open("job-1", credentials: true) }
@@ -60,10 +28,10 @@ struct CancelTests {
         await agent.close()
     }
 
-    @Test("before it begins: nothing is sent and nothing is saved, not even for a moment")
+    @Test("before it begins: nothing is sent and nothing is stored, not even for a moment")
     func beforeSave() async throws {
         let (sandbox, folder, saves) = (try await Sandbox("--provisioning-ms", "100"), Folder(), Counter())
-        let agent = try sandbox.client(store: Watched(shelf: folder.store.open()) { if $0 == "save" { saves.add(1) } })
+        let agent = try sandbox.client(store: Watched(folder.store) { if $0 == "put" { saves.add(1) } })
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
             return try await agent.open("job-1")
@@ -77,16 +45,20 @@ struct CancelTests {
         try await resumed(sandbox, folder)
     }
 
-    @Test("while it is saved: nothing was sent, and the record is gone again")
+    @Test("while it is stored: nothing was sent, and the record is gone again")
     func whileSaving() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "100"), Folder())
-        let gate = Slow(folder.store)
-        let agent = try sandbox.client(store: gate)
+        let (gate, puts) = (Gate(), Counter())
+        let store = Watched(try folder.store) { call in
+            if call == "put" { puts.add(1) }
+            if puts.total == 1 { await gate.pass() }
+        }
+        let agent = try sandbox.client(store: store)
         let task = Task { try await agent.open("job-1") }
-        try await until("a save is under way") { gate.entered.total == 1 }
+        try await until("a put is under way") { puts.total == 1 }
         task.cancel()
         try await Task.sleep(for: .milliseconds(50))
-        gate.pass()
+        await gate.open()
         let error = try await failure { try await task.value }
         #expect(error.kind == .cancelled && error.effect == .none)
         #expect(try folder.records.isEmpty)
@@ -176,7 +148,7 @@ struct CancelTests {
                     return response
                 }.value
             }
-            let agent = try sandbox.client(store: Watched(shelf: folder.store.open()) { _ in moments.passed() }, transport: transport)
+            let agent = try sandbox.client(store: Watched(folder.store) { _ in moments.passed() }, transport: transport)
             let task = Task {
                 while !moments.isArmed { await Task.yield() }
                 return try await agent.open("job-1", credentials: true)

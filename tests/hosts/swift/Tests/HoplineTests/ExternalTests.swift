@@ -32,7 +32,7 @@ struct ExternalTests {
                 guard case .failed(let error)? = core.take(command: command) else { return "answered" }
                 return try JSONDecoder().decode(HoplineError.self, from: Data(error.utf8)).kind.rawValue
             case .notify: break
-            case .save, .wait: throw Unmet("a read needs one send")
+            case .store, .wait: throw Unmet("a read needs one send")
             }
         }
     }

@@ -60,20 +60,42 @@ struct ManyTests {
         #expect(try await sandbox.charges() == 1)
     }
 
-    @Test("an intent of another living client of the store is refused, and free after it")
+    @Test("an intent that another living client of the store holds is refused with its session, and free after it")
     func twoClients() async throws {
-        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
-        for (name, store) in [("memory", MemoryStore() as any Store), ("folder", folder.store)] {
-            let (first, second) = (try sandbox.client(store: store), try sandbox.client(store: store))
+        let (sandbox, folder, shelf) = (try await Sandbox("--provisioning-ms", "0"), Folder(), OwnShelf())
+        let stores: [(String, () throws -> any Store)] = [("own", { OwnStore(shelf) }), ("folder", { try folder.store })]
+        for (name, store) in stores {
+            let (first, second) = (try sandbox.client(store: store()), try sandbox.client(store: store()))
             let bought = try await first.open(name)
-            #expect(try await second.saved().isEmpty)
+            #expect(try await second.saved().map(\.whose) == [.other])
+            #expect(try await first.saved().map(\.whose) == [.mine])
             let error = try await failure { try await second.open(name) }
-            #expect(error.kind == .busy && error.effect == .none && error.intent == name && error.message.contains("another living client"))
+            #expect(error.kind == .busy && error.effect == .none && error.intent == name && error.sessionId == bought.sessionId, "\(error.debugDescription)")
+            #expect(try await second.waitSession(sessionId: bought.sessionId).phase == .ready, "it may be watched")
             await first.close()
+            #expect(try await second.saved().map(\.whose) == [.free])
             #expect(try await second.open(name).sessionId == bought.sessionId)
             await second.close()
         }
         #expect(try await sandbox.charges() == 2)
+    }
+
+    @Test("an intent that is waited for is had as soon as its session is released")
+    func waited() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let (first, second) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        let bought = try await first.open("job-1")
+        let waiting = Task {
+            try await second.openSession(
+                sessionType: .dynamic, productNo: "dynamic-world", intent: "job-1", options: CallOptions(waitForIntent: true))
+        }
+        let refused = try await failure { try await second.open("job-1") }
+        #expect(refused.kind == .busy)
+        #expect(try bought.release() && !bought.release())
+        #expect(try await waiting.value.sessionId == bought.sessionId)
+        let other = try await failure { try await first.open("job-1") }
+        #expect(other.kind == .busy)
+        #expect(try await sandbox.charges() == 1)
     }
 
     @Test("an intent that was refused or forgotten is free for others at once")

@@ -62,27 +62,17 @@ struct MisuseTests {
         }
     }
 
-    @Test("a store that fails while a purchase is saved: it is not sent, and the error says what the store said")
+    @Test("a store that fails while a purchase is stored: it is not sent, and the error says what the store said")
     func failingStore() async throws {
         struct Full: Error {}
-        struct Failing: Store, Shelf {
-            func open() throws -> any Shelf { self }
-            func keep(_ record: String, _ data: Data?) throws { if data != nil { throw Full() } }
-            func scanning<Found>(_ body: () throws -> Found) throws -> Found { try body() }
-            func free() throws -> [(record: String, data: Data)] { [] }
-            func claim(_ record: String) throws -> Data? { nil }
-            func release(_ record: String) {}
-            func claimIntent(_ intent: String) throws -> Bool { true }
-            func releaseIntent(_ intent: String) {}
-            func close() {}
-        }
-        let wire = try Wire()
-        let error = try await failure { try await client(wire.url, store: Failing()).buy("job-1") }
+        let (wire, folder) = (try Wire(), Folder())
+        let store = Watched(try folder.store) { if $0 == "put" { throw Full() } }
+        let error = try await failure { try await client(wire.url, store: store).buy("job-1") }
         #expect(error.kind == .store && error.effect == .none && error.notes == ["the store said: Full"], "\(error.debugDescription)")
         #expect(wire.seen.isEmpty)
     }
 
-    @Test("records of another account are left alone, and listed as such")
+    @Test("records of another account are left alone, and listed as such; their intents buy nothing")
     func otherAccount() async throws {
         let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
         let first = try client(wire.url, store: folder.store)
@@ -91,27 +81,42 @@ struct MisuseTests {
         let other = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store)
         for _ in 0..<2 {
             let saved = try await other.saved()
-            #expect(saved.map(\.holds) == [.refused] && saved.map(\.reason) == ["other_account"])
+            #expect(saved.map(\.holds) == [.refused] && saved.map(\.reason) == ["other_account"] && saved.map(\.whose) == [.free])
             #expect(try await other.resumeAll().isEmpty)
         }
-        #expect(try await other.rejected().map(\.reason) == ["other_account"])
+        let sends = wire.seen.count
+        let refused = try await failure { try await other.buy("job-1") }
+        #expect(refused.kind == .invalid && refused.effect == .none && refused.field == "intent" && wire.seen.count == sends, "\(refused.debugDescription)")
         let same = try AgentClient(apiKey: "another", baseURL: wire.url, store: folder.store, options: ClientOptions(sameAccount: true))
-        #expect(try await same.saved().map(\.intent) == ["job-1"])
+        #expect(try await same.saved().map(\.holds) == [.inDoubt])
+    }
+
+    @Test("a store belongs to one client, and to another once that is closed")
+    func oneStore() async throws {
+        let (wire, shelf) = (try Wire(), OwnShelf())
+        let store = OwnStore(shelf)
+        let first = try client(wire.url, store: store)
+        let error = try await failure { try client(wire.url, store: store) }
+        #expect(error.kind == .misuse && error.effect == .none && error.message.contains("another client's"), "\(error.debugDescription)")
+        await first.close()
+        _ = try client(wire.url, store: store)
     }
 
     @Test("a record that is not there can't be resumed, settled or forgotten; a doubt can be settled once")
     func records() async throws {
         let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
         let agent = try client(wire.url, store: folder.store)
-        let error = try await failure { try await agent.resume("none") }
-        #expect(error.effect == .none, "\(error.debugDescription)")
-        let (settled, forgotten) = (try await agent.settle("none", happened: true), try await agent.forget("none"))
-        #expect(!settled && !forgotten)
+        for error in [
+            try await failure { try await agent.resume("none") }, try await failure { try await agent.settle("none", happened: true) },
+            try await failure { try await agent.forget("none") },
+        ] {
+            #expect(error.kind == .misuse && error.effect == .none, "\(error.debugDescription)")
+        }
         let doubt = try await failure { try await agent.buy("job-1") }
         let record = try #require(doubt.record)
-        #expect(try await agent.settle(record, happened: false))
-        let again = try await agent.settle(record, happened: false)
-        #expect(!again)
+        #expect(try await agent.settle(record, happened: false, early: true))
+        let (again, forgotten) = (try await agent.settle(record, happened: false, early: true), try await agent.forget(record))
+        #expect(!again && !forgotten)
         #expect(try folder.records.isEmpty)
         #expect(try await agent.observe(sessionId: "s", seen: .captcha) == nil)
     }

@@ -81,7 +81,8 @@ struct OrderTests {
         let contrary = try await failure { try await second.settle(record, happened: false, became: number) }
         #expect(contrary.field == "became", "\(contrary.debugDescription)")
         #expect(try await second.settle(record, happened: true, became: number))
-        #expect(try await !second.settle(record, happened: true))
+        let again = try await failure { try await second.settle(record, happened: true) }
+        #expect(again.kind == .refused && again.message.contains("has changed since you looked"), "\(again.debugDescription)")
         let placed = try await second.place(user, intent: "order-1")
         #expect(placed.orderNo == number && placed.phase == .ready)
         #expect(try await sandbox.times("create_static_order") == 1)
@@ -95,12 +96,15 @@ struct OrderTests {
         try await sandbox.fault("create_static_order", ["kind": "drop_before"])
         let record = try #require(try await failure { try await reseller.place(user, intent: "order-1") }.record)
         #expect(try await reseller.reconcile(record).candidates.isEmpty)
-        #expect(try await reseller.settle(record, happened: false))
+        let soon = try await failure { try await reseller.settle(record, happened: false) }
+        #expect(soon.kind == .refused && soon.effect == .none, "\(soon.debugDescription)")
+        #expect(try await reseller.saved().first?.settleFrom == soon.retryAt)
+        #expect(try await reseller.settle(record, happened: false, early: true))
         #expect(try await reseller.place(user, intent: "order-1").phase == .ready)
         #expect(try await sandbox.purchases().count == 1)
         for client in [reseller, try sandbox.client()] as [HoplineClient] {
             let misused = try await failure { try await client.reconcile("none") }
-            #expect(misused.kind == .misuse && misused.message.contains("no operation in doubt"), "\(misused.debugDescription)")
+            #expect(misused.kind == .misuse && misused.message.contains("not the name of a record"), "\(misused.debugDescription)")
         }
     }
 

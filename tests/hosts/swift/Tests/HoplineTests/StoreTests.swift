@@ -1,10 +1,56 @@
 import Foundation
 @testable import Hopline
-import HoplineCore
 import Kit
 import Testing
 
-@Suite("a folder that several clients share")
+@Suite("what every store must do")
+struct StoreSuiteTests {
+    static let cases = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../../store").standardized
+
+    private func run(_ name: String, leavesOut: Int, _ subject: (CaseClock) -> StoreSubject) async throws {
+        let (count, leftOut, failures) = try await StoreSuite.run(Self.cases, subject)
+        print("store suite, \(name): \(count) cases, \(leftOut) left out, \(failures.count) failed")
+        #expect(failures.isEmpty, "\(failures.joined(separator: "\n"))")
+        #expect(leftOut == leavesOut)
+    }
+
+    @Test("is done by a folder")
+    func folder() async throws {
+        try await run("folder", leavesOut: try needing(["dies", "leases"])) { clock in
+            let folder = Folder()
+            let damage = { (name: String, how: String) in
+                let files = FileManager.default.enumerator(at: URL(fileURLWithPath: "\(folder.path)/names"), includingPropertiesForKeys: nil)
+                let file = try #require(files?.compactMap { $0 as? URL }.first { $0.lastPathComponent == name })
+                let data = try Data(contentsOf: file)
+                let damaged = ["cut": data.prefix(data.count / 2), "empty": Data(), "garbage": Data(repeating: 0xee, count: data.count)]
+                try #require(damaged[how]).write(to: file)
+            }
+            return StoreSubject(open: { try FolderStore(folder.path) { clock.now } }, damage: damage)
+        }
+    }
+
+    @Test("is done by a store of one's own, and noticed where it is not")
+    func own() async throws {
+        try await run("own", leavesOut: try needing(["dies", "leases", "damage"])) { clock in
+            let shelf = OwnShelf(clock)
+            return StoreSubject(open: { OwnStore(shelf) })
+        }
+        // Each client has a shelf of its own here, so that nobody finds anything busy.
+        let broken = try await StoreSuite.run(Self.cases) { clock in StoreSubject(open: { OwnStore(OwnShelf(clock)) }) }
+        #expect(!broken.failures.isEmpty)
+    }
+
+    /// How many cases need something of that.
+    private func needing(_ needs: Set<String>) throws -> Int {
+        let files = try FileManager.default.contentsOfDirectory(at: Self.cases, includingPropertiesForKeys: nil).filter { $0.pathExtension == "json" }
+        return try files.reduce(0) { sum, file in
+            let cases = try JSONDecoder().decode(JSON.self, from: Data(contentsOf: file))["cases"]?.array ?? []
+            return sum + cases.filter { !needs.isDisjoint(with: ($0["needs"]?.array ?? []).compactMap(\.string)) }.count
+        }
+    }
+}
+
+@Suite("a store that several clients share")
 struct StoreTests {
     @Test("an intent in doubt is found while others look at the folder")
     func lookers() async throws {
@@ -24,24 +70,30 @@ struct StoreTests {
             }
         }
         looking.cancel()
-        _ = try await looking.value
+        // Its last look may have been cancelled.
+        _ = await looking.result
         #expect(keys.count == 40, "each was taken up, and none bought anew")
     }
 
-    @Test("a record of a living process is neither listed nor taken up, and free once it is killed")
+    @Test("what a living process holds is its own, and free once it is killed")
     func otherProcess() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let process = try Child(program("buyer"), [folder.path, "1", "2"], environment: sandbox.environment)
         let lines = await [process.line(), process.line(), process.line()]
         #expect(lines[0] == "begun")
         let agent = try sandbox.client(store: folder.store)
-        #expect(try await agent.saved().isEmpty)
+        let saved = try await agent.saved()
+        #expect(saved.map(\.whose) == [.other, .other] && Set(saved.compactMap(\.sessionId)) == Set(lines.dropFirst()), "\(saved)")
         #expect(try await agent.resumeAll().isEmpty)
-        let busy = try await failure { try await agent.open("job-1") }
-        #expect(busy.kind == .busy)
+        for error in [
+            try await failure { try await agent.open("job-1") }, try await failure { try await agent.resume(saved[0].record) },
+            try await failure { try await agent.forget(saved[0].record) },
+        ] {
+            #expect(error.kind == .busy && error.effect == .none, "\(error.debugDescription)")
+        }
         process.kill()
         _ = await process.wait()
-        #expect(try await agent.saved().count == 2)
+        #expect(try await agent.saved().map(\.whose) == [.free, .free])
         #expect(try await lines.contains(agent.open("job-1").sessionId))
         #expect(try await sandbox.charges() == 2)
     }
@@ -58,17 +110,6 @@ struct StoreTests {
         }
     }
 
-    @Test("a client that nobody holds any more gives its records back")
-    func dropped() async throws {
-        let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
-        do {
-            let agent = try client(wire.url, store: folder.store)
-            _ = try await failure { try await agent.buy("job-1") }
-        }
-        let other = try client(wire.url, store: folder.store)
-        try await until("it is free") { try await other.saved().map(\.intent) == ["job-1"] }
-    }
-
     @Test("a folder of the user's own is made where the system keeps such, for nobody else")
     func applicationSupport() async throws {
         let name = "hopline-\(UUID().uuidString)"
@@ -79,19 +120,18 @@ struct StoreTests {
         for _ in 0..<2 {
             let agent = try client(wire.url, store: FolderStore.applicationSupport(name))
             _ = try await failure { try await agent.buy("job-1") }
+            #expect(try await agent.saved().map(\.intent) == ["job-1"])
             await agent.close()
         }
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
-        #expect(names.filter { $0.hasSuffix(".record") }.count == 1)
         #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
     }
 
-    @Test("what the store said of one record is not said of failures that have nothing to do with it")
+    @Test("what the store said of one call is not said of failures that have nothing to do with it")
     func said() async throws {
         struct Full: Error {}
         let (wire, fails) = (try Wire(asked: { connection, _ in connection.close() }), Counter())
         fails.add(1)
-        let agent = try client(wire.url, store: Watched(shelf: MemoryStore().open()) { if $0 == "save" && fails.total > 0 { throw Full() } })
+        let agent = try client(wire.url, store: Watched(OwnStore(OwnShelf())) { if $0 == "put" && fails.total > 0 { throw Full() } })
         let first = try await failure { try await agent.buy("job-1") }
         #expect(first.kind == .store && first.effect == .none && first.notes == ["the store said: Full"], "\(first.debugDescription)")
         fails.add(-1)
@@ -100,104 +140,199 @@ struct StoreTests {
         }
     }
 
-    @Test("a record whose read fails while it is taken up is found by the next call, and sends its key again", arguments: [false, true])
-    func readFails(_ inFolder: Bool) async throws {
-        struct Broken: Error {}
-        // The 3 records are claimed one after the other, and each claim is told at its begin and its end.
-        for failing in 1...6 {
-            let (wire, folder, claims) = (try Wire(asked: { connection, _ in connection.close() }), Folder(), Counter())
-            let store: any Store = inFolder ? folder.store : MemoryStore()
-            let first = try client(wire.url, store: store)
-            var keys: [String?] = []
-            for job in 1...3 { keys.append(try await failure { try await first.buy("job-\(job)") }.idempotencyKey) }
-            await first.close()
-            let second = try client(
-                wire.url,
-                store: Watched(shelf: store.open()) { call in
-                    guard call == "claim" else { return }
-                    claims.add(1)
-                    if claims.total == failing { throw Broken() }
-                })
-            let error = try await failure { try await second.resumeAll() }
-            #expect(error.kind == .store && error.effect == .none, "\(error.debugDescription)")
-            #expect(try await second.saved().count == 3)
-            for job in 1...3 {
-                let again = try await failure { try await second.buy("job-\(job)") }
-                #expect(again.kind == .inDoubt && again.idempotencyKey == keys[job - 1], "\(failing): \(again.debugDescription)")
+    @Test("whatever call of the store fails, before or after it was done, what was sent once is sent with the same key", arguments: [false, true])
+    func fails(_ inFolder: Bool) async throws {
+        // Each call passes twice, and a purchase that ends in doubt has a claim, puts and a release.
+        var (moment, sent) = (1, 0)
+        while true {
+            let (wire, folder, shelf, passed) = (try Wire(asked: { connection, _ in connection.close() }), Folder(), OwnShelf(), Counter())
+            let store = { () throws -> any Store in inFolder ? try folder.store : OwnStore(shelf) }
+            let failing = moment
+            let watched = Watched(try store()) { _ in
+                passed.add(1)
+                if passed.total == failing { throw StoreFailure("the disk is full") }
             }
+            let first = try client(wire.url, store: watched)
+            let error = try await failure { try await first.buy("job-1") }
+            await first.close()
+            let isSent = !wire.seen.isEmpty
+            #expect(error.effect == (isSent ? .unknown : .none), "\(failing): \(error.debugDescription)")
+            if error.kind == .store { #expect(error.notes == ["the store said: the disk is full"], "\(failing): \(error.debugDescription)") }
+            let again = try await failure { try await client(wire.url, store: store()).buy("job-1") }
+            #expect(again.kind == .inDoubt, "\(failing): \(again.debugDescription)")
+            if isSent {
+                sent += 1
+                let keys = Set(wire.seen.compactMap { $0.components(separatedBy: "idempotency-key: ").dropFirst().first?.prefix { $0 != "\r" } })
+                #expect(keys.count == 1, "\(failing): \(keys)")
+            }
+            if passed.total < failing { break }
+            moment += 1
         }
+        #expect(moment >= 7 && sent >= 1, "\(moment), \(sent)")
     }
 
-    @Test("a file that can't be read while its intent is looked for is read by the next start, which sends its key again")
-    func fileFails() async throws {
-        let (wire, folder, looks) = (try Wire(asked: { connection, _ in connection.close() }), Folder(), Counter())
-        let first = try client(wire.url, store: folder.store)
-        let doubt = try await failure { try await first.buy("job-1") }
-        await first.close()
-        let file = "\(folder.path)/\(try #require(doubt.record)).record"
-        let shelf = try folder.store.open()
-        let second = try client(
-            wire.url,
-            store: Watched(shelf: shelf) { call in
-                guard call == "free" else { return }
-                looks.add(1)
-                // It was listed, and is to be read once more.
-                guard looks.total == 2 else { return }
-                try FileManager.default.moveItem(atPath: file, toPath: "\(file).aside")
-                try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
-            })
-        let error = try await failure { try await second.buy("job-1") }
-        #expect(error.kind == .store && error.effect == .none, "\(error.debugDescription)")
-        try FileManager.default.removeItem(atPath: file)
-        try FileManager.default.moveItem(atPath: "\(file).aside", toPath: file)
-        let again = try await failure { try await second.buy("job-1") }
-        #expect(again.kind == .inDoubt && again.idempotencyKey == doubt.idempotencyKey, "\(again.debugDescription)")
-    }
-
-    @Test("a refused record that a living client has taken up meanwhile can't be forgotten, and one that nobody has can", arguments: [false, true])
-    func refused(_ inFolder: Bool) async throws {
-        let (wire, folder) = (try Wire(asked: { connection, _ in connection.close() }), Folder())
-        let store: any Store = inFolder ? folder.store : MemoryStore()
-        let first = try client(wire.url, store: store)
-        let doubt = try await failure { try await first.buy("job-1") }
-        let record = try #require(doubt.record)
-        await first.close()
-        let other = try AgentClient(apiKey: "another", baseURL: wire.url, store: store)
-        #expect(try await other.resumeAll().isEmpty)
-        let second = try client(wire.url, store: store)
-        _ = try await failure { try await second.resume(record) }
-        var events = other.events().makeAsyncIterator()
-        #expect(try await !other.forget(record))
-        await second.close()
-        let third = try client(wire.url, store: store)
-        let again = try await failure { try await third.buy("job-1") }
-        #expect(again.kind == .inDoubt && again.idempotencyKey == doubt.idempotencyKey, "\(again.debugDescription)")
-        await third.close()
-        #expect(try await other.saved().map(\.holds) == [.refused])
-        #expect(try await other.forget(record))
-        #expect(try await other.saved().isEmpty)
-        await other.close()
-        guard case .storeFailed(record: record)? = await events.next()?.what else { throw Unmet("it can't be deleted") }
-    }
-
-    /// A core whose lists can't be read.
-    final class Unreadable: HoplineCore.Client, @unchecked Sendable {
-        override func savedList() -> String { #"[{"record":"r","holds":"something_new"}]"# }
-        override func restore(records: [HoplineCore.Record], sameAccount: Bool) -> String { "{}" }
-    }
-
-    @Test("a list that can't be read is an error, and not an empty one")
-    func unreadable() async throws {
-        let shelf = try MemoryStore().open()
-        let make = { @Sendable () throws -> HoplineCore.Client in
-            try Unreadable(options: #"{"base_url":"https://api.example/v1","api_key":"key"}"#, entropy: Data(count: 16))
+    @Test("a client that nobody holds any more lets go of everything")
+    func dropped() async throws {
+        let (sandbox, shelf) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf())
+        do {
+            let agent = try sandbox.client(store: OwnStore(shelf))
+            try await agent.open("job-1")
+            #expect(shelf.owned.count == 1)
         }
-        let records = try Records(make(), shelf, sameAccount: false, capped: false, reader: make)
-        try shelf.keep("r", Data())
-        shelf.release("r")
-        for result in [await records.free("saved").map { _ in }, await records.adopt("resume") { _ in true }.map { .failure($0) } ?? .success(())] {
-            guard case .failure(let error) = result else { throw Unmet("the list can't be read") }
-            #expect(error.kind == .misuse && error.message.contains("can't be read"), "\(error.debugDescription)")
+        try await until("it is free") { shelf.owned.isEmpty }
+        #expect(try await sandbox.client(store: OwnStore(shelf)).open("job-1").phase == .ready)
+        #expect(try await sandbox.charges() == 1)
+    }
+
+    @Test("a client whose store hangs is closed in time, and says of what was under way that it may be so")
+    func hanging() async throws {
+        let (wire, shelf, gate, puts) = (try Wire(), OwnShelf(), Gate(), Counter())
+        let store = Watched(OwnStore(shelf)) { call in
+            guard call == "put" else { return }
+            puts.add(1)
+            await gate.pass()
         }
+        let agent = try client(wire.url, store: store)
+        let buying = Task { try await agent.buy("job-1") }
+        try await until("a put is under way") { puts.total == 1 }
+        await agent.close(timeout: .milliseconds(200))
+        let error = try await failure { try await buying.value }
+        #expect(error.kind == .store || error.kind == .cancelled, "\(error.debugDescription)")
+        #expect(wire.seen.isEmpty)
+        try await until("it is free") { shelf.owned.isEmpty }
+        await gate.open()
+    }
+
+    @Test("a host that is never called again after a command owns nothing that is not held")
+    func owned() async throws {
+        let (sandbox, shelf) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf())
+        let agent = try sandbox.client(store: OwnStore(shelf), options: ClientOptions(attempts: 1))
+        func check(_ command: String, holds: Int, _ work: () async throws -> Void) async throws {
+            do { try await work() } catch let error as HoplineError { #expect(error.kind != .misuse, "\(command): \(error.debugDescription)") }
+            try await until("after \(command) \(holds) names are owned: \(shelf.owned)") { shelf.owned.count == holds }
+        }
+        try await check("a read", holds: 0) { _ = try await agent.getBalance() }
+        try await check("a purchase without an intent", holds: 0) { try await agent.buy() }
+        try await check("a purchase", holds: 0) { try await agent.buy("job-1") }
+        try await check("a refusal", holds: 0) { try await agent.createSession(sessionType: .dynamic, productNo: "none", intent: "job-2") }
+        try await sandbox.fault("create_session", ["kind": "drop_after"])
+        try await check("a doubt", holds: 0) { try await agent.buy("job-3") }
+        try await sandbox.fault("create_session", ["kind": "drop_before"])
+        try await check("a doubt without an intent", holds: 0) { try await agent.buy() }
+        try await sandbox.fault("create_session", ["kind": "delay", "ms": 600_000])
+        let cancelled = Task { try await agent.buy("job-4") }
+        try await until("it is sent") { try await sandbox.charges() == 4 }
+        cancelled.cancel()
+        try await check("a cancelled purchase", holds: 0) { _ = try await cancelled.value }
+        try await check("a list", holds: 0) {
+            let doubts = try await agent.saved().filter { $0.holds == .inDoubt }
+            #expect(doubts.count == 3)
+        }
+        let open = try await agent.open("job-5")
+        try await check("an open session", holds: 1) {}
+        try await check("a rotation", holds: 1) { try await open.rotate() }
+        try await check("a resumed session", holds: 1) { _ = try await agent.resume(intent: "job-5") }
+        try await check("a session that is released", holds: 0) {
+            let wasFollowed = try open.release()
+            #expect(wasFollowed)
+        }
+        try await check("a session that is resumed again", holds: 1) { _ = try await agent.resume(intent: "job-5") }
+        try await check("its end", holds: 0) { try await open.terminate() }
+        try await check("nothing that is resumed", holds: 0) {
+            let nothing = try await agent.resume(intent: "job-6")
+            #expect(nothing == nil)
+        }
+        let doubts = try await agent.saved().filter { $0.holds == .inDoubt }
+        try await check("a doubt that is settled", holds: 0) { try await agent.settle(doubts[0].record, happened: true) }
+        try await check("a doubt that can't be settled so soon", holds: 0) { try await agent.settle(doubts[1].record, happened: false) }
+        let done = try #require(try await agent.saved().first { $0.holds == .accepted })
+        try await check("a record that is forgotten", holds: 0) {
+            let wasForgotten = try await agent.forget(done.record)
+            #expect(wasForgotten)
+        }
+        try await check("records that are resumed", holds: 0) { _ = try await agent.resumeAll() }
+        await agent.close()
+        #expect(shelf.owned.isEmpty)
+    }
+
+    @Test("a reseller's client owns nothing after a command, either")
+    func ownedByReseller() async throws {
+        let (sandbox, shelf) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf())
+        let reseller = try sandbox.reseller(store: OwnStore(shelf))
+        let user = try await reseller.funded()
+        try await reseller.place(user, intent: "order-1")
+        try await until("an order is not held") { shelf.owned.isEmpty }
+        try await sandbox.fault("create_static_order", ["kind": "drop_after"])
+        let record = try #require(try await failure { try await reseller.place(user, intent: "order-2") }.record)
+        try await until("a doubt is not held") { shelf.owned.isEmpty }
+        let found = try await reseller.reconcile(record)
+        try await until("what was looked up is not held") { shelf.owned.isEmpty }
+        let number = try #require(found.candidates.first { $0.record == nil }).item.decode(Listed.self).order_no
+        #expect(try await reseller.settle(record, happened: true, became: number))
+        try await until("what was settled is not held") { shelf.owned.isEmpty }
+        #expect(try await reseller.place(user, intent: "order-2").orderNo == number)
+        try await until("the order is not held") { shelf.owned.isEmpty }
+    }
+}
+
+/// iOS ends an app that is suspended while it has a file lock in an App Group container.
+@Suite("an app that is suspended")
+struct SuspensionTests {
+    @Test("lets go of everything, and takes its sessions back when it wakes", arguments: [false, true])
+    func held(_ inFolder: Bool) async throws {
+        let (sandbox, folder, shelf) = (try await Sandbox("--provisioning-ms", "0"), Folder(), OwnShelf())
+        let store = { () throws -> any Store in inFolder ? try folder.store : OwnStore(shelf) }
+        let (app, other) = (try sandbox.client(store: store()), try sandbox.client(store: store()))
+        let open = try await app.open("job-1")
+        let second = try await app.open("job-2")
+        try await app.suspend()
+        #expect(try await other.saved().map(\.whose) == [.free, .free])
+        #expect(try await other.open("job-2").sessionId == second.sessionId)
+        // What is called meanwhile waits until the app is back.
+        let buying = Task { try await app.buy("job-3") }
+        let reading = Task { try await app.getBalance() }
+        let cancelled = Task { try await app.buy("job-4") }
+        try await Task.sleep(for: .milliseconds(300))
+        cancelled.cancel()
+        let error = try await failure { try await cancelled.value }
+        #expect(error.kind == .cancelled && error.effect == .none, "\(error.debugDescription)")
+        #expect(try await sandbox.charges() == 2)
+        await app.wake()
+        _ = try await (buying.value, reading.value)
+        try await until("the session that nobody took is had again") {
+            try await other.saved().filter { $0.whose == .other }.map(\.sessionId) == [open.sessionId]
+        }
+        #expect(try await app.observe(sessionId: second.sessionId, seen: .captcha) == nil, "the other is another client's")
+        #expect(try await app.observe(sessionId: open.sessionId, seen: .status(200)) == .keep)
+        #expect(try await failure { try await app.open("job-2") }.kind == .busy)
+        #expect(try await sandbox.charges() == 3)
+    }
+
+    @Test("ends what is under way, and its intent goes on with the same purchase")
+    func underWay() async throws {
+        let (sandbox, shelf) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf())
+        try await sandbox.fault("create_session", ["kind": "delay", "ms": 1000])
+        let agent = try sandbox.client(store: OwnStore(shelf))
+        let buying = Task { try await agent.buy("job-1") }
+        try await until("it is sent") { try await sandbox.charges() == 1 }
+        try await agent.suspend()
+        #expect(shelf.owned.isEmpty)
+        let error = try await failure { try await buying.value }
+        #expect(error.kind == .busy && error.effect == .done && error.sessionId != nil, "\(error.debugDescription)")
+        #expect(shelf.owned.isEmpty, "nothing is asked of the store")
+        await agent.wake()
+        #expect(try await agent.buy("job-1").sessionId == error.sessionId)
+        #expect(try await sandbox.charges() == 1)
+    }
+
+    @Test("says so where the store can't let go")
+    func fails() async throws {
+        let store = Watched(OwnStore(OwnShelf())) { if $0 == "release" { throw StoreFailure("the disk is gone") } }
+        let agent = try client("https://api.example/v1", store: store)
+        let error = try await failure { try await agent.suspend() }
+        #expect(error.kind == .store && error.message.contains("the disk is gone"), "\(error.debugDescription)")
+        await agent.wake()
+        await agent.close()
+        #expect(try await failure { try await agent.suspend() }.kind == .misuse)
     }
 }

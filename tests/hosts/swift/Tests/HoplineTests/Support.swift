@@ -80,41 +80,21 @@ extension OrderReply {
 final class Folder: Sendable {
     let path = NSTemporaryDirectory() + "hopline-\(UUID().uuidString)"
 
-    var store: FolderStore { FolderStore(path) }
+    /// For one more client.
+    var store: FolderStore { get throws { try FolderStore(path) } }
 
+    /// What its files of names hold.
     var records: [String] {
         get throws {
-            let names = try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".record") }
-            return try names.map { try String(contentsOfFile: "\(path)/\($0)", encoding: .utf8) }
+            let names = URL(fileURLWithPath: "\(path)/names")
+            let found = FileManager.default.enumerator(at: names, includingPropertiesForKeys: [.isRegularFileKey])?.compactMap { $0 as? URL } ?? []
+            return try found.filter { try $0.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true }
+                .map { try String(contentsOf: $0, encoding: .utf8) }
         }
     }
 
     deinit {
         try? FileManager.default.removeItem(atPath: path)
-    }
-}
-
-/// A store around another, for tests that watch it or make it fail.
-struct Watched: Store, Shelf {
-    let shelf: any Shelf
-    /// Called at the begin and at the end of each call, with its name.
-    let passed: @Sendable (String) throws -> Void
-
-    func open() throws -> any Shelf { self }
-    func keep(_ record: String, _ data: Data?) throws { try around(data == nil ? "delete" : "save") { try shelf.keep(record, data) } }
-    func scanning<Found>(_ body: () throws -> Found) throws -> Found { try shelf.scanning(body) }
-    func free() throws -> [(record: String, data: Data)] { try around("free") { try shelf.free() } }
-    func claim(_ record: String) throws -> Data? { try around("claim") { try shelf.claim(record) } }
-    func release(_ record: String) { shelf.release(record) }
-    func claimIntent(_ intent: String) throws -> Bool { try around("claim intent") { try shelf.claimIntent(intent) } }
-    func releaseIntent(_ intent: String) { shelf.releaseIntent(intent) }
-    func close() { shelf.close() }
-
-    private func around<Answer>(_ call: String, _ body: () throws -> Answer) throws -> Answer {
-        try passed(call)
-        let answer = try body()
-        try passed(call)
-        return answer
     }
 }
 
@@ -144,7 +124,7 @@ actor Gate {
 
 /// A client of an address that is no sandbox, which does not repeat.
 func client(
-    _ url: String, store: any Store = MemoryStore(), transport: any Transport = network, attempts: Int = 1, timeout: Duration? = nil,
+    _ url: String, store: (any Store)? = nil, transport: any Transport = network, attempts: Int = 1, timeout: Duration? = nil,
     maxBody: Int? = nil
 ) throws -> AgentClient {
     let options = ClientOptions(maxBody: maxBody, attempts: attempts, timeout: timeout)

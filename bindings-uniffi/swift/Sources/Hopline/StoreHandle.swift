@@ -1,0 +1,100 @@
+import Foundation
+
+internal import HoplineCore
+
+/// The store of one client, asked in the words of the core.
+final class StoreHandle: Sendable {
+    private static let lock = NSLock()
+    /// The stores that clients have; the lock guards them. Two clients with one store would own each other's names.
+    nonisolated(unsafe) private static var taken: Set<ObjectIdentifier> = []
+
+    private let store: any Store
+
+    /// Nil where another client has it.
+    init?(_ store: any Store) {
+        self.store = store
+        guard Self.lock.withLock({ Self.taken.insert(ObjectIdentifier(store)).inserted }) else { return nil }
+    }
+
+    /// What the store answers, and what it said where it failed.
+    func ask(_ call: StoreCall) async -> (answer: StoreAnswer, said: String?) {
+        do {
+            return (try await answer(call), nil)
+        } catch {
+            return (.failed, Self.said(error))
+        }
+    }
+
+    /// Lets go of all names.
+    func release() async throws(HoplineError) {
+        do {
+            try await store.release(nil)
+        } catch {
+            throw .unusable("suspend", Self.said(error))
+        }
+    }
+
+    /// Lets go of all names, and of the store.
+    func close() async {
+        // What can't be released ends with the store.
+        try? await store.release(nil)
+        await store.close()
+        giveBack()
+    }
+
+    /// Another client may have the store.
+    func giveBack() {
+        Self.lock.withLock { _ = Self.taken.remove(ObjectIdentifier(store)) }
+    }
+
+    private func answer(_ call: StoreCall) async throws -> StoreAnswer {
+        switch call {
+        case .claim(let names, let most):
+            switch try await store.claim(names, most: Int(most)) {
+            case .claimed(let claimed): .claimed(names: claimed.map { ClaimedName(name: $0.name, data: $0.data) })
+            case .busy(let data): .busy(data: data)
+            }
+        case .put(let name, let data, let new, let keepFor, let release):
+            try await written(store.put(name, data, how: StorePut(new: new, keepFor: keepFor.map { .milliseconds($0) }, release: release)))
+        case .delete(let name):
+            try await written(store.delete(name))
+        case .release(let names):
+            try await released(names)
+        case .list(let space, let after, let open):
+            try await listed(store.list(space, after: after, open: open))
+        case .spend(let space, let day, let entry, let usd, let cap):
+            try await spent(StoreSpend(space: space, day: day.map { Int($0) }, entry: entry, amount: money(usd), cap: cap.map(money)))
+        }
+    }
+
+    private func written(_ written: StoreWritten) -> StoreAnswer {
+        written == .done ? .done : .lost
+    }
+
+    private func released(_ names: [String]?) async throws -> StoreAnswer {
+        try await store.release(names)
+        return .done
+    }
+
+    private func listed(_ page: StorePage) -> StoreAnswer {
+        .listed(entries: page.entries.map { ListedName(name: $0.name, data: $0.data, whose: $0.whose.core) }, more: page.more)
+    }
+
+    private func spent(_ spend: StoreSpend) async throws -> StoreAnswer {
+        switch try await store.spend(spend) {
+        case .granted(let day): .granted(day: Int64(day))
+        case .over(let total): .over(total: total.description)
+        }
+    }
+
+    /// What a store said; of an error that may hold anything only the type.
+    static func said(_ error: any Error) -> String {
+        (error as? StoreFailure)?.description ?? "\(type(of: error))"
+    }
+}
+
+/// An amount as the core writes it, in USD.
+func money(_ text: String) throws(StoreFailure) -> Decimal {
+    guard let found = amount(text) else { throw StoreFailure("`\(text)` is not an amount") }
+    return found
+}

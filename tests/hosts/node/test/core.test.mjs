@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Core, StepKind } from "hopline";
+import { Core, StepKind, StoreCallKind } from "hopline";
 
-const OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary"}';
+const OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary","store":true}';
 const BUY = '{"session_type":"dynamic","product_no":"p-1"}';
 const NOW = [1700000000000, 0.5];
 
@@ -13,20 +13,29 @@ const bytes = (text) => new TextEncoder().encode(text);
 /** A core, and what drives it. */
 function driven() {
   const core = new Core(OPTIONS, new Uint8Array(16).fill(7));
-  const until = (kind) => {
-    for (let step; (step = core.poll(...NOW)) !== kind; ) assert.notEqual(step, StepKind.Wait, `it waits, and no step ${kind} comes`);
+  const keep = () => {
+    if (core.call === StoreCallKind.Claim) core.claimed(core.id, core.names, new Int32Array([-1]), new Uint8Array(), ...NOW);
+    else if (core.call === StoreCallKind.List) core.listed(core.id, [], new Int32Array(), new Uint8Array(), [], false, ...NOW);
+    else core.stored(core.id, "done", ...NOW);
+  };
+  /** Goes on until a step of a kind comes, or a call of the store. */
+  const until = (kind, call) => {
+    for (let step; (step = core.poll(...NOW)) !== kind || (call !== undefined && core.call !== call); ) {
+      assert.notEqual(step, StepKind.Wait, `it waits, and no step ${kind} comes`);
+      if (step === StepKind.Store) keep();
+    }
   };
   const sent = (operation, params, options = "{}") => {
     const command = core.start(operation, params, options);
     if (params !== "{}") {
-      until(StepKind.Save);
-      core.saved(core.id, ...NOW);
+      until(StepKind.Store, StoreCallKind.Put);
+      keep();
     }
     until(StepKind.Send);
     return command;
   };
   const answer = (status, text, headers = []) => core.respond(core.id, status, headers, bytes(text), false, ...NOW);
-  return { core, until, sent, answer };
+  return { core, until, keep, sent, answer };
 }
 
 function thrown(work) {
@@ -39,17 +48,20 @@ function thrown(work) {
 }
 
 test("the getters of other steps are undefined and never null", () => {
-  const { core, until } = driven();
-  const names = ["until", "id", "command", "record", "data", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody", "event"];
+  const { core, until, keep } = driven();
+  const names = ["until", "id", "command", "call", "names", "most", "name", "data", "isNew", "keepFor", "letsGo", "space", "after", "open", "day", "entry", "amount", "cap", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody", "event"];
   const there = () => {
     for (const name of names) assert.notEqual(core[name], null, name);
     return names.filter((name) => core[name] !== undefined);
   };
   assert.deepEqual([core.poll(...NOW), there()], [StepKind.Wait, []]);
-  core.start("create_session", BUY, "{}");
-  until(StepKind.Save);
-  assert.deepEqual(there(), ["id", "record", "data"]);
-  core.saved(core.id, ...NOW);
+  core.start("create_session", BUY, '{"intent":"job-17"}');
+  until(StepKind.Store, StoreCallKind.Claim);
+  assert.deepEqual(there(), ["id", "command", "call", "names", "most"]);
+  keep();
+  until(StepKind.Store, StoreCallKind.Put);
+  assert.deepEqual(there(), ["id", "command", "call", "name", "data", "isNew", "letsGo"]);
+  keep();
   until(StepKind.Send);
   assert.deepEqual(there(), ["id", "command", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody"]);
 });
@@ -88,7 +100,7 @@ test("errors are plain objects, with what the service wrote as JSON.parse reads 
   const cases = [
     [() => new Core("{}", new Uint8Array(16)), "invalid"],
     [() => new Core('{"base_url":"https://x/v1"}', new Uint8Array(3)), "invalid"],
-    [() => core.saved(77, ...NOW), "misuse"],
+    [() => core.stored(77, "done", ...NOW), "misuse"],
     [() => core.observe("s-1", "nothing", ...NOW), "invalid"],
   ];
   for (const [work, kind] of cases) {
@@ -105,21 +117,38 @@ test("errors are plain objects, with what the service wrote as JSON.parse reads 
   assert.deepEqual(["cause" in error, typeof error.message], [false, "string"]);
 });
 
-test("saved entries, events and verdicts are plain objects", () => {
-  const { core, sent, answer } = driven();
+test("events and verdicts are plain objects", () => {
+  const { core, keep, sent, answer } = driven();
   sent("open_session", BUY, '{"intent":"job-17"}');
   answer(202, '{"success":true,"data":{"session_id":"s-1","status":"active"}}');
   const events = [];
   for (let step; (step = core.poll(...NOW)) !== StepKind.Wait; ) {
     if (step === StepKind.Notify) events.push(core.event);
-    if (step === StepKind.Save) core.saved(core.id, ...NOW);
+    if (step === StepKind.Store) keep();
   }
   assert.deepEqual(events, [{ command: 1, operation: "create_session", intent: "job-17", event: "accepted", session_id: "s-1" }]);
-  const [{ record, ...entry }, ...others] = core.savedList();
-  assert.deepEqual([typeof record, others], ["string", []]);
-  assert.deepEqual(entry, { operation: "create_session", intent: "job-17", session_id: "s-1", status: "active", holds: "session" });
   assert.deepEqual(core.observe("s-1", '{"status":403}', ...NOW), { verdict: "rotate", reason: "http_403" });
   assert.equal(core.observe("s-2", '"captcha"', ...NOW), undefined);
+  assert.deepEqual([core.releaseSession("s-1"), core.releaseSession("s-1")], [true, false]);
+});
+
+test("what a store answers is taken as it is meant, and what can't be read has failed", () => {
+  const { core, until } = driven();
+  const saved = (more, names, lengths, data, whose) => {
+    const command = core.saved();
+    until(StepKind.Store, StoreCallKind.List);
+    assert.deepEqual([core.open, core.after], [false, undefined]);
+    core.listed(core.id, names, new Int32Array(lengths), bytes(data), whose, more, ...NOW);
+    until(StepKind.Completed);
+    return core.take(command);
+  };
+  const [one, two] = ["1", "2"].map((digit) => `${"5e".repeat(16)}.i${digit.padStart(32, "0")}`);
+  const [how, , raw] = saved(true, [one, two], [3, 2], "abc{}", ["free", "other"]);
+  assert.equal(how, "answered");
+  const page = JSON.parse(raw);
+  assert.deepEqual([page.after, page.entries.map(({ record, whose, holds }) => [record.startsWith(`${two}.`) ? two : one, whose, holds])], [two, [[one, "free", "refused"], [two, "other", "refused"]]]);
+  const [failed, error] = saved(false, [one], [2], "{}", ["nobody's"]);
+  assert.deepEqual([failed, error.kind], ["failed", "store"]);
 });
 
 test("a result is taken once, and text of any letters comes back as it went", () => {
@@ -132,8 +161,6 @@ test("a result is taken once, and text of any letters comes back as it went", ()
   assert.equal(taken[0], "answered");
   assert.equal(JSON.parse(taken[2]).odd, "\u{1F980} \u0000 é");
   assert.deepEqual([core.take(command), core.take(4e9)], [undefined, undefined]);
-  const odd = "\u{1F980} \ud800 \u0000 é";
-  assert.equal(JSON.parse(core.restore([odd, odd], false)).refused[0].reason, "damaged");
 });
 
 test("numbers that are no times stop nothing", () => {

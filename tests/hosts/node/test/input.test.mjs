@@ -140,7 +140,7 @@ test("a store whose folder is gone sends nothing, and says so and what to do", a
   rmSync(path, { recursive: true });
   const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
   assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
-  assert.ok(error.message.includes("nothing was sent; mend the store"), error.message);
+  assert.match(error.message, /nothing was charged; mend the store/);
   assert.equal((await service.state()).charges.length, 0);
 });
 
@@ -211,7 +211,8 @@ test("a folder that can't be written, or goes away, is a store error, and nothin
   const refused = await late.openSession(WANTED).catch((error) => error);
   if (root) process.seteuid(0);
   else chmodSync(path, 0o700);
-  assert.deepEqual([refused.kind, refused.effect, refused.cause?.code], ["store", "none", "EACCES"], refused.stack);
+  // Nobody knows what a store did that fails whatever it is asked.
+  assert.deepEqual([refused.kind, refused.effect, refused.cause?.code], ["store", "unknown", "EACCES"], refused.stack);
   rmSync(path, { recursive: true });
   const gone = await agent.openSession(WANTED).catch((error) => error);
   assert.deepEqual([gone.kind, gone.cause?.code], ["store", "ENOENT"], gone.stack);

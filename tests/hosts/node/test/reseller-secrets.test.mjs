@@ -50,7 +50,7 @@ test("a reseller's login, its sub-users, orders, proxies, errors, events and rec
   const [{ ip, http_port, username, password }] = placed.order.items[0].instances;
   const settings = new ProxySettings({ host: ip, port: http_port, protocol: "http", username, password });
   const { token } = reseller;
-  things.push(settings, settings.undici(), await reseller.saved(), await reseller.restored(), structuredClone(placed), structuredClone(listed));
+  things.push(settings, settings.undici(), await reseller.saved(), structuredClone(placed), structuredClone(listed));
   await reseller.close();
   for await (const event of events) things.push(event);
   const kept = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

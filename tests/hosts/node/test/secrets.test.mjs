@@ -29,7 +29,7 @@ test("a client, its sessions, events, errors and records show no secret", async 
   await service.fault({ kind: "html", status: 502 }, "get_session");
   const page = await agent.getSession({ session_id: open.session_id }, { attempts: 1 }).catch((error) => error);
   const refused = await agent.createSession({ ...WANTED, product_no: "no-such" }).catch((error) => error);
-  const things = [agent, open, open.session, open.session.proxy, rotated, doubt, page, refused, await agent.saved(), await agent.restored()];
+  const things = [agent, open, open.session, open.session.proxy, rotated, doubt, page, refused, await agent.saved()];
   await agent.close();
   for await (const event of events) things.push(event);
   const kept = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

@@ -50,14 +50,17 @@ test("a signal gives up all that is still resumed, though some of it has ended",
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   }, { store });
   const resuming = second.resumeAll({ signal: given.signal });
-  // One has its answer, which is kept; nobody gives the other one.
+  // One has its answer, which is kept; nobody answers the other one.
   const accepted = async () => (await second.saved()).some(({ session_id }) => session_id === "s-1");
   do await new Promise((resolve) => setTimeout(resolve, 10));
   while (sent < 2 || !(await accepted()));
   await new Promise((resolve) => setTimeout(resolve, 10));
   given.abort(new Error("enough"));
-  const all = await ends(resuming);
-  assert.deepEqual(Array.isArray(all) && all.map(({ status, reason }) => reason?.kind ?? status).sort(), ["cancelled", "fulfilled"], String(all));
+  const error = await ends(resuming);
+  assert.deepEqual([error.kind, error.operation, error.cause?.message], ["cancelled", "resume_all", "enough"], String(error));
+  await second.close();
+  const third = client(t, async () => answer({ balance: 1 }), { store });
+  assert.deepEqual((await third.saved()).map(({ holds }) => holds).sort(), ["accepted", "in_doubt"]);
 });
 
 test("a rotation that ends at once is heard of", async (t) => {

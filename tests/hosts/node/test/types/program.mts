@@ -1,5 +1,5 @@
 // What callers write, as the compiler sees it.
-import { AgentClient, FolderStore, HoplineError, MemoryStore, ProxySettings, ResellerClient, Walk, isShared, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
+import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Walk, isShared, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
 import type { Answer, ClientEvent, OpenSession, OrderReply, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
 
 const own: Store = {
@@ -12,7 +12,7 @@ const own: Store = {
   async remove() {},
 };
 const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store: own, fetch, retry: { attempts: 2 } });
-void [new MemoryStore(), new FolderStore("records")];
+void [new FolderStore("records")];
 
 export async function buy(signal: AbortSignal): Promise<number> {
   const { items } = await agent.listProducts({ type: "dynamic" });

@@ -15,10 +15,10 @@ mod python;
 mod rust;
 mod schemathesis;
 mod swift;
+mod targets;
 mod test;
 mod uniffi;
 mod vector;
-mod wasm;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;

@@ -6,9 +6,9 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cargo::{Profile, bindgen, cargo, is_ci, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
+use crate::targets::WASM;
 use crate::test::PROGRAMS;
-use crate::wasm::TARGET;
-use crate::{Fail, junit, paths, wasm};
+use crate::{Fail, junit, paths, targets};
 
 /// What the package is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -61,14 +61,14 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 
 /// Makes the package and returns its tarball.
 pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
-    if let Some(why) = missing()?.or(wasm::missing()?) {
+    if let Some(why) = missing()?.or(targets::missing(WASM)?) {
         return Err(why.into());
     }
     tools()?;
-    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--profile", profile.name(), "--target", TARGET]))?)?;
+    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]))?)?;
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
-    let library = target()?.join(TARGET).join(profile.name()).join("hopline_wasm.wasm");
+    let library = target()?.join(WASM).join(profile.name()).join("hopline_wasm.wasm");
     bindgen(&[Path::new("typescript"), &generated])?;
     bindgen(&[Path::new("wasm"), &library, &generated])?;
     run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;

@@ -7,7 +7,7 @@ use crate::cargo::{cargo, development, printed, proof, run};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::test::PROGRAMS;
-use crate::{Fail, examples, wasm};
+use crate::{Fail, examples, targets};
 
 /// What the workspace's tests read: the crates, what is shown in READMEs, and the contract.
 const ALL: &[&str] = &[
@@ -34,11 +34,14 @@ pub(crate) const CHECKS: &[Check] = &[
         .reads(&["core", "tests/world", "tests/fuzz", "tests/sandbox", "README.md"]),
     Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),
     Check::new(Lane::Rust, "lints of core alone", 300, |_| lint(&["--package", "hopline"])).reads(CORE),
-    Check::new(Lane::Rust, "documentation of core", 300, |_| {
-        run(cargo(&["doc", "--package", "hopline", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))
+    Check::new(Lane::Rust, "documentation of core and its stores", 300, |_| {
+        let packages = ["--package", "hopline", "--package", "hopline-store", "--lib"];
+        run(cargo(&["doc"]).args(packages).args(["--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))
     })
     .reads(CORE),
-    Check::new(Lane::Rust, "core and its wasm binding on wasm32", 300, |_| wasm::check()).reads(CORE),
+    Check::new(Lane::Rust, "core and its wasm binding on wasm32", 300, |_| targets::check(targets::WASM, &["hopline", "hopline-wasm"]))
+        .reads(CORE),
+    Check::new(Lane::Rust, "the store on Windows", 300, |_| targets::check(targets::WINDOWS, &["hopline-store"])).reads(&["core/store"]),
 ];
 
 /// What core must never need: a runtime, a binding, a clock, entropy, or I/O.

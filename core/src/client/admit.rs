@@ -25,6 +25,9 @@ impl Client {
             command.waits_for = Some(name.clone());
         }
         self.visits.entry(name.clone()).or_default().push(visit);
+        // What could not be written is tried again now, since somebody waits for it.
+        self.journal.wake(name);
+        self.push_next(name);
         self.attend(name);
     }
 
@@ -152,7 +155,11 @@ impl Client {
     }
 
     fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
-        let Visit { command, purpose } = visit;
+        let (operation, intent, effect) = visit.subject();
+        let Visit { command, purpose, given_up } = visit;
+        if let (true, Some(command)) = (given_up, command) {
+            return self.finish_visit(command, Err(self.given_up(name, operation, effect, found)), intent, name);
+        }
         match (purpose, command) {
             (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
@@ -161,6 +168,17 @@ impl Client {
             (Purpose::TakeBack(session), _) => self.take_back_session(name, &session, found),
             (_, None) => {}
         }
+    }
+
+    /// What somebody is told who gave up before it was known what is under the name.
+    fn given_up(&self, name: &Name, operation: &'static str, effect: Effect, found: &Found) -> Error {
+        let error = |effect, what, advice| Error::new(Kind::Cancelled, effect, operation, what, advice);
+        if matches!(found, Found::Nothing) && effect == Effect::None {
+            return error(effect, "was given up before it had any effect", Advice::Nothing);
+        }
+        let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+        let report = error(Effect::Unknown, "was given up before it was gone on with, and may have been done before", Advice::Resume);
+        Error::from(Report { record, ..report.into_report() })
     }
 
     /// A write begins, or what is under its name goes on.
@@ -230,16 +248,17 @@ impl Client {
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
         let now = self.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
-        let Visit { command: Some(command), purpose } = visit else { return };
+        let Visit { command: Some(command), purpose, given_up } = visit else { return };
         if let Purpose::Start(mut start) = purpose
             && start.options.wait_for_intent
+            && !given_up
         {
             let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
             let (wait, until) = start.patience.unwrap_or((200, until));
             if now < until {
                 let at = now.saturating_add(wait).min(until);
                 start.patience = Some((wait.saturating_mul(2).min(5000), until));
-                let visit = Visit { command: Some(command), purpose: Purpose::Start(start) };
+                let visit = Visit::new(Some(command), Purpose::Start(start));
                 self.visits.entry(name.clone()).or_default().push(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
                     known.waits_for = Some(name.clone());
@@ -257,6 +276,7 @@ impl Client {
     fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
+        let effect = if kind == Kind::Misuse { Effect::None } else { effect };
         let report = Error::new(kind, effect, operation, what, advice).into_report();
         self.complete(command, Err(Error::from(Report { intent, ..report })));
     }
@@ -265,6 +285,9 @@ impl Client {
     fn join(&mut self, id: JobId, visit: Visit) {
         let Some(command) = visit.command else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
+        if visit.given_up {
+            return self.complete(command, Err(entry.let_go()));
+        }
         match visit.purpose {
             Purpose::Start(start) => {
                 if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
@@ -308,7 +331,7 @@ impl Client {
                     match held {
                         Some(tracked) => {
                             tracked.name = None;
-                            self.visit(&name, Visit { command: None, purpose: Purpose::TakeBack(session) });
+                            self.visit(&name, Visit::new(None, Purpose::TakeBack(session)));
                         }
                         None => self.lost_by(User::Session(session)),
                     }

@@ -3,6 +3,7 @@
 use super::job::Parked;
 use super::root::Client;
 use super::types::Step;
+use super::waiting::Purpose;
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Report, Sent};
 use crate::state::{CommandId, Name, StepId};
@@ -56,15 +57,22 @@ impl Client {
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
         let Some(visits) = self.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
+        // What is under it is known in a moment.
+        if self.journal.is_claiming(name) {
+            visits.iter_mut().filter(|visit| visit.command == Some(command)).for_each(|visit| visit.given_up = true);
+            return;
+        }
         let (operation, intent, effect) = visits.remove(at).subject();
+        let others = visits.iter().any(|visit| matches!(visit.purpose, Purpose::Start(_) | Purpose::Resume(_)));
         if visits.is_empty() {
             self.visits.remove(name);
         }
-        let what = match effect {
-            Effect::None => "was given up before it had any effect",
-            _ => "was given up before it was sent with the caller's key, which may have been sent before",
+        let (effect, what, advice) = match effect {
+            _ if others => (Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume),
+            Effect::None => (effect, "was given up before it had any effect", Advice::Nothing),
+            _ => (effect, "was given up before it was gone on with, and may have been done before", Advice::Resume),
         };
-        let report = Error::new(Kind::Cancelled, effect, operation, what, Advice::Nothing).into_report();
+        let report = Error::new(Kind::Cancelled, effect, operation, what, advice).into_report();
         self.complete(command, Err(Error::from(Report { intent, ..report })));
     }
 

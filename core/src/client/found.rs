@@ -46,7 +46,7 @@ impl Client {
 
     pub(super) fn resume_name(&mut self, name: &Name, resume: Resume) -> CommandId {
         let command = self.command_for("resume");
-        self.visit(name, Visit { command: Some(command), purpose: Purpose::Resume(Box::new(resume)) });
+        self.visit(name, Visit::new(Some(command), Purpose::Resume(Box::new(resume))));
         command
     }
 

@@ -123,7 +123,7 @@ impl Client {
                 act.others.extend(entries.iter().filter_map(|listed| self.stands_for(listed)));
                 match after {
                     Some(after) => self.list(Listing { command, what: Reading::Others(name, act) }, Some(after), false),
-                    None => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Act(act) }),
+                    None => self.visit(&name, Visit::new(Some(command), Purpose::Act(act))),
                 }
             }
             Reading::Resuming { .. } => {}
@@ -169,7 +169,7 @@ impl Client {
                 known.part_of = Some(number);
             }
             let resume = Resume { options, intent: None };
-            self.visit(&name, Visit { command: Some(child), purpose: Purpose::Resume(Box::new(resume)) });
+            self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));
         }
     }
 

@@ -80,7 +80,7 @@ impl Client {
         let command = self.command_for(act.operation());
         match scans {
             true => self.scan(command, name, act),
-            false => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Act(Box::new(act)) }),
+            false => self.visit(&name, Visit::new(Some(command), Purpose::Act(Box::new(act)))),
         }
         command
     }

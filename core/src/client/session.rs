@@ -154,7 +154,7 @@ impl Client {
     fn live_again(&mut self, session: &str) {
         let Some(tracked) = self.sessions.get_mut(session) else { return };
         match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.visit(&name, Visit { command: None, purpose: Purpose::TakeBack(session.to_owned()) }),
+            Some(name) => self.visit(&name, Visit::new(None, Purpose::TakeBack(session.to_owned()))),
             None => {
                 let name = self.space.random(&self.entropy.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);

@@ -174,7 +174,7 @@ impl Client {
         let own = start.bought_as.as_ref().map(|known| &known.name);
         // A change that was left in doubt is looked at before another one begins, unless it is this very one.
         match session.and_then(|known| known.doubt.clone()).filter(|(name, _)| own != Some(name)) {
-            Some((name, _)) => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Change(Box::new(start)) }),
+            Some((name, _)) => self.visit(&name, Visit::new(Some(command), Purpose::Change(Box::new(start)))),
             None => self.enter(command, start),
         }
         command
@@ -183,7 +183,7 @@ impl Client {
     /// A write goes to its name; what has none begins.
     pub(super) fn enter(&mut self, command: CommandId, start: Start) {
         match start.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.visit(&name, Visit { command: Some(command), purpose: Purpose::Start(Box::new(start)) }),
+            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Start(Box::new(start)))),
             None => self.begin_write(None, command, start),
         }
     }

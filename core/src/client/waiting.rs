@@ -18,6 +18,14 @@ pub(super) struct Visit {
     /// Who waits; none for the client itself.
     pub(super) command: Option<CommandId>,
     pub(super) purpose: Purpose,
+    /// Whether its caller waits no more, and is only told what is known once the name was claimed.
+    pub(super) given_up: bool,
+}
+
+impl Visit {
+    pub(super) fn new(command: Option<CommandId>, purpose: Purpose) -> Self {
+        Visit { command, purpose, given_up: false }
+    }
 }
 
 /// What somebody who waits for a name wants of it.
@@ -68,7 +76,8 @@ impl Visit {
     pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
         match &self.purpose {
             Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
-            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::None),
+            // What is resumed may have been done.
+            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
             Purpose::TakeBack(_) => ("store", None, Effect::None),
         }

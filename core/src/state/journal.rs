@@ -159,6 +159,11 @@ impl Journal {
         }
     }
 
+    /// Whether it is being claimed.
+    pub(crate) fn is_claiming(&self, name: &Name) -> bool {
+        self.slots.get(name).is_some_and(|slot| matches!(slot.out, Some(Out::Claim)))
+    }
+
     /// It is to be claimed. False where it is this client's, or a step of it is out.
     pub(crate) fn claim(&mut self, name: &Name) -> bool {
         let slot = self.slots.entry(name.clone()).or_default();

@@ -241,7 +241,7 @@ impl World {
             Plan::Glance => self.note_doubts(false),
             Plan::Note => self.note_doubts(true),
             Plan::SettleNoted => {
-                self.pass(HOUR + 1)?;
+                self.pass(HOUR + 2_000)?;
                 self.arrive_all()?;
                 self.settle_noted()
             }

@@ -48,7 +48,11 @@ impl World {
             let is_its = |out: &Out| matches!(out, Out::Store { command: Some(of), .. } if *of == command);
             match process.out.iter().position(is_its) {
                 Some(at) => self.keep(at, StoreResult::Done)?,
-                None => break,
+                // What could not be written before is tried again first.
+                None => match process.out.iter().position(|out| matches!(out, Out::Store { .. })) {
+                    Some(at) => self.keep(at, StoreResult::Done)?,
+                    None => break,
+                },
             }
         }
         let now = self.clock();
@@ -129,8 +133,11 @@ impl World {
 
     /// A person waits until no message can be under way, looks at what the service shows, and ends every doubt by that.
     pub(crate) fn look(&mut self) -> Result<(), Wrong> {
-        self.pass(HOUR + 1)?;
+        // The service tells its time in seconds.
+        self.pass(HOUR + 2_000)?;
         self.arrive_all()?;
+        self.drain()?;
+        self.settle_all()?;
         for record in self.open_doubts() {
             let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
             let (job, found) = (self.jobs[at], self.checker.found(at).cloned());

@@ -308,5 +308,7 @@ impl Checker {
 /// Whether an error is of a start that was refused, which says nothing of the purchase that it would have joined.
 fn is_refused_start(error: &Error) -> bool {
     let of_its_name = matches!(error.field.as_deref(), Some("intent" | "idempotency_key"));
-    matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name)
+    // Nobody knows what is under its name, so nothing was begun.
+    let was_not_asked = error.kind == Kind::Store && error.what.contains("could not be asked about it");
+    matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name) || was_not_asked
 }

@@ -107,4 +107,15 @@ mod tests {
             assert!(matches!(Name::parse(wrong), Err(Error::Misuse(_))), "{wrong}");
         }
     }
+
+    #[test]
+    fn an_entry_is_as_long_as_a_sha_256_at_most_and_a_refusal_quotes_the_beginning_of_what_it_refuses() {
+        let check = |entry: &str| check_spend(&Spend { space: "5e", day: None, entry, amount: 0.into(), cap: None });
+        let longest = "a".repeat(64);
+        assert_eq!([check("0"), check(&longest)], [Ok(()), Ok(())]);
+        for wrong in ["", "g", "A", &format!("{longest}a"), &"x".repeat(1000)] {
+            let quoted: String = wrong.chars().take(80).collect();
+            assert_eq!(check(wrong), Err(Error::Misuse(format!("`{quoted}` is not an entry of a store"))));
+        }
+    }
 }

@@ -24,7 +24,16 @@ def test_all_cases_were_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert len({name for name, _ in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("step", [{"sned": 1}, {"save": "r1", "anwser": "saved"}, {"save": "r1", "delete": "r1"}, {"resume": "r1"}])
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"sned": 1},
+        {"put": "r1", "anwser": "done"},
+        {"put": "r1", "answer": "claimed"},
+        {"put": "r1", "delete": "r1"},
+        {"resume": "r1"},
+    ],
+)
 def test_what_the_runner_does_not_understand_it_refuses(step: Json) -> None:
     with pytest.raises(vector_format.Failure):
         vector_format.read_step(step)

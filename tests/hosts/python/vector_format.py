@@ -9,32 +9,47 @@ Json = dict[str, Any]
 # What each verb may have beside it, and what it must.
 VERBS: dict[str, tuple[set[str], set[str]]] = {
     "start": ({"operation"}, {"params", "params_text", "options"}),
-    "save": (set(), {"has", "as", "answer"}),
+    "put": (set(), {"has", "new", "keep_for", "releases", "as", "answer"}),
     "delete": (set(), {"as", "answer"}),
+    "claim": (set(), {"as", "answer"}),
+    "release": (set(), {"as", "answer"}),
+    "list": (set(), {"as", "answer"}),
+    "spend": (set(), {"usd", "day", "cap", "as", "answer"}),
     "send": (set(), {"for", "headers", "key", "body", "body_text", "timeout_ms", "max_body", "within", "as", "answer"}),
     "resolve": ({"answer"}, {"misuse"}),
     "wait": (set(), set()),
     "sleep": (set(), set()),
     "advance": (set(), set()),
     "completed": (set(), set()),
-    "complete": (set(), {"ok", "error"}),
+    "complete": (set(), {"ok", "error", "parts"}),
     "take": (set(), {"ok", "error", "nothing"}),
     "notify": (set(), set()),
     "cancel": (set(), set()),
     "crash": (set(), set()),
-    "put": (set(), {"text", "change"}),
-    "restore": (set(), {"refused", "same_account"}),
+    "plant": (set(), {"text", "change", "name"}),
+    "lost": (set(), set()),
     "resume": ({"as"}, {"options"}),
-    "resume_intent": (set(), {"as", "nothing", "options"}),
+    "resume_intent": ({"as"}, {"options"}),
     "reconcile": ({"as"}, set()),
-    "resume_all": (set(), set()),
-    "settle": ({"as"}, {"became", "done"}),
-    "forget": (set(), {"done"}),
+    "resume_all": (set(), {"options"}),
+    "settle": ({"as", "happened"}, {"became", "early"}),
+    "forget": ({"as"}, set()),
+    "release_session": (set(), {"done"}),
     "saved": (set(), set()),
     "observe": ({"seen"}, {"verdict", "reason", "why", "as"}),
     "walk": ({"operation"}, {"params", "from", "position_text", "max_pages", "pages", "items", "end", "error"}),
 }
 ANSWER = {"ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"}
+ANSWERS = {
+    "put": {"done", "lost"},
+    "delete": {"done", "lost"},
+    "claim": {"claimed", "busy"},
+    "release": {"done"},
+    "list": {"listed"},
+    "spend": {"counted", "over"},
+    "resolve": {"done", "lost", "claimed", "busy", "listed", "counted", "over"},
+}
+"""What a store may answer to each, beside that it failed."""
 CASE = {"name", "client", "now", "entropy", "refused", "script"}
 
 
@@ -79,7 +94,8 @@ def read_step(step: Json) -> str:
         only(answer, ANSWER, "an answer")
         check(len({"ok", "error", "text", "hex", "failed"} & set(answer)) == 1, "an answer has one body or failure")
     else:
-        check(answer in (None, "saved", "failed"), f"an answer can't be {answer}")
+        known = {None, "failed"} | ANSWERS.get(verbs[0], set())
+        check(answer in known, f"an answer of {verbs[0]} can't be {answer}")
     return verbs[0]
 
 
@@ -136,9 +152,17 @@ class Names:
         check(name in self.values, f"nothing is named `{name}` yet")
         return self.values[name]
 
+    def place(self, name: str) -> int:
+        """Where a name comes in the order of their first mentions; what has none comes last."""
+        return list(self.values).index(name) if name in self.values else len(self.values)
+
     def put_into(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {name: self.put_into(one) for name, one in value.items()}
         if isinstance(value, list):
             return [self.put_into(one) for one in value]
-        return next((name for name, bound in self.values.items() if bound == value), value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        # What people are shown of a record is its name and its version.
+        known = (value, value.rpartition(".")[0] or value)
+        return next((name for name, bound in self.values.items() if bound in known), value)

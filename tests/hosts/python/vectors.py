@@ -6,6 +6,7 @@ from typing import Any
 import vector_walks
 from hopline._hopline import Client
 from vector_format import Failure, Json, Names, check, like, no_secret, only, overlay, read_step, same
+from vector_store import Store, answers_itself
 
 BEGIN = (1_750_000_000_000, 1_000_000)
 
@@ -14,15 +15,14 @@ class World:
     """The client of one case, and what surrounds it."""
 
     def __init__(self, case: Json) -> None:
-        self.options: Json = overlay({"base_url": "https://api.example/v1", "api_key": "canary-key"}, case.get("client", {}))
+        self.options: Json = overlay({"base_url": "https://api.example/v1", "api_key": "canary-key", "store": True}, case.get("client", {}))
         self.now = (case["now"]["unix"], case["now"]["monotonic"]) if "now" in case else BEGIN
         self.commands: dict[str, int] = {}
-        self.records, self.keys = Names(), Names()
+        self.records, self.keys, self.entries = Names(), Names(), Names()
         self.steps: dict[str, int] = {}
         self.out: set[int] = set()
-        self.saves: dict[int, tuple[str, bytes | None]] = {}
-        self.store: dict[str, bytes] = {}
-        self.unsure: dict[str, bytes | None] = {}
+        self.calls: dict[int, tuple[Any, ...]] = {}
+        self.store = Store()
         self.sent: dict[str, str] = {}
         self.walks: dict[str, str | None] = {}
         self.crashes = 0
@@ -32,10 +32,25 @@ class World:
         given = {name: value for name, value in self.options.items() if value is not None}
         self.client = Client(json.dumps(given), bytes.fromhex(entropy) if entropy else bytes([self.crashes] * 16))
 
-    def next(self) -> Any:
-        while (step := self.client.poll(*self.now))[0] == "notify":
-            no_secret("an event", str(step[1]))
-        return step
+    def next(self, kind: str | None = None) -> Any:
+        """The next step that is no notification, and no call of the store that answers itself, but for those of a kind."""
+        while True:
+            step = self.client.poll(*self.now)
+            if step[0] == "notify":
+                no_secret("an event", str(step[1]))
+            elif step[0] == "store" and answers_itself(step[3]) and step[3][0] != kind:
+                self.answer_itself(step)
+            else:
+                return step
+
+    def answer_itself(self, step: Any) -> None:
+        self.client.stored(step[1], self.store.call(step[3], self.now[0]), *self.now)
+
+    def next_call(self, kind: str, what: str) -> tuple[int, tuple[Any, ...]]:
+        """The next call of the store, which must be of a kind."""
+        found = self.next(kind)
+        check(found[0] == "store" and found[3][0] == kind, f"expected {what}, came {found}")
+        return found[1], found[3]
 
     def drained(self) -> int | None:
         step = self.next()
@@ -61,33 +76,62 @@ class World:
         if "as" in step:
             check(self.steps.setdefault(step["as"], found) == found, f"a step is named `{step['as']}` already")
 
-    def put(self, record: str, data: bytes | None) -> None:
-        self.store.pop(record, None)
-        if data is not None:
-            self.store[record] = data
-
     # Verbs.
 
     def start(self, step: Json) -> None:
         params = step["params_text"] if "params_text" in step else json.dumps(step.get("params", {}))
         self.name_command(step["start"], self.client.start(step["operation"], params, json.dumps(step.get("options", {}))))
 
-    def save(self, step: Json, verb: str = "save") -> None:
-        found = self.next()
-        check(found[0] == "save" and (found[3] is not None) == (verb == "save"), f"expected a {verb} of `{step[verb]}`, came {found}")
-        _, number, record, data = found
-        self.records.bind(step[verb], record)
-        if data is not None:
-            no_secret("a record", data.decode())
-            like(step.get("has", {}), self.named(json.loads(data)), "has")
-        self.unsure[record], self.saves[number] = data, (record, data)
+    def given(self, step: Json, number: int, call: tuple[Any, ...]) -> None:
+        self.store.doubt(call)
+        self.calls[number] = call
         self.out.add(number)
         self.name_step(step, number)
         if "answer" in step:
             self.answer(number, step["answer"])
 
+    def put(self, step: Json) -> None:
+        number, call = self.next_call("put", f"a put of `{step['put']}`")
+        _, record, data, new, keep_for, release = call
+        no_secret("a record", data.decode(errors="replace"))
+        self.records.bind(step["put"], record)
+        for name, value in {"new": new, "releases": release, "keep_for": keep_for}.items():
+            if name in step:
+                same(step[name], value, name)
+        if "has" in step:
+            like(step["has"], self.named(json.loads(data)), "has")
+        self.given(step, number, call)
+
     def delete(self, step: Json) -> None:
-        self.save(step, "delete")
+        number, call = self.next_call("delete", f"a delete of `{step['delete']}`")
+        self.records.bind(step["delete"], call[1])
+        self.given(step, number, call)
+
+    def one_name(self, step: Json, verb: str) -> None:
+        number, call = self.next_call(verb, f"a {verb} of `{step[verb]}`")
+        check(call[1] is not None and len(call[1]) == 1, f"expected a {verb} of one name, came {call}")
+        self.records.bind(step[verb], call[1][0])
+        self.given(step, number, call)
+
+    def claim(self, step: Json) -> None:
+        self.one_name(step, "claim")
+
+    def release(self, step: Json) -> None:
+        self.one_name(step, "release")
+
+    def list(self, step: Json) -> None:
+        number, call = self.next_call("list", f"a list of {step['list']}")
+        same(step["list"] == "open", call[3], "list")
+        self.given(step, number, call)
+
+    def spend(self, step: Json) -> None:
+        number, call = self.next_call("spend", f"a spend of `{step['spend']}`")
+        _, _, day, entry, usd, cap = call
+        self.entries.bind(step["spend"], entry)
+        for name, value in {"usd": usd, "day": day, "cap": cap}.items():
+            if name in step:
+                same(step[name], value, name)
+        self.given(step, number, call)
 
     def send(self, step: Json) -> None:
         found = self.next()
@@ -118,14 +162,11 @@ class World:
             self.answer(number, step["answer"])
 
     def answer(self, number: int, answer: Any) -> None:
-        if answer == "failed":
-            self.client.fail(number, "store", "never", *self.now)
-        elif answer == "saved":
-            self.client.saved(number, *self.now)
-            if number in self.saves:
-                record, data = self.saves.pop(number)
-                self.unsure.pop(record, None)
-                self.put(record, data)
+        if isinstance(answer, str):
+            # A step that is none of the store's may be answered so, too: that is to be refused.
+            told = self.store.answer(self.calls[number], answer, self.now[0]) if number in self.calls else ("done",)
+            self.client.stored(number, told, *self.now)
+            self.calls.pop(number, None)
         elif "failed" in answer:
             self.client.fail(number, answer["failed"], answer["sent"], *self.now)
         else:
@@ -173,6 +214,12 @@ class World:
 
     def complete(self, step: Json) -> None:
         self.completed(step, "complete")
+        if "parts" in step:
+            whole: Any = self.client.result(self.command(step["complete"]))
+            parts = json.loads(whole[2])
+            same(len(step["parts"]), len(parts), "parts")
+            for name, command in zip(step["parts"], parts, strict=True):
+                self.name_command(name, command)
         self.take({**step, "take": step["complete"]})
 
     def take(self, step: Json) -> None:
@@ -196,7 +243,13 @@ class World:
                     same(expected[name], value, name)
 
     def notify(self, step: Json) -> None:
-        while (found := self.client.poll(*self.now))[0] == "notify":
+        while True:
+            found = self.client.poll(*self.now)
+            if found[0] == "store" and answers_itself(found[3]):
+                self.answer_itself(found)
+                continue
+            if found[0] != "notify":
+                break
             no_secret("an event", str(found[1]))
             try:
                 return like(step["notify"], self.named(json.loads(str(found[1]))), "notify")
@@ -213,65 +266,66 @@ class World:
         self.crashes += 1
         overlay(self.options, crash.get("client", {}))
         self.make(crash.get("entropy"))
-        for name in crash.get("also", []):
-            record = self.records.value(name)
-            check(record in self.unsure, f"every save of `{name}` was answered `saved`")
-            self.put(record, self.unsure[record])
-        for forgotten in (self.commands, self.steps, self.out, self.saves, self.unsure):
+        self.store.crash([self.records.value(name) for name in crash.get("also", [])])
+        for forgotten in (self.commands, self.steps, self.out, self.calls):
             forgotten.clear()
         self.move(crash.get("after", 0))
 
-    def put_by_hand(self, step: Json) -> None:
-        name = step["put"]
-        if name not in self.records.values:
-            self.records.bind(name, name)
-        record = self.records.value(name)
-        changed = json.dumps(overlay(json.loads(self.store[record]), step["change"])) if "change" in step else step["text"]
-        self.store[record] = changed.encode()
+    def plant(self, step: Json) -> None:
+        if "name" in step:
+            self.records.bind(step["plant"], step["name"])
+        record = self.records.value(step["plant"])
+        if "change" in step:
+            there = self.store.data(record)
+            check(there is not None, f"the store holds no `{step['plant']}`")
+            data = json.dumps(overlay(json.loads(there or b""), step["change"])).encode()
+        else:
+            data = step["text"].encode()
+        self.store.plant(record, data)
 
-    def restore(self, step: Json) -> None:
-        names = [*step["restore"], *sorted(step.get("refused", {}))]
-        records = [(self.records.value(name), self.store[self.records.value(name)]) for name in names]
-        told = json.loads(self.client.restore(records, step.get("same_account", False)))
-        same(step["restore"], self.named(told["held"]), "held")
-        refused = {self.named(one["record"]): one["message"] for one in told["refused"]}
-        same(sorted(step.get("refused", {})), sorted(refused), "refused")
-        for name, part in step.get("refused", {}).items():
-            like({"contains": part}, refused[name], f"refused.{name}")
+    def lost(self, step: Json) -> None:
+        names = [self.records.value(name) for name in step["lost"]]
+        self.store.take_away(names)
+        self.client.lost(names, *self.now)
 
     def resume(self, step: Json) -> None:
         options = json.dumps(step.get("options", {}))
         self.name_command(step["as"], self.client.resume(self.records.value(step["resume"]), options))
 
     def resume_intent(self, step: Json) -> None:
-        check(("as" in step) != step.get("nothing", False), "`resume_intent` has one of `as` and `nothing`")
-        command = self.client.resume_intent(step["resume_intent"], json.dumps(step.get("options", {})))
-        check((command is None) == ("as" not in step), f"expected {step.get('as')}, came {command}")
-        if command is not None:
-            self.name_command(step["as"], command)
+        self.name_command(step["as"], self.client.resume_intent(step["resume_intent"], json.dumps(step.get("options", {}))))
 
     def reconcile(self, step: Json) -> None:
         record = json.dumps({"record": self.records.value(step["reconcile"])})
         self.name_command(step["as"], self.client.start("reconcile", record, "{}"))
 
     def resume_all(self, step: Json) -> None:
-        commands = self.client.resume_all()
-        same(len(step["resume_all"]), len(commands), "resume_all")
-        for name, command in zip(step["resume_all"], commands, strict=True):
-            self.name_command(name, command)
+        self.name_command(step["resume_all"], self.client.resume_all(json.dumps(step.get("options", {}))))
 
     def settle(self, step: Json) -> None:
-        check(step["as"] in ("happened", "not_happened"), f"a doubt can't be settled as {step['as']}")
-        done = self.client.settle(self.records.value(step["settle"]), step["as"] == "happened", step.get("became"))
-        same(step.get("done", True), done, "settled")
+        record = self.records.value(step["settle"])
+        self.name_command(step["as"], self.client.settle(record, step["happened"], step.get("became"), step.get("early", False)))
 
     def forget(self, step: Json) -> None:
-        same(step.get("done", True), self.client.forget(self.records.value(step["forget"])), "forgotten")
+        self.name_command(step["as"], self.client.forget(self.records.value(step["forget"])))
+
+    def release_session(self, step: Json) -> None:
+        same(step.get("done", True), self.client.release_session(step["release_session"]), "released")
 
     def saved(self, step: Json) -> None:
-        listed = self.client.saved_list()
-        no_secret("the list of what is saved", listed)
-        like(step["saved"], self.named(json.loads(listed)), "saved")
+        after, entries = None, []
+        while True:
+            command = self.client.saved(after)
+            same(["completed", command], list(self.next()), "saved")
+            taken: Any = self.client.take(command)
+            check(taken[0] == "answered", f"expected a page of what is saved, came {taken}")
+            page = json.loads(taken[2])
+            entries += page["entries"]
+            if (after := page.get("after")) is None:
+                break
+        found = self.named(entries)
+        no_secret("the list of what is saved", json.dumps(found))
+        like(step["saved"], sorted(found, key=lambda entry: self.records.place(entry["record"])), "saved")
 
     def observe(self, step: Json) -> None:
         told = self.client.observe(step["observe"], json.dumps(step["seen"]), *self.now)
@@ -301,7 +355,7 @@ def run(case: Json) -> None:
     for n, step in enumerate(case["script"], 1):
         verb = read_step(step)
         try:
-            getattr(world, "put_by_hand" if verb == "put" else verb)(step)
+            getattr(world, verb)(step)
         except (Failure, ValueError, KeyError) as failure:
             raise Failure(f"step {n} ({verb}): {failure}") from failure
     world.drained()

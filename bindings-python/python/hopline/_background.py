@@ -1,4 +1,4 @@
-"""What is done while nobody waits for a command: a thread that asks a store again which failed."""
+"""What is done while nobody waits for a command: a thread that asks a store again which failed, and sees to requests that are still out."""
 
 import threading
 import weakref

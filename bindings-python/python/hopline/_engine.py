@@ -171,6 +171,8 @@ class Engine:
 
     def _wake_one(self, command: int | None) -> None:
         """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
+        if not self._present:
+            self._background.wake()
         owner = None if command is None else self._owners.get(command)
         if owner is None or not owner.waiting:
             waiting = (other for other in self._present if other.waiting)
@@ -223,7 +225,8 @@ class Engine:
             self._left_sends.extend(owner.sends)
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
-            if not self._present and not self._closed and (self._due is not None or self._left_asks):
+            is_left = self._left_asks or self._left_sends or self._sends.soonest(self._due) is not None
+            if is_left and not self._present and not self._closed:
                 self._background.start()
             return self._closed and not self._present
 
@@ -257,7 +260,8 @@ class Engine:
         """What a store said, to be told with the error that comes of it."""
         names = call[1] if call[0] in ("claim", "release") else [call[1]]
         for name in names or ():
-            self._troubles.pop(name, None)
+            if trouble is not None or call[0] in ("claim", "list"):  # what comes after a claim has another beginning
+                self._troubles.pop(name, None)
             if trouble is not None:
                 self._troubles[name] = trouble
         while len(self._troubles) > _MOST_TROUBLES:
@@ -270,10 +274,10 @@ class Engine:
             error = error.get("cause") or {}
         if not error:
             return []
+        record = error.get("record")
         # A record is a name and its version.
-        name = (error.get("record") or "").rpartition(".")[0]
-        latest = next(reversed(self._troubles.values()))
-        return [f"the store said: {self._troubles.get(name, latest)}"]
+        trouble = next(reversed(self._troubles.values())) if record is None else self._troubles.get(record.rpartition(".")[0])
+        return [] if trouble is None else [f"the store said: {trouble}"]
 
     def _next_send(self, owner: Owner) -> Send | None:
         """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
@@ -354,7 +358,8 @@ class Engine:
         return self.call("saved", lambda core: core.follows(session_id))
 
     def tend(self, owner: Owner) -> Ask | Wait | None:
-        """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come."""
+        """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come, and what
+        comes of requests that are still out is stored."""
         events: list[str] = []
         with self._lock:
             self._present.discard(owner)
@@ -364,13 +369,21 @@ class Engine:
         return tended
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
-        until = None if self._closed else self._drain(owner, events)
-        asks = owner.asks or self._left_asks
-        if asks and not self._closed:
+        if self._closed or self._present:
+            self._left_asks.extend(owner.asks)
+            owner.asks.clear()
+            self._wake_one(None)
+            self._background.stop()
+            return None
+        while self._left_sends:  # nobody waits for what they would bring
+            self._sends.break_off(self._left_sends.popleft().step)
+        self._sends.expire()
+        until = self._sends.soonest(self._drain(owner, events))
+        if asks := owner.asks or self._left_asks:
             work = owner.asking[asks[0].step] = asks.popleft()
             self._present.add(owner)
             return work
-        if until is None or self._present:
+        if until is None:
             self._background.stop()
             return None
         return Wait(max(until - now()[1], 1) / 1000)

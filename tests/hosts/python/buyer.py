@@ -2,17 +2,19 @@
 
     buyer.py FOLDER FIRST COUNT [POINT]
 
-It kills itself, with no chance to do anything about it, when it comes to that point: every save and every send is two.
+It kills itself, with no chance to do anything about it, when it comes to that point: every call of the store and every send is two.
 """
 
 import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import hopline
 from conftest import BUY
+from wrapping import Wrapped
 
 
 class Points:
@@ -28,24 +30,16 @@ class Points:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Store(hopline.FolderStore):
-    """The folder, with a point before and after each save."""
+def store_of(folder: str, points: Points) -> hopline.Store:
+    """The folder, with a point before and after each call."""
 
-    def __init__(self, path: str, points: Points) -> None:
-        super().__init__(path)
-        self._points = points
+    def around(name: str, call: Callable[[], Any], *_: object) -> Any:
+        points.passed()
+        answer = call()
+        points.passed()
+        return answer
 
-    def open(self) -> hopline.Shelf:
-        shelf, points = super().open(), self._points
-        keep = shelf.keep
-
-        def kept(record: str, data: bytes | None) -> None:
-            points.passed()
-            keep(record, data)
-            points.passed()
-
-        setattr(shelf, "keep", kept)
-        return shelf
+    return Wrapped(folder, around)
 
 
 def buy_one(folder: str, name: str, points: Points) -> None:
@@ -59,14 +53,13 @@ def buy_one(folder: str, name: str, points: Points) -> None:
         points.passed()
         return answer
 
-    with hopline.AgentClient(http=http, store=Store(folder, points)) as agent:
+    with hopline.AgentClient(http=http, store=store_of(folder, points)) as agent:
         agent.resume_all()
         print(agent.open_session(**BUY, intent=name).session_id, flush=True)
 
 
 async def buy_many(folder: str, first: int, count: int) -> None:
     async with hopline.AsyncAgentClient(store=hopline.FolderStore(folder)) as agent:
-        # Another process may have taken up what this one left, and then goes on with it.
         await agent.resume_all()
 
         async def one(n: int) -> Any:
@@ -78,7 +71,7 @@ async def buy_many(folder: str, first: int, count: int) -> None:
         print("begun", flush=True)
         for came in await asyncio.gather(*(one(n) for n in range(first, first + count))):
             print(came.session_id or "busy", flush=True)
-        # What others left is theirs to resume as long as they live, and anybody's after that.
+        # What it has is nobody else's for as long as it lives.
         sys.stdin.read()
 
 

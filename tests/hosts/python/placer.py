@@ -2,14 +2,14 @@
 
     placer.py FOLDER USER [POINT]
 
-It kills itself when it comes to that point: every save and every send is two. What it finds in doubt it looks up, and says what
+It kills itself when it comes to that point: every call of the store and every send is two. What it finds in doubt it looks up, and says what
 became of it, as a person would: the first order of this user that no record knew of before is the one.
 """
 
 import sys
 
 import hopline
-from buyer import Points, Store
+from buyer import Points, store_of
 from hopline._http import choose
 
 send = choose(None)
@@ -24,7 +24,7 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
         points.passed()
         return answer
 
-    with hopline.ResellerClient(http=http, store=Store(folder, points)) as reseller:
+    with hopline.ResellerClient(http=http, store=store_of(folder, points)) as reseller:
         known = {order["order_no"] for order in reseller.walk_static_orders(user_id=user_id)} if fatal is not None else set()
         resumed = any(isinstance(one, hopline.OrderReply) for one in reseller.resume_all())
         for saved in reseller.saved():
@@ -35,7 +35,7 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
             found = [one.item["order_no"] for one in reseller.reconcile(saved.record).candidates]
             mine = [number for number in found if number not in before]
             if not mine:
-                reseller.settle(saved.record, happened=False)
+                reseller.settle(saved.record, happened=False, early=True)
                 continue
             reseller.settle(saved.record, happened=True, became=mine[0])
             return print(reseller.resume(saved.record).order_no, "settled")

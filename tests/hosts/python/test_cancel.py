@@ -1,6 +1,7 @@
 """A task that is cancelled in each phase of a purchase, and a client that goes on with it later."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from conftest import BUY
 from hopline._http._choose import choose_async
 from sandbox import Sandbox
+from wrapping import Wrapped
 
 # Where it is given up, and how many charges there are by then.
 PHASES = {
     "before it begins": 0,
+    "while its name is claimed": 0,
     "while it is saved": 0,
     "when it is saved": 0,
     "as the request goes out": 0,
@@ -24,11 +27,11 @@ PHASES = {
 }
 
 
-class GivingUp(hopline.FolderStore):
+class GivingUp:
     """The folder, and a purchase in it that is given up in one phase."""
 
     def __init__(self, path: Path, phase: str) -> None:
-        super().__init__(path)
+        self.store = Wrapped(path, self.around)
         self.task: asyncio.Task[Any] | None = None
         self._phase = phase
         self._passed: set[str] = set()
@@ -41,17 +44,15 @@ class GivingUp(hopline.FolderStore):
             self._loop.call_soon_threadsafe(self.task.cancel)
         self._passed.add(phase)
 
-    def open(self) -> hopline.Shelf:
-        shelf = super().open()
-        keep = shelf.keep
-
-        def kept(record: str, data: bytes | None) -> None:
-            self.at("while the answer is saved" if "when the service has done it" in self._passed else "while it is saved")
-            keep(record, data)
-            self.at("when it is saved")
-
-        setattr(shelf, "keep", kept)
-        return shelf
+    def around(self, name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "claim":
+            self.at("while its name is claimed")
+        if name != "put":
+            return call()
+        self.at("while the answer is saved" if "when the service has done it" in self._passed else "while it is saved")
+        answer = call()
+        self.at("when it is saved")
+        return answer
 
     async def http(self, request: hopline.Request) -> hopline.Response:
         buys = request.method == "POST"
@@ -70,13 +71,13 @@ def test_a_purchase_that_is_given_up_in_any_phase_is_charged_once(phase: str, ho
     sandbox = Sandbox("--seed", "7", "--provisioning-ms", "700")
 
     async def give_up() -> None:
-        store = GivingUp(tmp_path, phase)
-        agent = hopline.AsyncAgentClient(**sandbox.account, http=store.http, store=store)
-        store.task = asyncio.create_task(_opened(agent))
+        giving_up = GivingUp(tmp_path, phase)
+        agent = hopline.AsyncAgentClient(**sandbox.account, http=giving_up.http, store=giving_up.store)
+        giving_up.task = asyncio.create_task(_opened(agent))
         if phase == "before it begins":
-            store.task.cancel()
+            giving_up.task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await store.task
+            await giving_up.task
         assert sandbox.charges() == PHASES[phase]
         await agent.close()
 

@@ -1,17 +1,19 @@
-"""Clients and iterators that nobody has any more, closed clients, forks: nothing is kept, nothing hangs."""
+"""Clients and iterators that nobody has any more, closed clients: nothing is kept, nothing hangs."""
 
 import asyncio
 import gc
-import os
-import signal
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hopline
 import pytest
 from conftest import BUY
+from memory_store import MemoryStore
+from wrapping import Wrapped
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
 
@@ -21,22 +23,22 @@ def bought(request: hopline.Request) -> hopline.Response:
 
 
 def test_a_client_that_is_dropped_warns_and_gives_its_intents_back(tmp_path: Path) -> None:
-    for store in (hopline.MemoryStore(), hopline.FolderStore(tmp_path)):
+    for store in (MemoryStore(), hopline.FolderStore(tmp_path)):
         agent = hopline.AgentClient(**SOUND, http=bought, store=store)
-        agent.create_session(**BUY, intent="job-1")
+        agent.open_session(**BUY, intent="job-1")
         with pytest.warns(ResourceWarning, match="without being closed"):
             del agent
             gc.collect()
         with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
-            assert again.create_session(**BUY, intent="job-1").session_id == "s-1"
+            assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
 
 
 def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_back_and_ends_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
-    store = hopline.MemoryStore()
+    store = MemoryStore()
     agent = hopline.AgentClient(**SOUND, http=bought, store=store)
-    agent.create_session(**BUY, intent="job-1")
+    agent.open_session(**BUY, intent="job-1")
     listening = threading.Thread(target=list, args=(agent.events(),), daemon=True)
     listening.start()
     with warnings.catch_warnings():
@@ -45,7 +47,7 @@ def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_ba
         gc.collect()
     assert raised == [ResourceWarning]
     with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
-        assert again.create_session(**BUY, intent="job-1").session_id == "s-1"
+        assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
     listening.join(60)
     assert not listening.is_alive()
 
@@ -95,35 +97,6 @@ def test_events_that_nobody_takes_are_dropped_and_counted() -> None:
         assert list(listened) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_that_is_forked_while_a_store_is_in_use_makes_a_client_of_its_own(tmp_path: Path) -> None:
-    from hopline._locks import Locks
-
-    held, over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with Locks._guard:
-            held.set()
-            over.wait(60)
-
-    holding = threading.Thread(target=hold)
-    holding.start()
-    held.wait()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        try:
-            with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
-                os._exit(0 if agent.create_session(**BUY, intent="child").session_id == "s-1" else 1)
-        finally:
-            os._exit(2)
-    try:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    finally:
-        over.set()
-        holding.join()
-
-
 def test_a_time_beyond_pythons_last_year_is_its_last_moment() -> None:
     def http(request: hopline.Request) -> hopline.Response:
         headers = {"date": "Thu, 01 Jan 1970 00:00:00 GMT", "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}
@@ -157,20 +130,13 @@ def test_an_event_loop_is_not_held_up_by_a_blocking_callable() -> None:
 def test_an_event_loop_is_not_held_up_by_a_slow_store(tmp_path: Path) -> None:
     going = threading.Event()
 
-    class Slow(hopline.FolderStore):
-        def open(self) -> hopline.Shelf:
-            shelf = super().open()
-            names = shelf.names
-
-            def slowly() -> list[str]:
-                assert going.wait(60)
-                return names()
-
-            setattr(shelf, "names", slowly)
-            return shelf
+    def slowly(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name in ("claim", "list"):
+            assert going.wait(60)
+        return call()
 
     async def life() -> None:
-        async with hopline.AsyncAgentClient(**SOUND, http=bought, store=Slow(tmp_path)) as agent:
+        async with hopline.AsyncAgentClient(**SOUND, http=bought, store=Wrapped(tmp_path, slowly)) as agent:
             tasks = [asyncio.create_task(agent.create_session(**BUY, intent="job-1")), asyncio.create_task(agent.saved())]
             await asyncio.sleep(0.1)
             await agent.get_session(session_id="s-1")

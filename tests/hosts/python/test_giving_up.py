@@ -13,6 +13,7 @@ from typing import Any
 import hopline
 import pytest
 from conftest import BUY
+from wrapping import Wrapped, records
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
 BOUGHT = hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
@@ -27,26 +28,19 @@ def lose(request: hopline.Request) -> hopline.Response:
     raise hopline.Failed("closed", "maybe")
 
 
-class Gate(hopline.FolderStore):
-    """The folder, whose disk stands still where it is told to."""
+class Gate(Wrapped):
+    """The folder, whose disk stands still at the first call of a name."""
 
-    def __init__(self, path: Path, at: Callable[[bytes | None], bool]) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, at: str) -> None:
+        super().__init__(path, self._pass)
         self.reached, self.opened = threading.Event(), threading.Event()
         self._at = at
 
-    def open(self) -> hopline.Shelf:
-        shelf = super().open()
-        keep = shelf.keep
-
-        def kept(record: str, data: bytes | None) -> None:
-            if self._at(data) and not self.reached.is_set():
-                self.reached.set()
-                assert self.opened.wait(60)
-            keep(record, data)
-
-        setattr(shelf, "keep", kept)
-        return shelf
+    def _pass(self, name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == self._at and not self.reached.is_set():
+            self.reached.set()
+            assert self.opened.wait(60)
+        return call()
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -67,9 +61,9 @@ def test_a_settlement_that_is_cancelled_as_its_record_goes_strands_nobody(tmp_pa
     record = doubt(tmp_path)
 
     async def life() -> None:
-        store = Gate(tmp_path, lambda data: data is None)
+        store = Gate(tmp_path, "delete")
         async with hopline.AsyncAgentClient(**SOUND, http=answer, store=store) as agent:
-            settling = asyncio.create_task(agent.settle(record, happened=False))
+            settling = asyncio.create_task(agent.settle(record, happened=False, early=True))
             await until(store.reached.is_set)
             settling.cancel()
             threading.Timer(0.2, store.opened.set).start()
@@ -84,28 +78,22 @@ def test_a_settlement_that_is_cancelled_as_its_record_goes_strands_nobody(tmp_pa
 def test_a_settlement_that_is_interrupted_as_its_record_goes_strands_nobody(tmp_path: Path) -> None:
     record = doubt(tmp_path)
 
-    class Interrupted(hopline.FolderStore):
-        def open(self) -> hopline.Shelf:
-            shelf = super().open()
-            keep, left = shelf.keep, [KeyboardInterrupt()]
+    left = [KeyboardInterrupt()]
 
-            def kept(record: str, data: bytes | None) -> None:
-                if data is None and left:
-                    raise left.pop()
-                keep(record, data)
+    def interrupted(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "delete" and left:
+            raise left.pop()
+        return call()
 
-            setattr(shelf, "keep", kept)
-            return shelf
-
-    with hopline.AgentClient(**SOUND, http=answer, store=Interrupted(tmp_path)) as agent:
+    with hopline.AgentClient(**SOUND, http=answer, store=Wrapped(tmp_path, interrupted)) as agent:
         with pytest.raises(KeyboardInterrupt):
-            agent.settle(record, happened=False)
+            agent.settle(record, happened=False, early=True)
         assert agent.create_session(**BUY, intent="job-1").session_id == "s-1"
 
 
 def test_a_task_that_is_cancelled_does_not_make_its_event_loop_wait_for_the_disk(tmp_path: Path) -> None:
     async def life() -> None:
-        store = Gate(tmp_path, lambda data: data is not None)
+        store = Gate(tmp_path, "put")
         async with hopline.AsyncAgentClient(**SOUND, http=answer, store=store) as agent:
             buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
             await until(store.reached.is_set)
@@ -115,13 +103,13 @@ def test_a_task_that_is_cancelled_does_not_make_its_event_loop_wait_for_the_disk
             with pytest.raises(asyncio.CancelledError) as caught:
                 await buying
             assert "given up before it had any effect" in str(caught.value.__notes__)
-        assert not list(tmp_path.glob("*.json"))
+        assert not records(tmp_path)
 
     asyncio.run(life())
 
 
 def test_an_event_loop_that_ends_in_the_middle_of_a_save_leaves_nothing_half_done(tmp_path: Path) -> None:
-    store = Gate(tmp_path, lambda data: data is not None)
+    store = Gate(tmp_path, "put")
 
     async def life() -> None:
         agent = hopline.AsyncAgentClient(**SOUND, http=answer, store=store)
@@ -133,7 +121,7 @@ def test_an_event_loop_that_ends_in_the_middle_of_a_save_leaves_nothing_half_don
 
     buying: list[asyncio.Task[Any]] = []
     asyncio.run(life())
-    assert not list(tmp_path.glob("*.json"))
+    assert not records(tmp_path)
 
 
 def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
@@ -150,15 +138,14 @@ def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
     with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
         engine, buyer = agent._engine, Owner(lambda: None)
         engine.admit(buyer, "create_session")
-        engine.enter(buyer, "create_session", begin("create_session", BUY, {}))  # its save is to be done by whoever comes next
+        engine.enter(buyer, "create_session", begin("create_session", BUY, {}))
+        engine.leave(buyer)  # its put is to be done by whoever comes next
         reading = threading.Thread(target=agent.get_balance)
         reading.start()
         assert asked.wait(60)
-        while not list(tmp_path.glob("*.json")):
+        while not records(tmp_path):
             assert not answered.is_set()
             time.sleep(0.01)
-        engine.give_up(buyer)
-        engine.leave(buyer)
         answered.set()
         reading.join()
 
@@ -190,23 +177,23 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
     assert sends == ["POST"], "it may not be sent again"
 
 
-def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants() -> None:
+def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(tmp_path: Path) -> None:
     from hopline._bases import begin
-    from hopline._work import Done, Owner, Save
+    from hopline._work import Ask, Done, Owner
 
     woken: deque[Owner] = deque()
-    with hopline.AgentClient(**SOUND, http=answer) as agent:
+    with hopline.AgentClient(**SOUND, http=answer, store=hopline.FolderStore(tmp_path)) as agent:
         engine = agent._engine
 
-        def work() -> list[tuple[Owner, Save]]:
-            """What those who were woken are to save, once they come to rest."""
-            saves: list[tuple[Owner, Save]] = []
+        def work() -> list[tuple[Owner, Ask]]:
+            """What those who were woken are to ask the store, once they come to rest."""
+            asks: list[tuple[Owner, Ask]] = []
             for _ in range(100):
                 if not woken:
-                    return saves
+                    return asks
                 match engine.turn(owner := woken.popleft()):
-                    case Save() as save:
-                        saves.append((owner, save))
+                    case Ask() as ask:
+                        asks.append((owner, ask))
                         woken.append(owner)
                     case Done():
                         engine.leave(owner)
@@ -215,13 +202,13 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
         def add(operation: str, params: dict[str, Any] | None) -> Owner:
             owner = Owner(lambda: woken.append(owner))
             engine.admit(owner, operation)
-            engine.enter(owner, operation, None if params is None else begin(operation, params, {}))
+            engine.enter(owner, operation, (lambda core: None) if params is None else begin(operation, params, {}))
             woken.append(owner)
             return owner
 
         owners = [add("create_session", BUY) for _ in range(2)]
-        for owner, save in work():
-            engine.kept(owner, save, engine.records.keep(save))
+        for owner, ask in work():
+            engine.ask_store(owner, ask)
         # Somebody else finds their sends, and they give up before they begin them.
         looker = add("get_balance", None)
         assert isinstance(engine.turn(looker), Done)
@@ -232,10 +219,10 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
         woken.clear()
         woken.extend(owners)
         # Their records are to go, on a disk that is slow.
-        saves = work()
-        assert len(saves) == 2
-        for owner, save in saves:
-            engine.kept(owner, save, engine.records.keep(save))
+        asks = work()
+        assert [ask.call[0] for _, ask in asks] == ["delete"] * 2
+        for owner, ask in asks:
+            engine.ask_store(owner, ask)
         assert work() == [] and not engine._present
 
 
@@ -282,37 +269,25 @@ def test_an_interrupt_ends_a_resumption_of_all_at_once(tmp_path: Path) -> None:
         over.set()
 
 
-def test_a_resumption_of_all_that_is_cancelled_before_it_begins_leaves_nothing_to_others(tmp_path: Path) -> None:
+def test_a_resumption_of_all_that_is_cancelled_leaves_nothing_to_others(tmp_path: Path) -> None:
     with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
         for n in range(3):
             with suppress(hopline.InDoubt):
                 first.create_session(**BUY, intent=f"job-{n}")
-    asked: list[str] = []
+    store, asked = Gate(tmp_path, "list"), list[str]()
 
     def http(request: hopline.Request) -> hopline.Response:
         asked.append(request.url)
         return READ
 
-    class Core:
-        def __init__(self, core: Any) -> None:
-            self._core = core
-
-        def resume_all(self) -> Any:
-            # Ahead of the tasks that are to wait for these commands.
-            asyncio.get_running_loop().call_soon(resuming[0].cancel)
-            return self._core.resume_all()
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._core, name)
-
-    resuming: list[asyncio.Task[Any]] = []
-
     async def life() -> None:
-        async with hopline.AsyncAgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
-            setattr(agent._engine, "_core", Core(agent._engine._core))
-            resuming.append(asyncio.create_task(agent.resume_all()))
+        async with hopline.AsyncAgentClient(**SOUND, http=http, store=store) as agent:
+            resuming = asyncio.create_task(agent.resume_all())
+            await until(store.reached.is_set)
+            resuming.cancel()
+            store.opened.set()
             with pytest.raises(asyncio.CancelledError):
-                await resuming[0]
+                await resuming
             await agent.get_balance()
             assert [url.rsplit("/", 1)[1] for url in asked] == ["balance"]
             assert sorted(saved.intent or "" for saved in await agent.saved()) == ["job-0", "job-1", "job-2"]
@@ -320,35 +295,29 @@ def test_a_resumption_of_all_that_is_cancelled_before_it_begins_leaves_nothing_t
     asyncio.run(life())
 
 
-def test_a_failed_exchange_names_the_store_only_where_the_store_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
-
-        def full(file: int) -> None:
+def test_a_failed_exchange_names_the_store_only_where_the_store_failed(tmp_path: Path) -> None:
+    def full(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "put":
             raise OSError(28, "No space left on device")
+        return call()
 
-        with monkeypatch.context() as patched:
-            patched.setattr("os.fsync", full)
-            with pytest.raises(hopline.StoreError) as caught:
-                agent.create_session(**BUY)
-            assert "No space left" in str(caught.value.__notes__)
+    with hopline.AgentClient(**SOUND, http=lose, attempts=1, store=Wrapped(tmp_path, full)) as agent:
+        with pytest.raises(hopline.StoreError) as caught:
+            agent.create_session(**BUY)
+        assert "No space left" in str(caught.value.__notes__)
         with pytest.raises(hopline.HoplineError) as other:
             agent.get_balance()
         assert not hasattr(other.value, "__notes__")
 
 
-def test_a_store_that_can_not_give_an_intent_back_does_not_take_a_purchases_place(tmp_path: Path) -> None:
-    class Broken(hopline.FolderStore):
-        def open(self) -> hopline.Shelf:
-            shelf = super().open()
-
-            def release(intent: str) -> None:
-                raise OSError(5, "the store is broken")
-
-            setattr(shelf, "release_intent", release)
-            return shelf
+def test_a_store_that_can_not_let_go_of_a_name_does_not_take_a_purchases_place(tmp_path: Path) -> None:
+    def broken(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "release":
+            raise OSError(5, "the store is broken")
+        return call()
 
     def refuse(request: hopline.Request) -> hopline.Response:
         return hopline.Response(status=402, body=b'{"success":false,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"}}')
 
-    with hopline.AgentClient(**SOUND, http=refuse, store=Broken(tmp_path)) as agent, pytest.raises(hopline.Refused):
+    with hopline.AgentClient(**SOUND, http=refuse, store=Wrapped(tmp_path, broken)) as agent, pytest.raises(hopline.Refused):
         agent.create_session(**BUY, intent="job-1")

@@ -7,6 +7,7 @@ from pathlib import Path
 import hopline
 import pytest
 from conftest import BUY
+from memory_store import MemoryStore
 from sandbox import Sandbox
 from transports import async_http
 
@@ -67,14 +68,16 @@ def test_an_intent_that_is_started_twice_at_once_buys_once_in_tasks(sandbox: San
 
 
 def test_an_intent_of_another_living_client_of_the_store_is_refused_and_free_after_it(sandbox: Sandbox, tmp_path: Path) -> None:
-    for store in (hopline.MemoryStore(), hopline.FolderStore(tmp_path)):
+    for store in (MemoryStore(), hopline.FolderStore(tmp_path)):
         name = type(store).__name__
         with hopline.AgentClient(**sandbox.account, store=store) as first:
             bought = first.open_session(**BUY, intent=name)
             with hopline.AgentClient(**sandbox.account, store=store) as second:
-                assert second.saved() == []
-                with pytest.raises(hopline.Busy, match="another living client"):
+                assert [(saved.whose, saved.session_id) for saved in second.saved()] == [("other", bought.session_id)]
+                with pytest.raises(hopline.Busy) as caught:
                     second.open_session(**BUY, intent=name)
+                assert (caught.value.effect, caught.value.session_id) == ("none", bought.session_id)
+                assert second.wait_session(session_id=bought.session_id).phase == "ready", "it may be waited for all the same"
                 first.close()
                 assert second.open_session(**BUY, intent=name).session_id == bought.session_id
     assert sandbox.charges() == 2

@@ -5,6 +5,7 @@ import inspect
 import os
 import pickle
 from collections import ChainMap, deque
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ import hopline
 import pytest
 from conftest import BUY
 from sandbox import Sandbox
+from wrapping import Wrapped, records
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
 ACCEPTED = b'{"success":true,"data":{"session_id":"s-1","status":"active","proxy":{"port":"many"}}}'
@@ -120,7 +122,7 @@ def test_closing_a_client_gives_up_what_is_under_way_and_keeps_its_record(sandbo
 
     failure = asyncio.run(life())
     assert isinstance(failure, hopline.Cancelled) and failure.effect == "unknown" and failure.record
-    assert (tmp_path / f"{failure.record}.json").exists()
+    assert [path.name for path in records(tmp_path)] == [failure.record.rpartition(".")[0]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -135,21 +137,33 @@ def test_a_client_that_was_forked_raises(agent: hopline.AgentClient) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(hopline.StoreError, match="the store can't be used"):
         hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path / "file" / "below"))
-    store = hopline.FolderStore(tmp_path / "records")
-    with hopline.AgentClient(**SOUND, http=never, store=store) as agent:
 
-        def full(file: int) -> None:
+    def full(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "put":
             raise OSError(28, "No space left on device")
+        return call()
 
-        monkeypatch.setattr(os, "fsync", full)
+    with hopline.AgentClient(**SOUND, http=never, store=Wrapped(tmp_path / "records", full)) as agent:
         with pytest.raises(hopline.StoreError) as caught:
             agent.create_session(**BUY, intent="job-1")
         assert "No space left" in str(caught.value.__notes__) and "mend the store" in str(caught.value)
-        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("nonsense", [None, 5, "lost", [], hopline.OverCap(Decimal(1)), {"a name": "text"}])
+def test_a_store_that_answers_nonsense_has_failed(nonsense: Any, tmp_path: Path) -> None:
+    def around(name: str, call: Callable[[], Any], *_: object) -> Any:
+        return call() if name in ("release", "close") else nonsense
+
+    with hopline.AgentClient(**SOUND, http=never, store=Wrapped(tmp_path, around)) as agent:
+        with pytest.raises(hopline.StoreError) as caught:
+            agent.create_session(**BUY, intent="job-1")
+        assert "the store said: " in str(caught.value.__notes__)
+        with pytest.raises(hopline.StoreError):
+            agent.saved()
 
 
 def test_a_folder_that_is_read_only_is_refused_at_once(tmp_path: Path) -> None:
@@ -172,7 +186,7 @@ def test_a_transport_that_returns_nonsense_leaves_a_purchase_in_doubt(nonsense: 
         with pytest.raises(hopline.InDoubt) as caught:
             agent.create_session(**BUY, intent="job-1")
         assert "transport" in str(caught.value.__notes__) and [saved.holds for saved in agent.saved()] == ["in_doubt"]
-        assert agent.settle(caught.value.record or "", happened=False) and agent.saved() == []
+        assert agent.settle(caught.value.record or "", happened=False, early=True) and agent.saved() == []
 
 
 def test_a_transport_may_say_that_nothing_was_sent() -> None:
@@ -220,12 +234,17 @@ def test_any_bytes_are_an_answer_or_one_clear_error(body: bytes) -> None:
 
 
 def test_an_unknown_record_is_told(agent: hopline.AgentClient) -> None:
+    calls: list[Callable[[str], object]] = [agent.resume, agent.forget, lambda record: agent.settle(record, happened=True)]
+    for call in calls:
+        with pytest.raises(hopline.Misuse, match="not the name of a record"):
+            call("none")
+    unknown = f"5e.r{'0' * 32}.0"
     with pytest.raises(hopline.Misuse, match="no such record"):
-        agent.resume("none")
-    assert not agent.settle("none", happened=True) and not agent.forget("none")
+        agent.resume(unknown)
+    assert not agent.settle(unknown, happened=True) and not agent.forget(unknown)
 
 
-def test_a_resumed_doubt_that_ended_before_anybody_waited_for_it_is_not_waited_for_in_vain(tmp_path: Path) -> None:
+def test_doubts_that_are_resumed_together_stay_in_doubt_where_no_answer_comes(tmp_path: Path) -> None:
     lost = hopline.Failed("closed", "maybe")
 
     def http(request: hopline.Request) -> Any:
@@ -237,8 +256,8 @@ def test_a_resumed_doubt_that_ended_before_anybody_waited_for_it_is_not_waited_f
                 first.create_session(**BUY, intent=f"job-{n}")
     with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as second:
         assert [type(one) for one in second.resume_all()] == [hopline.InDoubt] * 3
-        assert all(second.settle(saved.record, happened=False) for saved in second.saved())
-    assert not list(tmp_path.glob("*.json"))
+        assert all(second.settle(saved.record, happened=False, early=True) for saved in second.saved())
+    assert not records(tmp_path)
 
 
 def test_a_record_of_another_account_is_left_alone(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -246,7 +265,6 @@ def test_a_record_of_another_account_is_left_alone(sandbox: Sandbox, tmp_path: P
         first.open_session(**BUY, intent="job-1")
     with hopline.AgentClient(**{**sandbox.account, "api_key": "other"}, store=hopline.FolderStore(tmp_path)) as other:
         assert [(one.holds, one.reason, one.intent) for one in other.saved()] == [("refused", "other_account", "job-1")]
-        assert [(one.reason, one.intent) for one in other.rejected()] == [("other_account", "job-1")]
         with pytest.raises(hopline.Invalid) as caught:
             other.open_session(**BUY, intent="job-1")
         assert caught.value.field == "intent" and caught.value.record == other.saved()[0].record
@@ -257,14 +275,15 @@ def test_a_record_of_another_account_is_left_alone(sandbox: Sandbox, tmp_path: P
 def test_a_record_that_was_cut_short_keeps_its_intent_from_buying_again_until_it_is_forgotten(sandbox: Sandbox, tmp_path: Path) -> None:
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as first:
         first.open_session(**BUY, intent="job-1")
-    [path] = tmp_path.glob("*.json")
+    [path] = records(tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as second:
-        with pytest.raises(hopline.Invalid) as caught:
+        with pytest.raises(hopline.StoreError) as caught:
             second.open_session(**BUY, intent="job-1")
-        assert caught.value.record == path.stem and sandbox.charges() == 1
+        [shown] = second.saved()
+        assert (shown.holds, shown.reason, shown.record) == ("refused", "damaged", caught.value.record) and sandbox.charges() == 1
         assert second.open_session(**BUY, intent="job-2").phase == "ready"
-        assert second.forget(path.stem) and not path.exists()
+        assert second.forget(shown.record) and not path.exists()
         assert second.open_session(**BUY, intent="job-1").phase == "ready"
 
 

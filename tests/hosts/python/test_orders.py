@@ -14,6 +14,7 @@ import hopline
 import httpx
 import pytest
 from sandbox import Sandbox
+from wrapping import records
 
 PLACER = str(Path(__file__).with_name("placer.py"))
 
@@ -185,7 +186,7 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
 
     order_no = asyncio.run(give_up())
     asyncio.run(go_on(order_no))
-    assert purchases(sandbox) == [order_no] and not list(tmp_path.glob("*.json"))
+    assert purchases(sandbox) == [order_no] and not records(tmp_path)
     sandbox.close()
 
 

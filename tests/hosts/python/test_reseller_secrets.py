@@ -86,7 +86,7 @@ def test_no_secret_of_the_reseller_api_is_printed_logged_or_recorded(tmp_path: P
     reseller = hopline.ResellerClient(**options, store=hopline.FolderStore(tmp_path), on_event=told.append)
     everything = calls(reseller, {"x-more": hopline.Secret(HEADER)})
     operations = {name for name in dir(hopline.ResellerClient) if not name.startswith(("_", "walk_"))}
-    about_clients = {"resume", "resume_all", "settle", "forget", "saved", "rejected", "events", "close", "to_async", "token", "reconcile"}
+    about_clients = {"resume", "resume_all", "settle", "forget", "saved", "events", "close", "to_async", "token", "reconcile"}
     assert operations - about_clients == set(everything), "every operation is called here"
     for name, call in everything.items():
         told.append((answer := call()))
@@ -123,7 +123,7 @@ def test_no_secret_of_the_reseller_api_is_printed_logged_or_recorded(tmp_path: P
             told.append(call())
         except hopline.HoplineError as error:
             told.append(error)
-    told += [*reseller.saved(), *reseller.rejected(), reseller, reseller.to_async()]
+    told += [*reseller.saved(), reseller, reseller.to_async()]
     look()
 
     for secret in (*LOGIN.values(), TOKEN, HEADER, BODY, *USER.values(), *CHANGED.values()):

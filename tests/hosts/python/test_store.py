@@ -1,17 +1,18 @@
-"""A folder that several processes share: what one takes up, no other has, and nobody who only looks is in the way."""
+"""A folder that several clients and processes share: one owner at a time, and nobody who only looks is in the way."""
 
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import hopline
 import pytest
 from conftest import BUY
+from memory_store import MemoryStore
+from wrapping import Wrapped, records
 
-SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key"}
 LOOKER = """
 import sys, hopline
 agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", store=hopline.FolderStore(sys.argv[1]))
@@ -19,6 +20,35 @@ print("looking", flush=True)
 while True:
     agent.saved()
 """
+HOLDER = """
+import sys, hopline
+def http(request):
+    return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=http, store=hopline.FolderStore(sys.argv[1]))
+agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="job-1")
+print("holding", flush=True)
+sys.stdin.read()
+"""
+
+
+def lost(request: hopline.Request) -> Any:
+    raise hopline.Failed("closed", "maybe")
+
+
+def bought(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+
+
+def client(store: hopline.Store, http: Any = lost, **options: Any) -> hopline.AgentClient:
+    return hopline.AgentClient(**{**SOUND, **options}, http=http, attempts=1, store=store)
+
+
+def doubt(store: hopline.Store, intent: str | None = "job-1") -> str:
+    """The record of a purchase in doubt, of a client that has ended."""
+    with client(store) as agent, pytest.raises(hopline.InDoubt) as caught:
+        agent.create_session(**BUY, intent=intent)
+    assert caught.value.record is not None
+    return caught.value.record
 
 
 def test_an_intent_in_doubt_is_found_while_others_look_at_the_folder(tmp_path: Path) -> None:
@@ -34,167 +64,122 @@ def test_an_intent_in_doubt_is_found_while_others_look_at_the_folder(tmp_path: P
         for looker in lookers:
             assert looker.stdout is not None and looker.stdout.readline()
         for n in range(60):
-            with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
-                with pytest.raises(hopline.InDoubt):
-                    first.create_session(**BUY, intent=f"job-{n}")
-            with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as second:
-                with pytest.raises(hopline.InDoubt):
-                    second.create_session(**BUY, intent=f"job-{n}")
-                saved = [one for one in second.saved() if one.intent == f"job-{n}"]
-                assert [one.holds for one in saved] == ["in_doubt"], "it was taken up, not bought anew"
-                assert second.settle(saved[0].record, happened=False)
+            for _ in range(2):
+                with client(hopline.FolderStore(tmp_path), http) as agent, pytest.raises(hopline.InDoubt):
+                    agent.create_session(**BUY, intent=f"job-{n}")
+            with client(hopline.FolderStore(tmp_path), http) as agent:
+                [saved] = agent.saved()
+                assert (saved.intent, saved.holds, saved.whose) == (f"job-{n}", "in_doubt", "free"), "it was resumed, not bought anew"
+                assert agent.settle(saved.record, happened=False, early=True)
     finally:
         for looker in lookers:
             looker.kill()
             looker.communicate()
-    assert len(set(keys)) == 60 and not list(tmp_path.glob("*.json"))
+    assert len(set(keys)) == 60 and not records(tmp_path)
 
 
-def test_a_record_that_a_living_process_has_is_neither_listed_nor_taken_up(tmp_path: Path) -> None:
-    holder = """
-import sys, hopline
-def http(request):
-    raise hopline.Failed("closed", "maybe")
-agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=http, attempts=1, store=hopline.FolderStore(sys.argv[1]))
-try:
-    agent.create_session(session_type="dynamic", product_no="p", intent="job-1")
-except hopline.InDoubt as error:
-    print(error.record, flush=True)
-sys.stdin.read()
-"""
-    process = subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    record = process.stdout.readline().strip()
-    with hopline.AgentClient(**SOUND, store=hopline.FolderStore(tmp_path)) as agent:
-        assert agent.saved() == [] and agent.resume_all() == [] and not agent.settle(record, happened=False)
-        with pytest.raises(hopline.Busy):
-            agent.create_session(**BUY, intent="job-1")
+def test_what_a_living_process_holds_is_seen_and_free_once_it_is_killed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline()
+    with client(hopline.FolderStore(tmp_path), bought) as agent:
+        [saved] = agent.saved()
+        assert (saved.holds, saved.whose) == ("session", "other") and agent.resume_all() == []
+        for call in (
+            lambda: agent.open_session(**BUY, intent="job-1"),
+            lambda: agent.resume(saved.record),
+            lambda: agent.settle(saved.record, happened=False, early=True),
+            lambda: agent.forget(saved.record),
+        ):
+            with pytest.raises(hopline.Busy):
+                call()
         process.kill()
         process.communicate()
-        assert [saved.record for saved in agent.saved()] == [record]
-        assert agent.settle(record, happened=False) and agent.saved() == []
-
-
-@pytest.mark.parametrize("how", ["settle", "forget"])
-def test_an_intent_that_was_taken_up_by_its_record_is_free_for_others_once_nothing_is_held_under_it(how: str, tmp_path: Path) -> None:
-    def lost(request: hopline.Request) -> Any:
-        raise hopline.Failed("closed", "maybe")
-
-    def bought(request: hopline.Request) -> Any:
-        return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
-
-    store, http = hopline.FolderStore(tmp_path), bought if how == "forget" else lost
-    with hopline.AgentClient(**SOUND, http=http, attempts=1, store=store) as first, suppress(hopline.InDoubt):
-        first.create_session(**BUY, intent="job")
-    with hopline.AgentClient(**SOUND, http=lost, store=store) as second, hopline.AgentClient(**SOUND, http=bought, store=store) as third:
-        [saved] = second.saved()
-        assert saved.intent == "job"
-        assert second.forget(saved.record) if how == "forget" else second.settle(saved.record, happened=False)
-        assert second.saved() == []
-        assert third.create_session(**BUY, intent="job").session_id == "s-1", "though the second client lives"
-        with pytest.raises(hopline.Busy):
-            second.create_session(**BUY, intent="job")
+        assert [one.whose for one in agent.saved()] == ["free"]
+        assert agent.open_session(**BUY, intent="job-1").session_id == "s-1"
+        assert [one.whose for one in agent.saved()] == ["mine"]
 
 
 @pytest.mark.parametrize("kind", ["memory", "folder"])
-def test_a_record_that_was_refused_is_not_forgotten_while_a_living_client_has_it(kind: str, tmp_path: Path) -> None:
-    def lost(request: hopline.Request) -> Any:
-        raise hopline.Failed("closed", "maybe")
+def test_two_clients_do_things_about_one_record_one_after_the_other(kind: str, tmp_path: Path) -> None:
+    store: hopline.Store = MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
+    record = doubt(store)
+    with client(store) as first, client(store, bought) as second:
+        with pytest.raises(hopline.InDoubt):
+            first.resume(record)
+        with pytest.raises(hopline.Refused, match="has changed since you looked"):
+            second.settle(record, happened=False, early=True)
+        [saved] = second.saved()
+        with pytest.raises(hopline.Refused, match="once an hour has passed") as caught:
+            second.settle(saved.record, happened=False)
+        assert saved.settle_from is not None and caught.value.retry_at is not None and caught.value.retry_at > saved.in_doubt_since
+        assert not second.forget(saved.record), "what is in doubt is not forgotten"
+        assert second.settle(saved.record, happened=False, early=True) and not first.settle(saved.record, happened=True)
+        assert first.saved() == [] and second.create_session(**BUY, intent="job-1").session_id == "s-1"
+        with pytest.raises(hopline.Busy):
+            second.open_session(**BUY, intent="job-2")
+            first.open_session(**BUY, intent="job-2", deadline=0)
 
-    store = hopline.MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
-    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as first:
-        with pytest.raises(hopline.InDoubt) as doubt:
-            first.create_session(**BUY)
-    record = doubt.value.record
-    assert record is not None
-    with hopline.AgentClient(**{**SOUND, "api_key": "another"}, http=lost, store=store) as stranger:
-        assert stranger.resume_all() == [] and [one.holds for one in stranger.saved()] == ["refused"]
-        with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as owner:
-            with pytest.raises(hopline.InDoubt):
-                owner.resume(record)
-            assert not stranger.forget(record)
-            assert [one.holds for one in owner.saved()] == ["in_doubt"]
-        assert [one.holds for one in stranger.saved()] == ["refused"]
-        assert stranger.forget(record) and stranger.saved() == []
 
-
-def test_an_intent_whose_record_was_refused_is_not_kept_from_its_owner(tmp_path: Path) -> None:
-    def lost(request: hopline.Request) -> Any:
-        raise hopline.Failed("closed", "maybe")
-
+def test_who_may_wait_for_an_intent_gets_it_once_it_is_let_go(tmp_path: Path) -> None:
     store = hopline.FolderStore(tmp_path)
-    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as first, suppress(hopline.InDoubt):
-        first.create_session(**BUY, intent="job")
-    with hopline.AgentClient(**{**SOUND, "api_key": "another"}, http=lost, store=store) as stranger:
-        assert stranger.resume_all() == []
-        with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=store) as owner, pytest.raises(hopline.InDoubt):
-            owner.create_session(**BUY, intent="job")
+    with client(store, bought) as first, client(store, bought) as second:
+        held = first.open_session(**BUY, intent="job-1")
+        with pytest.raises(hopline.Busy):
+            second.open_session(**BUY, intent="job-1", wait_for_intent=True, deadline=0.3)
+        assert first.release_session(session_id=held.session_id) and not first.release_session(session_id=held.session_id)
+        assert second.open_session(**BUY, intent="job-1", wait_for_intent=True).session_id == held.session_id
 
 
-@pytest.mark.parametrize("many", [300])
-def test_an_intent_is_found_by_its_name_and_no_record_is_read_twice(many: int, tmp_path: Path) -> None:
-    def lost(request: hopline.Request) -> Any:
-        raise hopline.Failed("closed", "maybe")
-
-    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=hopline.FolderStore(tmp_path)) as first:
-        for n in range(many):
-            with suppress(hopline.InDoubt):
-                first.create_session(**BUY, intent=f"job-{n}")
-    read: list[str] = []
-
-    class Counting(hopline.FolderStore):
-        def open(self) -> hopline.Shelf:
-            shelf = super().open()
-            whole = shelf.read
-
-            def counted(record: str) -> bytes | None:
-                read.append(record)
-                return whole(record)
-
-            setattr(shelf, "read", counted)
-            return shelf
-
-    with hopline.AgentClient(**SOUND, http=lost, attempts=1, store=Counting(tmp_path)) as second:
-        for n in (0, many - 1, many):
-            with suppress(hopline.InDoubt):
-                second.create_session(**BUY, intent=f"job-{n}")
-        # Each once to learn its intent, and those of the two intents once more to take them up.
-        assert len(read) == many + 2
-        assert {saved.intent for saved in second.saved() if saved.holds == "in_doubt"} >= {"job-0", f"job-{many}"}
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_more_names_than_a_page_are_all_told(kind: str, tmp_path: Path) -> None:
+    store: hopline.Store = MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
+    with client(store, bought) as agent:
+        space = doubt(store, "job-0").partition(".")[0]
+        handle = store.open()
+        for n in range(600):
+            assert handle.put(f"{space}.r{n:032x}", b"damaged", new=True, keep_for=None, release=True)
+        handle.close()
+        saved = agent.saved()
+        assert len(saved) == len({one.record for one in saved}) == 601
+        assert {one.holds for one in saved} == {"in_doubt", "refused"} and {one.reason for one in saved} == {None, "damaged"}
+        walk = agent.walk_saved()
+        assert [next(walk).record for _ in range(3)] == [one.record for one in saved[:3]]
 
 
-def test_own_intents_are_not_listed_to_start_another(tmp_path: Path) -> None:
-    def bought(request: hopline.Request) -> Any:
-        return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+def test_a_purchase_asks_the_store_about_its_own_name_only(tmp_path: Path) -> None:
+    for n in range(30):
+        doubt(hopline.FolderStore(tmp_path), f"job-{n}")
+    asked: list[tuple[Any, ...]] = []
 
-    class Core:
-        def __init__(self, core: Any) -> None:
-            self._core = core
+    def around(name: str, call: Any, *arguments: Any) -> Any:
+        asked.append((name, arguments))
+        return call()
 
-        def saved_list(self) -> str:
-            raise AssertionError("all that is held was listed")
+    with client(Wrapped(tmp_path, around), bought) as agent:
+        agent.create_session(**BUY, intent="one more")
+    assert [name for name, _ in asked] == ["claim", "put", "put", "release", "close"]
+    assert len({str(arguments[0]).strip("[]'") for name, arguments in asked[:3]}) == 1
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._core, name)
 
-    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
-        setattr(agent._engine, "_core", Core(agent._engine._core))
-        for n in range(3):
-            with agent.open_session(**BUY, intent=f"job-{n}"):
-                pass
+def test_other_accounts_records_are_told_and_left_alone(tmp_path: Path) -> None:
+    store = hopline.FolderStore(tmp_path)
+    record = doubt(store)
+    with client(store, api_key="another") as stranger:
+        assert stranger.resume_all() == [] and [(one.record, one.holds, one.reason) for one in stranger.saved()] == [(record, "refused", "other_account")]
+        with pytest.raises(hopline.Invalid, match="same_account"):
+            stranger.create_session(**BUY, intent="job-1")
+        with client(store) as owner, pytest.raises(hopline.InDoubt):
+            owner.create_session(**BUY, intent="job-1")
+    with client(store, api_key="another", same_account=True) as same:
+        assert [(one.holds, one.intent) for one in same.saved()] == [("in_doubt", "job-1")]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
 def test_a_record_is_readable_by_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
-    def http(request: hopline.Request) -> Any:
-        raise hopline.Failed("closed", "maybe")
-
     umask = os.umask(0)
     try:
-        with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
-            with pytest.raises(hopline.InDoubt):
-                agent.create_session(**BUY)
+        doubt(hopline.FolderStore(tmp_path / "store"))
     finally:
         os.umask(umask)
-    modes = {path.suffix or path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes == {".json": 0o600, ".locks": 0o600}
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in [tmp_path / "store", *(tmp_path / "store").rglob("*")]}
+    assert modes == {True: 0o700, False: 0o600}

@@ -1,0 +1,353 @@
+"""Who owns a name: nobody, once nothing is under way under it and nobody holds it. Whatever becomes of a client, its names are free."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hopline
+import pytest
+from conftest import BUY
+from memory_store import MemoryStore
+from wrapping import Wrapped
+
+SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
+SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}'
+
+
+def bought(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
+
+
+def lost(request: hopline.Request) -> Any:
+    raise hopline.Failed("closed", "maybe")
+
+
+def refused(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=402, body=b'{"success":false,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"}}')
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def attempted(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except hopline.HoplineError:
+        pass
+
+
+COMMANDS: dict[str, Callable[[hopline.AgentClient, str], object]] = {
+    "create_session": lambda agent, record: agent.create_session(**BUY, intent="job-2"),
+    "create_session with a key": lambda agent, record: agent.create_session(**BUY, idempotency_key="key-2"),
+    "create_session without either": lambda agent, record: agent.create_session(**BUY),
+    "open_session that is kept": lambda agent, record: agent.open_session(**BUY, intent="job-2", keep=True).__exit__(None, None, None),
+    "open_session that is ended": lambda agent, record: agent.open_session(**BUY, intent="job-2").__exit__(None, None, None),
+    "wait_session": lambda agent, record: agent.wait_session(session_id="s-1"),
+    "terminate_session": lambda agent, record: agent.terminate_session(session_id="s-1", intent="end"),
+    "rotate_session": lambda agent, record: agent.rotate_session(session_id="s-1", reason="manual"),
+    "observe": lambda agent, record: agent.observe(session_id="s-1", seen=403),
+    "get_balance": lambda agent, record: agent.get_balance(),
+    "saved": lambda agent, record: agent.saved(),
+    "resume": lambda agent, record: agent.resume(record).__exit__(None, None, None),  # type: ignore[union-attr]
+    "resume an intent": lambda agent, record: agent.resume(intent="job-1"),
+    "resume nothing": lambda agent, record: agent.resume(intent="nothing"),
+    "settle": lambda agent, record: agent.settle(record, happened=False, early=True),
+    "settle as it became": lambda agent, record: agent.settle(record, happened=True, became="s-9"),
+    "forget": lambda agent, record: agent.forget(record),
+    "reconcile": lambda agent, record: agent.reconcile(record),
+}
+
+
+@pytest.mark.parametrize("answers", [bought, lost, refused])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_after_a_command_no_name_is_owned_that_is_not_held(command: str, answers: Callable[[hopline.Request], Any]) -> None:
+    store = MemoryStore()
+    with hopline.AgentClient(**SOUND, http=lost, store=store) as before, pytest.raises(hopline.InDoubt) as caught:
+        before.create_session(**BUY, intent="job-1")
+    agent = hopline.AgentClient(**SOUND, http=answers, store=store)
+    attempted(lambda: COMMANDS[command](agent, caught.value.record or ""))
+    # The client is not called again. What it holds is a session that the caller has not given back.
+    held = 1 if command == "resume an intent" and answers is bought and caught.value.operation == "open_session" else 0
+    assert len(store.owners) == held
+    agent.close()
+    assert store.owners == {}
+
+
+def test_a_session_is_held_until_it_is_given_back() -> None:
+    store = MemoryStore()
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+        session = agent.open_session(**BUY, intent="job-1")
+        assert len(store.owners) == 1
+        assert agent.release_session(session_id=session.session_id) and store.owners == {}
+        [again] = [agent.open_session(**BUY, intent="job-1")]
+        assert len(store.owners) == 1
+        with again:
+            pass
+        assert store.owners == {}
+
+
+class Breaking(MemoryStore):
+    """A store whose disk fails where an answer is to be stored."""
+
+    is_broken = True
+
+    def open(self) -> hopline.StoreHandle:
+        handle = super().open()
+        put = handle.put
+
+        def may_fail(name: str, data: bytes, /, **how: Any) -> bool:
+            if self.is_broken and b"s-1" in data:
+                raise OSError(5, "the disk is broken")
+            return put(name, data, **how)
+
+        setattr(handle, "put", may_fail)
+        return handle
+
+
+def background() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "hopline-store"]
+
+
+def test_what_a_store_could_not_do_is_done_in_the_background_once_it_can() -> None:
+    store, told = Breaking(), list[hopline.Event]()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=told.append)
+    assert agent.create_session(**BUY, intent="job-1").session_id == "s-1", "the answer is given all the same"
+    assert [event.event for event in told].count("store_failed") == 1 and len(store.owners) == 1
+    store.is_broken = False
+    # Nobody calls the client again.
+    until(lambda: not store.owners)
+    assert b"s-1" in next(iter(store.records.values())).data
+    until(lambda: not background())
+    agent.close()
+
+
+def test_a_client_that_is_dropped_while_its_store_is_broken_lets_go() -> None:
+    store = Breaking()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    agent.create_session(**BUY, intent="job-1")
+    assert len(store.owners) == 1 and background()
+    with pytest.warns(ResourceWarning, match="without being closed"):
+        del agent
+        # Its own thread may be looking at it just now.
+        until(lambda: gc.collect() is not None and not store.owners)
+    until(lambda: not background())
+
+
+def test_closing_waits_for_other_threads_and_then_nothing_is_owned() -> None:
+    store, asked = MemoryStore(), threading.Event()
+    came: list[BaseException] = []
+
+    def http(request: hopline.Request) -> Any:
+        asked.set()
+        time.sleep(30)
+
+    agent = hopline.AgentClient(**SOUND, http=http, store=store)
+
+    def buy() -> None:
+        try:
+            agent.create_session(**BUY, intent="job-1")
+        except hopline.HoplineError as error:
+            came.append(error)
+
+    buying = threading.Thread(target=buy)
+    buying.start()
+    assert asked.wait(60) and len(store.owners) == 1
+    agent.close()
+    assert store.owners == {}
+    buying.join(60)
+    assert [type(error) for error in came] == [hopline.Cancelled]
+    with hopline.AgentClient(**SOUND, http=lost, store=store) as other:
+        assert [saved.holds for saved in other.saved()] == ["in_doubt"]
+
+
+def test_closing_in_a_listener_does_not_wait_for_itself() -> None:
+    store = MemoryStore()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=lambda event: agent.close(timeout=600))
+    attempted(lambda: agent.open_session(**BUY, intent="job-1"))
+    assert store.owners == {}
+
+
+def test_closing_an_async_client_waits_for_its_tasks() -> None:
+    store = MemoryStore()
+
+    async def life() -> None:
+        asked = asyncio.Event()
+
+        async def http(request: hopline.Request) -> hopline.Response:
+            asked.set()
+            await asyncio.sleep(60)
+            raise AssertionError("it was given up")
+
+        agent = hopline.AsyncAgentClient(**SOUND, http=http, store=store)
+        buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
+        await asked.wait()
+        await agent.close()
+        assert store.owners == {}
+        with pytest.raises(hopline.Cancelled):
+            await buying
+
+    asyncio.run(life())
+
+
+def test_closing_does_not_wait_for_a_store_that_hangs(tmp_path: Path) -> None:
+    reached, going = threading.Event(), threading.Event()
+
+    def around(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "put":
+            reached.set()
+            assert going.wait(60)
+        return call()
+
+    agent = hopline.AgentClient(**SOUND, http=bought, store=Wrapped(tmp_path, around))
+    buying = threading.Thread(target=lambda: attempted(lambda: agent.create_session(**BUY, intent="job-1")))
+    buying.start()
+    assert reached.wait(60)
+    agent.close(timeout=0.2)
+    assert buying.is_alive()
+    going.set()
+    buying.join(60)
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as other:
+        assert other.create_session(**BUY, intent="job-1").session_id == "s-1"
+
+
+def test_many_threads_buy_each_intent_once_and_leave_nothing_owned(tmp_path: Path) -> None:
+    keys: dict[str, None] = {}
+
+    def http(request: hopline.Request) -> hopline.Response:
+        keys[request.headers["idempotency-key"]] = None
+        return bought(request)
+
+    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
+        threads = [threading.Thread(target=agent.create_session, kwargs={**BUY, "intent": f"job-{n % 8}"}) for n in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [saved.whose for saved in agent.saved()] == ["free"] * 8
+    assert len(keys) == 8
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def forked(child: Callable[[], object]) -> int:
+    """The process of a child that does something. It ends with 0 if that returns something true."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        try:
+            os._exit(0 if child() else 1)
+        finally:
+            os._exit(2)
+    return pid
+
+
+def is_misuse(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except hopline.Misuse as misuse:
+        return "fork" in str(misuse)
+    return False
+
+
+@needs_fork
+def test_a_forked_child_that_uses_the_client_is_told_and_changes_nothing(tmp_path: Path) -> None:
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
+        agent.open_session(**BUY, intent="job-1")
+        calls = [lambda: agent.open_session(**BUY, intent="job-1"), agent.saved, lambda: agent.release_session(session_id="s-1"), agent.resume_all]
+
+        def child() -> bool:
+            told = all(is_misuse(call) for call in calls)
+            agent.close()
+            gc.collect()
+            return told
+
+        assert os.waitstatus_to_exitcode(os.waitpid(forked(child), 0)[1]) == 0
+        assert [saved.whose for saved in agent.saved()] == ["mine"]
+
+
+@needs_fork
+def test_a_child_of_a_fork_does_not_keep_what_its_parent_had(tmp_path: Path) -> None:
+    # The parent dies while its child lives.
+    parent = """
+import os, sys, time, hopline
+def http(request):
+    return hopline.Response(status=202, body=b'{"success":true,"data":{"session_id":"s-1","status":"active"}}')
+agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=http, store=hopline.FolderStore(sys.argv[1]))
+agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="job-1")
+child = os.fork()
+if child == 0:
+    sys.stdin.read()
+    os._exit(0)
+print(child, flush=True)
+time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", parent, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
+    child = int(process.stdout.readline())
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
+        with pytest.raises(hopline.Busy):
+            agent.open_session(**BUY, intent="job-1")
+        process.kill()
+        process.wait()
+        os.kill(child, 0)  # it lives
+        assert agent.open_session(**BUY, intent="job-1").session_id == "s-1"
+    process.stdin.close()
+    process.stdout.close()
+
+
+@needs_fork
+def test_a_child_that_is_forked_in_the_middle_of_a_call_is_told_and_its_parent_goes_on(tmp_path: Path) -> None:
+    children: list[int] = []
+    here = os.getpid()
+
+    def fork(event: hopline.Event) -> None:
+        if not children:
+            children.append(os.fork())
+
+    try:
+        with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path), on_event=fork) as agent:
+            session = agent.open_session(**BUY, intent="job-1")
+    except hopline.Misuse as misuse:
+        os._exit(0 if os.getpid() != here and "fork" in str(misuse) else 1)
+    finally:
+        if os.getpid() != here:
+            os._exit(2)
+    assert session.session_id == "s-1" and os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+
+
+@needs_fork
+def test_a_child_may_open_the_same_folder_anew_while_its_parents_threads_use_it(tmp_path: Path) -> None:
+    store = hopline.FolderStore(tmp_path)
+    going = threading.Event()
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+
+        def look() -> None:
+            while not going.is_set():
+                agent.saved()
+
+        looking = threading.Thread(target=look)
+        looking.start()
+
+        def child() -> bool:
+            with hopline.AgentClient(**SOUND, http=bought, store=store) as own:
+                return own.create_session(**BUY, intent="child").session_id == "s-1"
+
+        try:
+            for _ in range(10):
+                assert os.waitstatus_to_exitcode(os.waitpid(forked(child), 0)[1]) == 0
+        finally:
+            going.set()
+            looking.join()

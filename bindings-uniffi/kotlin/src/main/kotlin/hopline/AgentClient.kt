@@ -11,9 +11,9 @@ import kotlinx.serialization.json.JsonObject
  * @param apiKey the API key; without it, that of the environment's `HOPLINE_API_KEY`
  * @param baseUrl the address of the API, such as `https://host/v1`; without it, `HOPLINE_BASE_URL`
  * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
- * @param store where records are kept
+ * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
  * @param options how to repeat, wait and read
- * @param sameAccount whether records of another key are of this account all the same
+ * @param sameAccount whether records of another key or base URL are of this account, of which only those have changed; default false
  * @param dailyCapUsd the most, in USD, that this client buys in a UTC day. A client without a cap does not count what it buys, so give every
  *   client of a store the same one. The account's own limit, across clients, is that of `updateBudget`
  * @param backendReady `backendReady` as the account was registered with; if false, purchases are refused
@@ -27,7 +27,7 @@ public class AgentClient(
     apiKey: Secret? = System.getenv("HOPLINE_API_KEY")?.let(::Secret),
     baseUrl: String? = System.getenv("HOPLINE_BASE_URL"),
     transport: Transport = defaultTransport(),
-    store: Store = MemoryStore(),
+    store: Store? = null,
     options: Options = Options(),
     sameAccount: Boolean = false,
     dailyCapUsd: BigDecimal? = null,
@@ -40,9 +40,9 @@ public class AgentClient(
         newEngine(
             options.told(
                 "base_url" to address(baseUrl, "HOPLINE_BASE_URL"), "api_key" to apiKey, "daily_cap_usd" to dailyCapUsd,
-                "backend_ready" to backendReady,
+                "backend_ready" to backendReady, "same_account" to sameAccount, "store" to (store != null),
             ),
-            Means(transport, headers, clock, dispatcher), store, sameAccount, capped = dailyCapUsd != null,
+            Means(transport, headers, clock, dispatcher), store,
         )
 
     /**
@@ -54,13 +54,22 @@ public class AgentClient(
     public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
         var advice: JsonObject? = null
-        return engine.run("observe", null, { core ->
+        return engine.run("observe", { core ->
             advice = asked { core.observe(id, told(seen), clock.unix(), clock.monotonic()) }?.let { parse(it) as JsonObject }
-            listOfNotNull(advice?.number("command")?.toUInt())
+            advice?.number("command")?.toUInt()
         }) { rotations ->
             val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended) { data, told -> readSession(data, "data", told) } }
             advice?.let { verdict(it, rotated) }
         }
+    }
+
+    /**
+     * Follows a session no more, without ending it: another client may have it then, by its intent or [resumeAll]. Returns whether this
+     * client followed it.
+     */
+    public suspend fun releaseSession(sessionId: String): Boolean {
+        val id = sound("release_session", "session_id", sessionId)
+        return engine.ask("release_session") { it.releaseSession(id) }
     }
 
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {

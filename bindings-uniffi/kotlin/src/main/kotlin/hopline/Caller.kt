@@ -21,7 +21,7 @@ public abstract class Caller<W : Reply> internal constructor() {
     internal abstract val engine: Engine
 
     internal suspend fun <T> call(operation: String, params: Params, call: Call, read: Reader<T>): T =
-        run(operation, call.intent(), begin(operation, params, call)) { typed(operation, it, read) }
+        run(operation, begin(operation, params, call)) { typed(operation, it, read) }
 
     internal fun <I, P : Reply> walk(
         operation: String,
@@ -34,7 +34,7 @@ public abstract class Caller<W : Reply> internal constructor() {
     ): Pages<I, P> =
         Pages(operation, position, maxPages, items) { at ->
             val given = { asked { pageParams(at, sound(operation, "parameters", params())) } }
-            run(operation, null, begin(operation, given, call)) { ended ->
+            run(operation, begin(operation, given, call)) { ended ->
                 val page = typed(operation, ended, read)
                 page to turn(asked { pageTurn(at, (ended.taken as Taken.Answered).answer.facts) })
             }
@@ -42,10 +42,10 @@ public abstract class Caller<W : Reply> internal constructor() {
 
     /** Starts what waits, and reads its answer as that of `reads`, an operation of the table. */
     internal suspend fun wait(operation: String, reads: String, params: Params, call: Call): W =
-        run(operation, call.intent(), begin(operation, params, call)) { waited(reads, it) }
+        run(operation, begin(operation, params, call)) { waited(reads, it) }
 
-    internal suspend fun <T> run(operation: String, intent: String?, begin: (Client) -> UInt, read: (Engine.Ended) -> T): T =
-        engine.run(operation, intent, { listOf(begin(it)) }, { read(it.single()) })
+    internal suspend fun <T> run(operation: String, begin: (Client) -> UInt, read: (Engine.Ended) -> T): T =
+        engine.run(operation, begin) { read(it.single()) }
 
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
 
@@ -68,6 +68,3 @@ public abstract class Caller<W : Reply> internal constructor() {
         }
     }
 }
-
-/** An intent that could be one; what could not is for the core to refuse. */
-private fun Call.intent(): String? = intent?.takeIf { it.isNotEmpty() && Charsets.UTF_8.newEncoder().canEncode(it) }

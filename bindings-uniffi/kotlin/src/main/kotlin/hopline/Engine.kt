@@ -5,6 +5,7 @@ import hopline.core.FailureKind
 import hopline.core.Header
 import hopline.core.Sent
 import hopline.core.Step
+import hopline.core.StoreAnswer
 import hopline.core.Taken
 import hopline.core.responseHeaders
 import java.io.IOException
@@ -13,6 +14,7 @@ import java.nio.ByteBuffer
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
@@ -23,15 +25,15 @@ import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
-import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.delay
-import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import kotlinx.coroutines.withContext
-import kotlinx.serialization.json.JsonObject
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonPrimitive
 
 /** What a client lets its engine use. */
 internal class Means(val transport: Transport, val headers: Headers?, val clock: Clock, val dispatcher: CoroutineDispatcher)
@@ -41,7 +43,7 @@ internal class Means(val transport: Transport, val headers: Headers?, val clock:
  * it knows of the API is the contract of `poll`. Nothing of it runs in the thread of who calls, which may be an app's main one.
  */
 @OptIn(DelicateCoroutinesApi::class)
-internal class Engine(private val core: Client, means: Means, private val records: Records) {
+internal class Engine(private val core: Client, means: Means, private val store: StoreHandle?) {
     private val clock = means.clock
 
     /** Threads of its own, so that nobody's waiting can keep it from going on: those that wait for nothing… */
@@ -59,16 +61,10 @@ internal class Engine(private val core: Client, means: Means, private val record
     private val waiting = HashMap<UInt, Waiting>()
     private val out = HashMap<UInt, Job>()
 
-    /** Saves, and results on their way to being dropped: [shutdown] waits for them. */
+    /** Calls of the store, and results on their way to being dropped: [shutdown] waits for them. */
     private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
     private var timer: Job? = null
     private var due: Long? = null
-
-    /** What the store said when it last failed. */
-    private var storeSaid: String? = null
-
-    /** The records that the store could neither keep nor delete when it was last asked to. */
-    private val unkept: MutableSet<String> = ConcurrentHashMap.newKeySet()
     private val closer = Mutex()
 
     /** Since [shutdown] began: nothing new is begun. */
@@ -81,10 +77,10 @@ internal class Engine(private val core: Client, means: Means, private val record
     val events = Events(scope, work)
 
     /** A coroutine that waits for a command. */
-    private class Waiting(val command: UInt) {
+    private class Waiting(val operation: String, val command: UInt) {
         val ended = CompletableDeferred<Ended>()
 
-        /** What the transport said. */
+        /** What the store and the transport said. */
         val notes = LinkedHashSet<String>()
     }
 
@@ -92,15 +88,16 @@ internal class Engine(private val core: Client, means: Means, private val record
     class Ended(val taken: Taken, val notes: List<String>)
 
     /**
-     * Runs the commands that one call starts, each to its end, and reads what they ended with. A caller who is cancelled meanwhile
-     * gives them up; what was done by then, and nobody heard of, is shown by `saved`.
+     * Runs the command that a call starts, if it starts one, to its end, and reads what it ended with; with `parts`, the commands that it is
+     * answered with after it. A caller who is cancelled meanwhile gives them up; what was done by then, and nobody heard of, is
+     * shown by `saved`.
      */
-    suspend fun <T> run(operation: String, intent: String?, begin: (Client) -> List<UInt>, read: (List<Ended>) -> T): T {
+    suspend fun <T> run(operation: String, begin: (Client) -> UInt?, parts: Boolean = false, read: (List<Ended>) -> T): T {
         val begun = ArrayList<UInt>()
         var delivered = false
         try {
             // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only then.
-            return withContext(work) { claiming(operation, intent) { end(enter(operation, begin, begun), read) } }.also { delivered = true }
+            return withContext(work) { read(end(enter(operation, begin, begun), parts, begun)) }.also { delivered = true }
         } catch (failure: HoplineException) {
             delivered = true
             throw failure
@@ -113,7 +110,7 @@ internal class Engine(private val core: Client, means: Means, private val record
         }
     }
 
-    /** Asks the core for something that is answered at once, and waits until what it changed is in the store. */
+    /** Asks the core for something that is answered at once, and waits until the store was told what it changed. */
     suspend fun <T> ask(operation: String, question: (Client) -> T): T =
         withContext(work) {
             val answer = lock.withLock {
@@ -121,34 +118,15 @@ internal class Engine(private val core: Client, means: Means, private val record
                 question(core)
             }
             pump()
-            // Twice, since what is saved of a record while another save of it is out comes after that. Not until there is none: a busy
-            // client always has one. A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
-            repeat(2) { ArrayList(tasks).joinAll() }
+            // A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
+            ArrayList(tasks).joinAll()
             answer
         }
-
-    /** Whether the store kept or deleted a record, as it was last asked to. */
-    fun isKept(record: String): Boolean = record !in unkept
 
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
 
-    /** Does something with the records, which may wait for a disk. */
-    suspend fun <T> withRecords(operation: String, work: Records.(Client) -> T): T {
-        check(operation)
-        return withContext(disk) {
-            records.open(core, operation)
-            records.work(core)
-        }
-    }
-
-    /** Gives back the intents of this client that are neither under way nor remembered. */
-    suspend fun releaseIntents(): Unit = wholly { records.releaseIdle(core) }
-
-    /** Does something with the records even for a caller who is cancelled, who goes on after it: they would not if they changed dispatchers. */
-    private suspend fun wholly(work: () -> Unit): Unit = withContext(NonCancellable) { withContext(disk) { work() } }
-
-    /** Gives up what is under way, keeps its records, and gives the store back. */
+    /** Gives up what is under way, and lets go of all names of the store. */
     suspend fun shutdown(): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish() } }
 
     private suspend fun finish() {
@@ -156,61 +134,60 @@ internal class Engine(private val core: Client, means: Means, private val record
         try {
             lock.withLock { waiting.keys.toList() }.forEach(::cancel)
             lock.withLock { out.values.toList() }.forEach { it.cancel() }
-            while (true) {
-                val left = lock.withLock { waiting.values.map { it.ended } + out.values } + tasks
-                if (left.isEmpty()) break
-                left.joinAll()
-            }
+            withTimeoutOrNull(CLOSE) { while (awaitRest()) Unit }
         } finally {
             lock.withLock {
                 closed = true
                 lastToken = core.token()?.let(::Secret)
             }
+            val left = lock.withLock { waiting.values.toList().also { waiting.clear() } }
+            left.forEach { it.ended.completeExceptionally(unheard(it.operation)) }
             events.close()
+            letGo()
             scope.coroutineContext[Job]?.cancel()
-            withContext(disk) { records.close() }
             core.close()
         }
+    }
+
+    /** Waits for what is under way. Whether there was anything. */
+    private suspend fun awaitRest(): Boolean {
+        val left = lock.withLock { waiting.values.map { it.ended } + out.values } + ArrayList(tasks)
+        left.joinAll()
+        return left.isNotEmpty()
+    }
+
+    /** What can't be let go of is free once the process ends. */
+    private suspend fun letGo() {
+        val letting = scope.launch(disk) { store?.close() }
+        withTimeoutOrNull(CLOSE) { letting.join() }
     }
 
     private fun check(operation: String) {
         if (closing) throw refusal("misuse", operation, "this client is closed; make another one")
     }
 
-    /** Makes an intent this client's, for as long as something is done under it. */
-    private suspend fun <T> claiming(operation: String, intent: String?, work: suspend () -> T): T {
-        check(operation)
-        // So that it is known whether the intent was claimed.
-        wholly {
-            records.open(core, operation)
-            intent?.let { records.claim(core, operation, it) }
-        }
-        try {
-            currentCoroutineContext().ensureActive()
-            return work()
-        } finally {
-            intent?.let { wholly { records.leave(core, it) } }
-        }
-    }
-
-    private fun enter(operation: String, begin: (Client) -> List<UInt>, begun: MutableList<UInt>): List<Waiting> =
+    private fun enter(operation: String, begin: (Client) -> UInt?, begun: MutableList<UInt>): Waiting? =
         lock.withLock {
             check(operation)
-            begun += begin(core)
-            begun.map { command -> Waiting(command).also { waiting[command] = it } }
+            val command = begin(core) ?: return null
+            begun += command
+            Waiting(operation, command).also { waiting[command] = it }
         }
 
-    private suspend fun <T> end(waiters: List<Waiting>, read: (List<Ended>) -> T): T {
+    private suspend fun end(waiter: Waiting?, parts: Boolean, begun: MutableList<UInt>): List<Ended> {
         pump()
         val ended =
             try {
-                waiters.map { it.ended.await() }
+                waiter?.ended?.await() ?: return emptyList()
             } catch (gone: CancellationException) {
-                waiters.forEach { cancel(it.command) }
-                withContext(NonCancellable) { waiters.forEach { it.ended.join() } }
+                waiter?.let { cancel(it.command) }
+                withContext(NonCancellable) { waiter?.ended?.join() }
                 throw gone
             }
-        return read(ended)
+        if (!parts || ended.taken !is Taken.Answered) return listOf(ended)
+        val others = (parse(ended.taken.answer.raw) as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
+        begun += others
+        return lock.withLock { listOf(ended) + others.map { Ended(result(it), emptyList()) } }
     }
 
     /** The result of a command is of no use any more: it was read, or nobody will. */
@@ -250,9 +227,9 @@ internal class Engine(private val core: Client, means: Means, private val record
 
     private fun step(ended: MutableList<Pair<Waiting, Ended>>): Boolean {
         when (val step = core.poll(clock.unix(), clock.monotonic())) {
-            is Step.Save -> save(step)
+            is Step.Store -> ask(step)
             is Step.Send -> send(step)
-            is Step.Completed -> waiting.remove(step.command)?.let { ended += it to ended(it) }
+            is Step.Completed -> waiting.remove(step.command)?.let { ended += it to Ended(result(it.command), it.notes.toList()) }
             is Step.Notify -> events.tell(step.event)
             is Step.Wait -> {
                 alarm(step.until)
@@ -262,25 +239,30 @@ internal class Engine(private val core: Client, means: Means, private val record
         return true
     }
 
-    /** What a command ended with. What the store said is told of a command that failed by the store, and of no other. */
-    private fun ended(waiter: Waiting): Ended {
-        val taken = checkNotNull(core.result(waiter.command)) { "the core has no result of a command that completed" }
-        val byStore = taken is Taken.Failed && (parse(taken.error) as JsonObject).text("kind") == "store"
-        return Ended(taken, listOfNotNull(storeSaid?.takeIf { byStore }?.let { "the store said: $it" }) + waiter.notes)
-    }
+    private fun result(command: UInt): Taken = checkNotNull(core.result(command)) { "the core has no result of a command that completed" }
 
-    private fun save(step: Step.Save) = task(disk) {
-        val trouble = records.keep(step.record, step.data)
-        if (trouble == null) unkept -= step.record else unkept += step.record
-        answer {
-            if (trouble == null) {
-                core.saved(step.id, clock.unix(), clock.monotonic())
-            } else {
-                storeSaid = trouble
-                core.fail(step.id, FailureKind.STORE, Sent.NEVER, clock.unix(), clock.monotonic())
+    private fun ask(step: Step.Store) = task(disk) {
+        var trouble: Throwable? = null
+        val answer =
+            try {
+                checkNotNull(store) { "the core asked a store that it has not" }.call(step.call)
+            } catch (error: Throwable) {
+                trouble = error
+                StoreAnswer.Failed
             }
+        answer {
+            trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }
+            stored(step, answer)
         }
     }
+
+    private fun stored(step: Step.Store, answer: StoreAnswer) =
+        try {
+            core.stored(step.id, answer, clock.unix(), clock.monotonic())
+        } catch (_: IOException) {
+            // A name of a store of the caller's own that is no text. Every step must be answered.
+            core.stored(step.id, StoreAnswer.Failed, clock.unix(), clock.monotonic())
+        }
 
     private fun send(step: Step.Send) {
         out[step.id] = scope.launch(work, CoroutineStart.ATOMIC) {
@@ -340,6 +322,9 @@ internal class Engine(private val core: Client, means: Means, private val record
 
     private companion object {
         const val LONGEST_WAIT = 10_000L
+
+        /** How long [shutdown] waits for the store. */
+        val CLOSE = 30.seconds
     }
 }
 

@@ -96,16 +96,18 @@ private fun event(told: JsonObject): Event =
 
 /** Something that the store holds: an operation in doubt, a session, an order, an intent that was accepted. */
 public data class Saved(
-    /** Its record, to resume, settle or forget it by. */
+    /** Its record, to resume, settle or forget it by. It changes whenever what it stands for does. */
     val record: String,
     /** The operation that made it. */
     val operation: String,
     /**
      * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session`, `order`, `accepted` or `refused`. What is
-     * `in_doubt_for_good` can't be sent again: it can only be settled. A `refused` record can't be used, and its intent buys nothing until
+     * `in_doubt_for_good` can't be sent again: it can only be settled. A `refused` record can't be read, and its intent buys nothing until
      * [HoplineClient.forget] deletes it.
      */
     val holds: String,
+    /** Who has it: this client, another living one, or nobody. */
+    val whose: Whose,
     /** Your own name for it. */
     val intent: String?,
     /** Its session. */
@@ -116,42 +118,32 @@ public data class Saved(
     val status: String?,
     /** Since when it is in doubt. */
     val inDoubtSince: Instant?,
-    /** Of `refused`: why, as [Rejected.reason] says it. */
+    /** From when on it can be settled as not happened: an hour after it may have been sent last. */
+    val settleFrom: Instant?,
+    /** Of `refused`: why, such as `damaged`, `newer`, `other_api` or `other_account`. */
     val reason: String?,
 )
 
-internal fun savedList(text: String): List<Saved> =
-    (parse(text) as JsonArray).map { it as JsonObject }.map { told ->
-        Saved(
-            record = told.text("record").orEmpty(),
-            operation = told.text("operation").orEmpty(),
-            holds = told.text("holds").orEmpty(),
-            intent = told.text("intent"),
-            sessionId = told.text("session_id"),
-            orderNo = told.text("order_no"),
-            status = told.text("status"),
-            inDoubtSince = told.number("in_doubt_since")?.let(Instant::ofEpochMilli),
-            reason = told.text("reason"),
-        )
-    }
+/** A page of what the store holds, and what the next one is behind. */
+internal class SavedPage(val entries: List<Saved>, val after: String?)
 
-/** A record of the store that this client left alone. */
-public data class Rejected(
-    /** Its name. */
-    val record: String,
-    /** Why: `damaged`, `newer`, `other_api`, `other_account` or `in_use`. */
-    val reason: String,
-    /** The same for a person. */
-    val message: String,
-)
+internal fun savedPage(told: JsonObject): SavedPage =
+    SavedPage((told["entries"] as? JsonArray).orEmpty().map { saved(it as JsonObject) }, told.text("after"))
 
-/** The records that a core took back. */
-internal fun held(text: String): List<String> = ((parse(text) as JsonObject)["held"] as JsonArray).map { (it as JsonPrimitive).content }
-
-internal fun rejected(text: String): List<Rejected> =
-    ((parse(text) as JsonObject)["refused"] as JsonArray).map { it as JsonObject }.map {
-        Rejected(it.text("record").orEmpty(), it.text("reason").orEmpty(), it.text("message").orEmpty())
-    }
+private fun saved(told: JsonObject): Saved =
+    Saved(
+        record = told.text("record").orEmpty(),
+        operation = told.text("operation").orEmpty(),
+        holds = told.text("holds").orEmpty(),
+        whose = Whose.entries.firstOrNull { it.name.lowercase() == told.text("whose") } ?: Whose.OTHER,
+        intent = told.text("intent"),
+        sessionId = told.text("session_id"),
+        orderNo = told.text("order_no"),
+        status = told.text("status"),
+        inDoubtSince = told.number("in_doubt_since")?.let(Instant::ofEpochMilli),
+        settleFrom = told.number("settle_from")?.let(Instant::ofEpochMilli),
+        reason = told.text("reason"),
+    )
 
 /** What a request through a session met. */
 public sealed interface Seen {

@@ -5,13 +5,15 @@ import hopline.core.Taken
 import kotlin.time.Duration
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.JsonObject
 
 /**
  * The client of one account at one of the two APIs: what [AgentClient] and [ResellerClient] have in common. Any number of
  * coroutines may use it at once, from any dispatcher: the work is done elsewhere. Cancelling a coroutine cancels its call: the
  * request is aborted, and what was done, or may have been, keeps its record, which [saved] shows.
  *
- * The store is opened by the first call. Closing the client cancels its calls, keeps the records, and ends no session and no order.
+ * Closing the client cancels its calls, lets go of all that it has in the store, and ends no session and no order. A client that is
+ * garbage-collected lets go of a [FolderStore] too.
  *
  * @param W what waiting gives
  */
@@ -19,11 +21,18 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     /** Progress, from when it is collected until the client is closed. */
     public val events: Flow<Event> get() = engine.events.flow
 
-    /** What the store holds: what this client has, and what no living client has. Nothing is sent. */
-    public suspend fun saved(): List<Saved> = engine.withRecords("saved") { core -> saved(core) }
-
-    /** Records of the store that this client leaves alone, such as those of another account. */
-    public suspend fun rejected(): List<Rejected> = engine.withRecords("rejected") { free().rejected }
+    /** What the store holds for this account, of all clients. Nothing is sent. */
+    public suspend fun saved(): List<Saved> {
+        val all = ArrayList<Saved>()
+        var after: String? = null
+        do {
+            val from = after
+            val page = run("saved", { it.saved(from) }) { ended -> typed("saved", ended) { data, _ -> savedPage(data as JsonObject) } }
+            all += page.entries
+            after = page.after
+        } while (after != null)
+        return all
+    }
 
     /**
      * Goes on with what a record holds, and gives its session, its order or its answer. Options that are left out have their
@@ -44,9 +53,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         headers: Map<String, Secret>? = null,
     ): Reply {
         val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
-        return adopting("resume", record) {
-            run("resume", null, { it.resume(record, sound("resume", "options", call.told())) }) { resumed("resume", it) }
-        }
+        val options = { sound("resume", "options", call.told()) }
+        return run("resume", { it.resume(sound("resume", "record", record), options()) }) { resumed("resume", it) }
     }
 
     /**
@@ -65,19 +73,29 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         headers: Map<String, Secret>? = null,
     ): Reply? {
         val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
-        val name = sound("resume", "intent", intent)
-        return engine.run("resume", name, { core ->
-            listOfNotNull(core.resumeIntent(name, sound("resume", "options", call.told())))
-        }) { ended -> ended.singleOrNull()?.let { resumed("resume", it) } }
+        val options = { sound("resume", "options", call.told()) }
+        return run("resume", { it.resumeIntent(sound("resume", "intent", intent), options()) }) { ended ->
+            if (standsForNothing(ended)) null else resumed("resume", ended)
+        }
     }
 
-    /** Goes on with all that can be resumed, including what processes that crashed left. Each gives its session, its order, its answer or its failure. */
-    public suspend fun resumeAll(): List<Result<Reply>> {
-        try {
-            engine.withRecords("resume_all") { core -> adopt(core) { true } }
-            return engine.run("resume_all", null, Client::resumeAll) { all -> all.map(::result) }
-        } finally {
-            engine.releaseIntents()
+    /**
+     * Goes on with all that can be resumed, including what processes that crashed left: operations in doubt, and sessions and orders without
+     * an intent, which this client has from then on. What another living client has is left to it. Each gives its session, its order,
+     * its answer or its failure. Options are those of [resume], for each of them.
+     */
+    public suspend fun resumeAll(
+        credentials: Boolean? = null,
+        deadline: Duration? = null,
+        ends: List<String>? = null,
+        timeout: Duration? = null,
+        headers: Map<String, Secret>? = null,
+    ): List<Result<Reply>> {
+        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
+        val begin = { core: Client -> core.resumeAll(sound("resume_all", "options", call.told())) }
+        return engine.run("resume_all", begin, parts = true) { all ->
+            typed("resume_all", all.first(), ::rawReply)
+            all.drop(1).map(::result)
         }
     }
 
@@ -93,20 +111,26 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
      *
      * @param became What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
      * waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+     * @param early Says that it did not happen although less than an hour has passed since it may have been sent last. A request may be
+     * under way for so long, and what is settled too early may be bought twice. Default false
+     * @throws HoplineException.Refused if the record has changed since you looked, or before [Saved.settleFrom]
+     * @throws HoplineException.Busy if another living client has it
      */
-    public suspend fun settle(record: String, happened: Boolean, became: String? = null): Boolean {
-        val number = became?.let { sound("settle", "became", it) }
-        return adopting("settle", record) { engine.ask("settle") { asked { it.settle(record, happened, number) } } }
-    }
+    public suspend fun settle(record: String, happened: Boolean, became: String? = null, early: Boolean = false): Boolean =
+        acted("settle") { core ->
+            core.settle(sound("settle", "record", record), happened, became?.let { sound("settle", "became", it) }, early)
+        }
 
     /**
-     * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that was refused.
-     * Returns whether there was one and its record is gone. What is in doubt stays, as does what a living client has.
+     * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that can't be read.
+     * Returns whether there was one. What is in doubt or under way stays.
+     *
+     * @throws HoplineException.Refused if the record has changed since you looked
+     * @throws HoplineException.Busy if another living client has it
      */
-    public suspend fun forget(record: String): Boolean =
-        adopting("forget", record) { engine.ask("forget") { it.forget(record) } && engine.isKept(record) }
+    public suspend fun forget(record: String): Boolean = acted("forget") { it.forget(sound("forget", "record", record)) }
 
-    /** Cancels what is under way and waits until its records are kept. It ends no session and no order. */
+    /** Cancels what is under way, and lets go of all that this client has in the store. It waits for the store, for a minute at most. */
     public suspend fun shutdown(): Unit = engine.shutdown()
 
     /** Does what [shutdown] does, and blocks the thread meanwhile. On an app's main thread call [shutdown] instead. */
@@ -116,24 +140,23 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     private fun resumed(operation: String, ended: Engine.Ended): Reply =
         if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else waited(operation, ended)
 
-    internal suspend fun lookUp(record: String, params: Params, call: Call): Reconciliation =
-        adopting("reconcile", record) { call("reconcile", params, call) { data, told -> readReconciliation(data, "data", told) } }
-
-    /** Takes up a record of a client that is no more, does something with it, and gives back what is not needed any longer. */
-    private suspend fun <T> adopting(operation: String, record: String, work: suspend () -> T): T {
-        sound(operation, "record", record)
-        try {
-            engine.withRecords(operation) { core -> adopt(core) { it.record == record } }
-            return work()
-        } finally {
-            engine.releaseIntents()
-        }
+    internal suspend fun lookUp(record: String, params: Params, call: Call): Reconciliation {
+        sound("reconcile", "record", record)
+        return call("reconcile", params, call) { data, told -> readReconciliation(data, "data", told) }
     }
+
+    private suspend fun acted(operation: String, begin: (Client) -> UInt): Boolean =
+        run(operation, begin) { ended -> typed(operation, ended) { data, _ -> flag(data, "data") } }
 }
 
-/** Drives a new core with these options. What is wrong with them is said at once; the store is opened by the first call. */
-internal fun newEngine(options: Secret, means: Means, store: Store, sameAccount: Boolean, capped: Boolean): Engine =
-    Engine(newCore(options), means, Records(options, store, sameAccount, capped))
+/** Without data, and not because a person said that it happened. */
+private fun standsForNothing(ended: Engine.Ended): Boolean {
+    val answer = (ended.taken as? Taken.Answered)?.answer ?: return false
+    return answer.raw == "null" && (parse(answer.facts) as JsonObject).text("settled") != "true"
+}
+
+/** Drives a new core with these options. What is wrong with them is said at once. */
+internal fun newEngine(options: Secret, means: Means, store: Store?): Engine = Engine(newCore(options), means, store?.let(StoreHandle::of))
 
 /** The address of an API, which must come from somewhere. */
 internal fun address(given: String?, variable: String): String =

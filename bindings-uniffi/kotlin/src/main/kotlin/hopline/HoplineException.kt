@@ -120,13 +120,13 @@ public sealed class HoplineException(told: JsonObject) :
     /** The session of this intent has ended. Nothing was bought: choose a new intent, such as one with the date, or forget this one. */
     public class Ended internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** Another change of the same session or intent is under way or in doubt. */
+    /** Another call or another client has the session, the intent or the key. */
     public class Busy internal constructor(told: JsonObject) : HoplineException(told)
 
     /** Closing the client cancelled it. A coroutine that is cancelled gets its `CancellationException` instead. */
     public class Cancelled internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** The store could not keep the record that must be kept. */
+    /** The store could not do what the operation needs. */
     public class Store internal constructor(told: JsonObject) : HoplineException(told)
 
     /** The library was called in a way that has no meaning. */
@@ -168,4 +168,15 @@ internal fun refusal(
             "intent" to intent, "message" to "$subject: $what; nothing was changed$then",
         )
     return exception(told)
+}
+
+/** The error of a call that was not answered when its client was closed, because the store did not answer. */
+internal fun unheard(operation: String): HoplineException {
+    val what = "has no answer, because the store did not answer while the client was closed"
+    return exception(
+        encode(
+            "kind" to "store", "effect" to "unknown", "operation" to operation, "what" to what, "advice" to "mend_store",
+            "message" to "$operation: $what; nobody knows whether it was done; mend the store, and look at what it holds",
+        ),
+    )
 }

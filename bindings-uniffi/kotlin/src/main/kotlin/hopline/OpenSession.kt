@@ -32,6 +32,9 @@ public class OpenSession internal constructor(
     /** Ends it. */
     public suspend fun terminate(timeout: Duration? = null): RawReply = client.terminateSession(sessionId, timeout = timeout)
 
+    /** Lets another client have it, without ending it, as [AgentClient.releaseSession] does. Returns whether this client had it. */
+    public suspend fun release(): Boolean = client.releaseSession(sessionId)
+
     /** Advice on what was seen through it; with `autoRotate`, what [AgentClient.observe] does. Null if it has ended. */
     public suspend fun observe(seen: Seen): Verdict? = client.observe(sessionId, seen)
 

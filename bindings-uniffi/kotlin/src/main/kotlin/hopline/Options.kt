@@ -7,8 +7,8 @@ import kotlinx.serialization.json.JsonObject
 /** How a client repeats, waits and reads. Omitted options keep their defaults. */
 public data class Options(
     /**
-     * Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
-     * give the same name to every client of the store.
+     * Names the account in a store that several accounts share: each sees only its own records, also after its key has changed. Default
+     * none: then each account needs a store of its own.
      */
     val account: String? = null,
     /** Allows plain http to a host that is not loopback. Default false. */
@@ -51,8 +51,9 @@ internal fun Options.told(vararg own: Pair<String, Any?>): Secret {
 
 /** The options of one call, as a printed method collects them. */
 internal class Call(
-    val intent: String? = null,
+    private val intent: String? = null,
     private val idempotencyKey: String? = null,
+    private val waitForIntent: Boolean? = null,
     private val retryPaid: Boolean? = null,
     private val maxUnitPrice: BigDecimal? = null,
     private val expectedChargeUsd: BigDecimal? = null,
@@ -68,7 +69,8 @@ internal class Call(
 ) {
     fun told(): String =
         encode(
-            "intent" to intent, "idempotency_key" to idempotencyKey, "retry_paid" to retryPaid,
+            "intent" to intent, "idempotency_key" to idempotencyKey, "wait_for_intent" to waitForIntent,
+            "retry_paid" to retryPaid,
             "max_unit_price" to maxUnitPrice, "expected_charge_usd" to expectedChargeUsd, "attempts" to attempts,
             "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials, "auto_rotate" to autoRotate,
             "deadline_ms" to deadline?.ms(), "ends" to ends,

@@ -14,9 +14,9 @@ import kotlinx.coroutines.Dispatchers
  * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
  * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
  * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
- * @param store where records are kept
+ * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
  * @param options how to repeat, wait and read
- * @param sameAccount whether records of another login are of this account all the same
+ * @param sameAccount whether records of another login or base URL are of this account, of which only those have changed; default false
  * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
  *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own
  *   headers may be among them
@@ -30,7 +30,7 @@ public class ResellerClient(
     token: Secret? = null,
     tokenCodes: List<String>? = null,
     transport: Transport = defaultTransport(),
-    store: Store = MemoryStore(),
+    store: Store? = null,
     options: Options = Options(),
     sameAccount: Boolean = false,
     headers: (suspend () -> Map<String, String>)? = null,
@@ -41,9 +41,9 @@ public class ResellerClient(
         newEngine(
             options.told(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
-                "token_codes" to tokenCodes,
+                "token_codes" to tokenCodes, "same_account" to sameAccount, "store" to (store != null),
             ),
-            Means(transport, headers, clock, dispatcher), store, sameAccount, capped = false,
+            Means(transport, headers, clock, dispatcher), store,
         )
 
     /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */

@@ -1,81 +1,107 @@
 package hopline
 
-import java.io.IOException
-
-/** Where records are kept, so that a crash loses nothing and a job that is run again buys nothing twice. */
-public fun interface Store {
-    /** The store for one more client. Throws [IOException] if it can't be used. */
-    public fun open(): Shelf
-}
+import java.math.BigDecimal
+import kotlin.time.Duration
 
 /**
- * A store as one client has it. What a client claims, no other living client of the store has. Its methods may be called by
- * several threads at once, and all may throw [IOException].
+ * Where a client keeps its purchases, sessions and orders, so that they survive a crash: a key-value store with owners.
+ * [FolderStore] is one; implement this interface to keep them in a database of your own.
+ *
+ * An object of it belongs to one client. The client decides what is stored; the store only does what it is asked. Names are ASCII text,
+ * data is bytes that hold no secret. A name is owned by one living client at a time. **Every call may be repeated and then does nothing
+ * new.** A call that throws may be done or not: the client repeats it, or treats it as failed. Calls about different names may come at
+ * once. What a client owned must become free when it has crashed, and when it was garbage-collected without [close].
+ *
+ * The cases in the repository's `tests/store`, which are data, are what every store has to pass.
  */
-public interface Shelf {
-    /** Keeps a record so that it survives a crash, or deletes it (null). Throws unless that is certain, and if another client has it. */
-    public fun keep(record: String, data: ByteArray?)
+public interface Store {
+    /**
+     * Makes this client the owner of these names, of [most] at most: first those that it owns already, then free ones that have
+     * data, then other free ones.
+     */
+    public suspend fun claim(names: List<String>, most: Int): Claim
 
-    /** Runs `look`, which looks for free records and claims them, in one client of the store at a time. */
-    public fun scanning(look: () -> Unit)
+    /**
+     * Stores data under a name. It must be on the disk when this returns; a crash before leaves the old data or the new. Returns false,
+     * and changes nothing, if this client does not own the name.
+     *
+     * @param new the name has no data yet and nobody else owns it: this client owns it from now on. If it has data, that is false
+     * @param keepFor after that time the store may drop the data, unless somebody owns the name then; null for never
+     * @param release whether this client lets go of the name in the same step
+     */
+    public suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean
 
-    /** The records that no living client has. */
-    public fun free(): Map<String, ByteArray>
+    /**
+     * Deletes the data of a name, which nobody owns afterwards. Returns true also if there is none, and false, changing nothing, if there is
+     * and this client does not own the name.
+     */
+    public suspend fun delete(name: String): Boolean
 
-    /** Makes a record this client's and reads it; null if another client has it or it is gone. */
-    public fun claim(record: String): ByteArray?
+    /** Lets go of those names that this client owns; of all of them if [names] is null. */
+    public suspend fun release(names: List<String>?)
 
-    /** Gives a record back, as it is. */
-    public fun release(record: String)
+    /**
+     * The names of a space that have data, in the order of their bytes: those after [after], 500 at most. The space is what a name has before
+     * its dot. [open] leaves out names whose last put had a `keepFor`. Claims nothing.
+     */
+    public suspend fun list(space: String, after: String?, open: Boolean): StorePage
 
-    /** Makes an intent this client's. Whether no other living client has it. */
-    public fun claimIntent(intent: String): Boolean
+    /**
+     * Sets what an entry counts on a day of a space, in USD, unless the entry would grow and the day's sum pass the cap.
+     *
+     * @param day days since 1970 by UTC; null for today by the store's clock, which must never go back to an earlier day
+     * @param cap null for none
+     */
+    public suspend fun spend(space: String, day: Long?, entry: String, amount: BigDecimal, cap: BigDecimal?): Spent
 
-    /** Gives an intent back. */
-    public fun releaseIntent(intent: String)
-
-    /** Gives everything back. */
-    public fun close()
+    /** Lets go of everything. The client calls nothing after it. */
+    public suspend fun close()
 }
 
-/** Records in memory. Clients of one process can share them; they end with the process. */
-public class MemoryStore : Store {
-    private val records = HashMap<String, ByteArray>()
-    private val claims = HashMap<String, Shelf>()
+/** What [Store.claim] brought. */
+public sealed interface Claim {
+    /** This client owns these names; each with its data, or null for none. */
+    public class Claimed(public val names: Map<String, ByteArray?>) : Claim
 
-    override fun open(): Shelf = Memory()
+    /** Other living clients own all of them. With what the owner of one of them put last, if anything. */
+    public class Busy(public val data: ByteArray?) : Claim
+}
 
-    private inner class Memory : Shelf {
-        override fun keep(record: String, data: ByteArray?): Unit =
-            synchronized(records) {
-                if (!take("record $record")) throw IOException("the record $record belongs to another client")
-                if (data != null) {
-                    records[record] = data
-                } else {
-                    records.remove(record)
-                    give("record $record")
-                }
-            }
+/** Names of a space. */
+public class StorePage(
+    /** In the order of their names. */
+    public val entries: List<StoreEntry>,
+    /** Whether more names follow. */
+    public val more: Boolean,
+)
 
-        override fun scanning(look: () -> Unit): Unit = synchronized(records) { look() }
+/** A name that has data. */
+public class StoreEntry(
+    /** The name. */
+    public val name: String,
+    /** What was put last. */
+    public val data: ByteArray,
+    /** Who owns it. */
+    public val whose: Whose,
+)
 
-        override fun free(): Map<String, ByteArray> = synchronized(records) { records.filterKeys { "record $it" !in claims } }
+/** Who owns something that a store holds. */
+public enum class Whose {
+    /** This client. */
+    MINE,
 
-        override fun claim(record: String): ByteArray? =
-            synchronized(records) { records[record]?.takeIf { take("record $record") } }
+    /** Nobody. */
+    FREE,
 
-        override fun release(record: String): Unit = synchronized(records) { give("record $record") }
+    /** Another living client. */
+    OTHER,
+}
 
-        override fun claimIntent(intent: String): Boolean = synchronized(records) { take("intent $intent") }
+/** What became of [Store.spend]. */
+public sealed interface Spent {
+    /** The entry counts, on this day since 1970. */
+    public class Granted(public val day: Long) : Spent
 
-        override fun releaseIntent(intent: String): Unit = synchronized(records) { give("intent $intent") }
-
-        override fun close(): Unit = synchronized(records) { claims.values.removeAll { it === this } }
-
-        private fun take(name: String): Boolean = claims.getOrPut(name) { this } === this
-
-        private fun give(name: String) {
-            if (claims[name] === this) claims.remove(name)
-        }
-    }
+    /** Nothing was changed. The day's sum as it stands. */
+    public class Over(public val total: BigDecimal) : Spent
 }

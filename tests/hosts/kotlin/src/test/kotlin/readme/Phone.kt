@@ -21,7 +21,7 @@ class Proxies(noBackupFilesDir: File, backend: String, user: String, token: susp
             baseUrl = backend,
             transport = OkHttpTransport(http),
             store = FolderStore.android(noBackupFilesDir), // context.noBackupFilesDir
-            options = Options(account = user), // records of another user of the app are left alone
+            options = Options(account = user), // users of the app don't see each other's records
             headers = { mapOf("Authorization" to "Bearer ${token()}") }, // asked for before each send
         )
 

@@ -10,12 +10,12 @@ import hopline.Phase
 import hopline.Request
 import hopline.Response
 import hopline.SessionType
-import hopline.Shelf
 import hopline.Store
 import hopline.Transport
 import java.nio.file.Path
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
@@ -167,14 +167,9 @@ private class Holding(private val at: At, private val reached: CompletableDeferr
 }
 
 /** Holds the first save up. */
-private class Blocking(private val store: Store, private val at: At, private val reached: CompletableDeferred<Unit>, private val letGo: CountDownLatch) : Store {
-    override fun open(): Shelf {
-        val shelf = store.open()
-        return object : Shelf by shelf {
-            override fun keep(record: String, data: ByteArray?) {
-                if (at == At.WHILE_SAVING && reached.complete(Unit)) letGo.await(20, TimeUnit.SECONDS)
-                shelf.keep(record, data)
-            }
-        }
+private class Blocking(private val store: Store, private val at: At, private val reached: CompletableDeferred<Unit>, private val letGo: CountDownLatch) : Store by store {
+    override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean {
+        if (at == At.WHILE_SAVING && reached.complete(Unit)) letGo.await(20, TimeUnit.SECONDS)
+        return store.put(name, data, new, keepFor, release)
     }
 }

@@ -5,18 +5,18 @@ import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
-import hopline.MemoryStore
 import hopline.Options
 import hopline.Secret
 import hopline.Seen
 import hopline.SessionStatus
 import hopline.SessionType
-import hopline.Shelf
 import hopline.Store
+import hopline.Whose
 import java.io.IOException
 import java.math.BigDecimal
 import java.nio.file.Files
 import java.nio.file.Path
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir
 class InputTest {
     private val nobody = Scripted { error("nothing was to be sent") }
 
-    private fun client(transport: hopline.Transport = nobody, store: Store = MemoryStore(), options: Options = Options()) =
+    private fun client(transport: hopline.Transport = nobody, store: Store? = null, options: Options = Options()) =
         AgentClient(Secret("canary-key"), "https://api.example/v1", transport, store, options)
 
     private inline fun <reified T : HoplineException> fails(part: String, crossinline work: suspend () -> Unit): T {
@@ -83,10 +83,11 @@ class InputTest {
         val file = Files.writeString(folder.resolve("file"), "x")
         for (unusable in listOf(file.resolve("below"), Path.of("/proc/self")).filter { it.parent != Path.of("/proc") || Files.isDirectory(it) }) {
             client(store = FolderStore(unusable)).use { agent ->
-                val failure = fails<HoplineException.Store>("store can't be used") { agent.createSession(SessionType.Dynamic, "p") }
+                val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
                 assertEquals("mend_store" to Effect.NONE, failure.advice to failure.effect)
-                assertTrue("`$unusable" in failure.message.orEmpty() || "`${unusable.parent}" in failure.message.orEmpty(), "$failure")
-                fails<HoplineException.Store>("store can't be used") { agent.getBalance() }
+                assertTrue("`$unusable" in failure.notes.single() || "`${unusable.parent}" in failure.notes.single(), "$failure")
+                assertTrue("the store said: " in fails<HoplineException.Store>("saved") { agent.saved() }.notes.single())
+                fails<HoplineException.Store>("resume_all") { agent.resumeAll() }
             }
         }
         assertTrue(nobody.sent.isEmpty())
@@ -107,23 +108,35 @@ class InputTest {
         }
     }
 
-    private fun failing(keep: () -> Unit): Store = Store {
-        val shelf = MemoryStore().open()
-        object : Shelf by shelf {
-            override fun keep(record: String, data: ByteArray?) = keep()
+    private fun failing(put: () -> Nothing): Store =
+        object : Store by SharedStore().client() {
+            override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean = put()
         }
+
+    @Test
+    fun `one store can't have two clients`() {
+        val store = SharedStore().client()
+        client(store = store).use {
+            fails<HoplineException.Misuse>("a store of its own") { client(store = store) }
+        }
+        fails<HoplineException.Misuse>("a store of its own") { client(store = store) }
     }
 
     @Test
-    fun `records that are none are left alone and told`(@TempDir folder: Path): Unit = runBlocking {
-        Files.writeString(folder.resolve("broken.json"), "{")
-        client(store = FolderStore(folder)).use { agent ->
-            assertEquals(listOf("broken" to "damaged"), agent.rejected().map { it.record to it.reason })
+    fun `a record that can't be read is shown, buys nothing, and is forgotten`(@TempDir folder: Path): Unit = runBlocking {
+        val service = Scripted { answered("""{"session_id":"s-1","status":"creating"}""", 202) }
+        client(service, FolderStore(folder)).use { it.createSession(SessionType.Dynamic, "p", intent = "job-17") }
+        val file = Files.walk(folder.resolve("names")).use { all -> all.filter(Files::isRegularFile).toList().single() }
+        Files.writeString(file, "{")
+        client(service, FolderStore(folder)).use { agent ->
+            val refused = agent.saved().single()
+            assertEquals(Triple("refused", "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
             assertTrue(agent.resumeAll().isEmpty())
-            assertEquals(listOf(Triple("broken", "refused", "damaged")), agent.saved().map { Triple(it.record, it.holds, it.reason) })
-            assertEquals("{", Files.readString(folder.resolve("broken.json")))
-            assertTrue(agent.forget("broken"))
-            assertTrue(agent.saved().isEmpty() && Files.notExists(folder.resolve("broken.json")))
+            fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
+            assertEquals("{", Files.readString(file))
+            assertEquals(1, service.sent.size)
+            assertTrue(agent.forget(refused.record))
+            assertTrue(agent.saved().isEmpty() && Files.notExists(file))
         }
     }
 
@@ -190,7 +203,9 @@ class InputTest {
         }
         client(Scripted { error("lost") }, options = Options(attempts = 1)).use { agent ->
             val failure = fails<HoplineException.InDoubt>("job-18") { agent.createSession(SessionType.Dynamic, "p", intent = "job-18") }
-            assertTrue(agent.settle(failure.record!!, happened = false))
+            val soon = fails<HoplineException.Refused>("under way") { agent.settle(failure.record!!, happened = false) }
+            assertEquals(agent.saved().single().settleFrom, soon.retryAt)
+            assertTrue(agent.settle(failure.record!!, happened = false, early = true))
             assertTrue(agent.saved().isEmpty())
             assertTrue(!agent.settle(failure.record!!, happened = false))
         }

@@ -4,7 +4,6 @@ import hopline.AgentClient
 import hopline.Clock
 import hopline.Effect
 import hopline.HoplineException
-import hopline.MemoryStore
 import hopline.Options
 import hopline.Request
 import hopline.Response
@@ -95,7 +94,7 @@ internal class Turns : CoroutineDispatcher() {
 private class Purchase(private val intent: String?, private val interruptAt: Int?, private val swapAt: Int?, private val interrupt: (Purchase) -> Unit) {
     private val turn = Turns()
     private val scope = CoroutineScope(turn)
-    private val store = MemoryStore()
+    private val store = SharedStore()
     private val sent = ArrayList<Request>()
     private var points = 0
     private var came: Result<Any>? = null
@@ -140,7 +139,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
             reached()
             emptyMap()
         }
-        return AgentClient(Secret("key"), "https://api.example/v1", transport, store, options, headers = headers, clock = clock, dispatcher = turn)
+        return AgentClient(Secret("key"), "https://api.example/v1", transport, store.client(), options, headers = headers, clock = clock, dispatcher = turn)
     }
 
     fun launch(work: suspend () -> Unit): Job = scope.launch { work() }

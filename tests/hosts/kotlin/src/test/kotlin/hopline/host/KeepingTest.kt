@@ -5,13 +5,13 @@ import hopline.Effect
 import hopline.Event
 import hopline.FolderStore
 import hopline.HoplineException
-import hopline.MemoryStore
 import hopline.Options
 import hopline.Response
 import hopline.Secret
 import hopline.SessionType
-import hopline.Shelf
+import hopline.OpenSession
 import hopline.Store
+import hopline.Whose
 import hopline.Transport
 import java.io.ByteArrayInputStream
 import java.io.ByteArrayOutputStream
@@ -23,8 +23,7 @@ import java.time.ZoneOffset.UTC
 import java.time.ZonedDateTime
 import java.time.format.DateTimeFormatter.RFC_1123_DATE_TIME
 import java.util.concurrent.atomic.AtomicInteger
-import java.util.concurrent.locks.ReentrantLock
-import kotlin.concurrent.withLock
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
@@ -38,7 +37,6 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -49,11 +47,11 @@ import org.junit.jupiter.api.io.TempDir
 class KeepingTest {
     private val bought = """{"session_id":"s-1","status":"creating"}"""
 
-    private fun client(transport: Transport, store: Store = MemoryStore(), options: Options = Options(attempts = 1)) =
+    private fun client(transport: Transport, store: Store? = null, options: Options = Options(attempts = 1)) =
         AgentClient(Secret("key"), "https://api.example/v1", transport, store, options)
 
     @Test
-    fun `a purchase whose caller was cancelled when its answer was there is shown, and its answer is given once`(): Unit = runBlocking {
+    fun `a purchase whose caller was cancelled when its answer was there is shown, and its answer is given until it is forgotten`(): Unit = runBlocking {
         val answer = CompletableDeferred<Unit>()
         val service = Scripted {
             answer.await()
@@ -71,7 +69,7 @@ class KeepingTest {
             val shown = agent.saved().single()
             assertEquals(listOf("accepted", "create_session", "s-1"), listOf(shown.holds, shown.operation, shown.sessionId))
             assertEquals(bought, agent.resume(shown.record).raw.text)
-            withTimeout(30.seconds) { while (agent.saved().isNotEmpty()) delay(10) }
+            assertTrue(agent.forget(agent.saved().single().record) && agent.saved().isEmpty())
             assertEquals(1, service.sent.size)
         }
     }
@@ -111,50 +109,45 @@ class KeepingTest {
         }
     }
 
-    private fun keeping(keep: () -> Unit): Store {
-        val store = MemoryStore()
-        return Store {
-            val shelf = store.open()
-            object : Shelf by shelf {
-                override fun keep(record: String, data: ByteArray?) = keep().also { shelf.keep(record, data) }
+    private fun keeping(put: () -> Unit): Store {
+        val store = SharedStore().client()
+        return object : Store by store {
+            override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean {
+                put()
+                return store.put(name, data, new, keepFor, release)
             }
         }
     }
 
     @Test
-    fun `the store is scanned once for an intent, and not again by further calls of it`(): Unit = runBlocking {
-        val scans = AtomicInteger()
-        val store = MemoryStore()
-        val counted = Store {
-            val shelf = store.open()
-            object : Shelf by shelf {
-                override fun scanning(look: () -> Unit) = shelf.scanning(look).also { scans.incrementAndGet() }
+    fun `a call of an intent lists nothing, whatever else the store holds`(): Unit = runBlocking {
+        val lists = AtomicInteger()
+        val store = SharedStore().client()
+        val counted =
+            object : Store by store {
+                override suspend fun list(space: String, after: String?, open: Boolean) = store.list(space, after, open).also { lists.incrementAndGet() }
             }
-        }
         client(Scripted { answered(bought, 202) }, counted).use { agent ->
             repeat(5) { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
-            assertEquals(1, scans.get())
+            assertEquals(0, lists.get())
             assertTrue(agent.forget(agent.saved().single().record))
-            val before = scans.get()
-            agent.createSession(SessionType.Dynamic, "p", intent = "job-17")
-            assertEquals(before + 1, scans.get(), "another client may have had it meanwhile")
+            assertEquals(1, lists.get())
         }
     }
 
     @Test
-    fun `a store that fails while an intent is looked for is looked at again by the next call`(): Unit = runBlocking {
-        val store = MemoryStore()
+    fun `a store that fails while a name is claimed is asked again by the next call`(): Unit = runBlocking {
+        val store = SharedStore()
         // With the service's time, without which no key is sent again after a restart.
         val date = listOf("Date" to RFC_1123_DATE_TIME.format(ZonedDateTime.now(UTC)))
         val lost = Scripted { Response(504, date, ByteArray(0)) }
-        client(lost, store).use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
+        client(lost, store.client()).use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
         var broken = true
-        val failing = Store {
-            val shelf = store.open()
-            object : Shelf by shelf {
-                override fun claim(record: String): ByteArray? = shelf.claim(record).also { if (broken) throw IOException("read error") }
+        val own = store.client()
+        val failing =
+            object : Store by own {
+                override suspend fun claim(names: List<String>, most: Int) = own.claim(names, most).also { if (broken) throw IOException("read error") }
             }
-        }
         val service = Scripted { answered(bought, 202).run { Response(status, headers + date, body) } }
         client(service, failing).use { agent ->
             assertThrows(HoplineException.Store::class.java) { runBlocking { agent.buy() } }
@@ -167,72 +160,124 @@ class KeepingTest {
     }
 
     @Test
-    fun `a record that was refused is not forgotten while a living client has it`(@TempDir folder: Path): Unit = runBlocking {
-        for (store in listOf(MemoryStore(), FolderStore(folder))) {
-            val lost = Scripted { throw IOException("gone") }
-            client(lost, store).use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
-            AgentClient(Secret("another-account"), "https://api.example/v1", lost, store).use { stranger ->
-                val record = stranger.rejected().single().record
-                stranger.resumeAll()
-                client(lost, store).use { owner ->
-                    runCatching { owner.resume(record) }
-                    assertFalse(stranger.forget(record))
-                    assertEquals(listOf(record), owner.saved().map { it.record })
-                }
-                client(lost, store).use { next -> assertEquals(listOf(record), next.saved().map { it.record }, "$store") }
-                assertTrue(stranger.resumeAll().isEmpty() && stranger.forget(record))
+    fun `an account sees only its own records of a store`(@TempDir folder: Path): Unit = runBlocking {
+        val lost = Scripted { throw IOException("gone") }
+        fun named(account: String) = client(lost, FolderStore(folder), Options(account = account, attempts = 1))
+        named("a").use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
+        named("b").use { assertTrue(it.saved().isEmpty()) }
+        named("a").use { assertEquals(1, it.saved().size) }
+    }
+
+    @Test
+    fun `records of another key are used only where it is said to be the same account`(@TempDir folder: Path): Unit = runBlocking {
+        val lost = Scripted { throw IOException("gone") }
+        fun changed(key: String, same: Boolean) =
+            AgentClient(Secret(key), "https://api.example/v1", lost, FolderStore(folder), Options(attempts = 1), sameAccount = same)
+        changed("key", false).use { assertThrows(HoplineException.InDoubt::class.java) { runBlocking { it.buy() } } }
+        val before = lost.sent.size
+        changed("new", false).use { agent ->
+            val refused = assertThrows(HoplineException.Invalid::class.java) { runBlocking { agent.buy() } }
+            assertTrue("sameAccount" in refused.message!! || "same_account" in refused.message!!, refused.message)
+            assertEquals(before, lost.sent.size)
+        }
+        changed("new", true).use { agent ->
+            assertThrows(HoplineException.InDoubt::class.java) { runBlocking { agent.buy() } }
+            assertEquals(1, agent.saved().size)
+        }
+    }
+
+    @Test
+    fun `what another client has is shown, and is its own to settle and forget`(@TempDir folder: Path): Unit = runBlocking {
+        val active = """{"session_id":"s-1","status":"active"}"""
+        val owner = client(Scripted { answered(active, if (it.method == "POST") 202 else 200) }, FolderStore(folder))
+        client(Scripted { answered(active) }, FolderStore(folder)).use { other ->
+            owner.use {
+                val open = it.openSession(SessionType.Dynamic, "p", intent = "job-17")
+                val shown = other.saved().single()
+                assertEquals(Triple("session", Whose.OTHER, "s-1"), Triple(shown.holds, shown.whose, shown.sessionId))
+                assertThrows(HoplineException.Busy::class.java) { runBlocking { other.forget(shown.record) } }
+                val busy = assertThrows(HoplineException.Busy::class.java) { runBlocking { other.openSession(SessionType.Dynamic, "p", intent = "job-17") } }
+                assertEquals("s-1", busy.sessionId)
+                assertTrue(other.resumeAll().isEmpty())
+                assertTrue(open.release())
+                assertEquals(Whose.FREE, other.saved().single().whose)
+                assertEquals("s-1", (other.resumeIntent("job-17") as OpenSession).sessionId)
             }
         }
     }
 
     @Test
-    fun `what is forgotten on a busy client is waited for, and no more`(): Unit = runBlocking {
-        // Each save of the others ends only when the next has begun, so there is always one.
-        val others = BusySaves()
-        val service = Scripted { answered(bought, 202) }
-        client(service, keeping { others.save() }).use { agent ->
-            agent.buy()
-            val record = agent.saved().single().record
-            others.overlap(true)
-            val busy = List(3) { launch { while (others.overlapping) agent.createSession(SessionType.Dynamic, "p") } }
-            try {
-                withTimeout(60.seconds) {
-                    others.awaitSome()
-                    assertTrue(agent.forget(record))
+    fun `a client that is collected lets go of its folder`(@TempDir folder: Path): Unit = runBlocking {
+        val service = Scripted { answered("""{"session_id":"s-1","status":"active"}""", if (it.method == "POST") 202 else 200) }
+        suspend fun leave() {
+            client(service, FolderStore(folder)).openSession(SessionType.Dynamic, "p", intent = "job-17")
+        }
+        leave()
+        client(service, FolderStore(folder)).use { next ->
+            withTimeout(60.seconds) {
+                while (next.saved().single().whose != Whose.FREE) {
+                    System.gc()
+                    delay(100)
                 }
-            } finally {
-                others.overlap(false)
             }
-            busy.forEach { it.join() }
+            assertEquals("s-1", (next.resumeIntent("job-17") as OpenSession).sessionId)
         }
     }
 
-    private class BusySaves {
-        private var begun = 0
-
-        @Volatile
-        var overlapping = false
-            private set
-
-        fun overlap(on: Boolean): Unit = locked {
-            overlapping = on
-            changed.signalAll()
+    @Test
+    fun `after every call a client owns what it holds, and nothing else`(): Unit = runBlocking {
+        val store = SharedStore()
+        var lost = false
+        val active = """{"session_id":"s-1","status":"active"}"""
+        val service = Scripted {
+            if (lost) throw IOException("gone")
+            if ("terminate" in it.url || it.method == "DELETE") answered("""{"session_id":"s-1","status":"terminated"}""") else answered(active, 202)
         }
-
-        fun save(): Unit = locked {
-            val mine = ++begun
-            changed.signalAll()
-            while (overlapping && begun == mine) changed.await()
+        // What is let go of after an answer is let go of in the background.
+        suspend fun owns(count: Int, what: String) = runCatching { withTimeout(20.seconds) { while (store.owned.size != count) delay(5) } }
+            .onFailure { throw AssertionError("after $what it owns ${store.owned}") }
+        client(service, store.client()).use { agent ->
+            agent.createSession(SessionType.Dynamic, "p", intent = "created")
+            owns(0, "a session was made")
+            val open = agent.openSession(SessionType.Dynamic, "p", intent = "job-17")
+            owns(1, "a session was opened")
+            assertTrue(open.release())
+            owns(0, "it was released")
+            agent.updateBudget(intent = "budget")
+            owns(0, "a change was accepted")
+            lost = true
+            assertThrows(HoplineException.InDoubt::class.java) { runBlocking { agent.createSession(SessionType.Dynamic, "p", intent = "doubt") } }
+            owns(0, "a doubt")
+            val record = agent.saved().single { it.intent == "doubt" }.record
+            assertThrows(HoplineException.Refused::class.java) { runBlocking { agent.settle(record, happened = false) } }
+            owns(0, "a settlement was refused")
+            assertTrue(agent.settle(record, happened = false, early = true))
+            owns(0, "a doubt was settled")
+            assertNull(agent.resumeIntent("nothing"))
+            owns(0, "an intent that stands for nothing")
+            runCatching { agent.getBalance() }
+            owns(0, "a read")
         }
+        assertTrue(store.owned.isEmpty())
+    }
 
-        suspend fun awaitSome() {
-            while (locked { begun } < 10) delay(1)
-        }
-
-        private val lock = ReentrantLock()
-        private val changed = lock.newCondition()
-
-        private fun <T> locked(work: () -> T): T = lock.withLock(work)
+    @Test
+    fun `a store that does not answer holds up the end of a client for a while only`(): Unit = runBlocking {
+        val own = SharedStore().client()
+        val asked = CompletableDeferred<Unit>()
+        val stuck =
+            object : Store by own {
+                override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean {
+                    asked.complete(Unit)
+                    awaitCancellation()
+                }
+            }
+        val agent = client(Scripted { answered(bought, 202) }, stuck)
+        val buying = async { runCatching { agent.buy() } }
+        asked.await()
+        withTimeout(120.seconds) { agent.shutdown() }
+        val failure = buying.await().exceptionOrNull() as HoplineException.Store
+        assertEquals(Effect.UNKNOWN, failure.effect)
     }
 
     private fun keys(service: Scripted) = service.sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }

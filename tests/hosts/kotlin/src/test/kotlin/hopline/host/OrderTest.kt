@@ -114,7 +114,7 @@ class OrderTest {
                 sandbox.fault("create_static_order", """{"kind":"drop_before"}""")
                 val record = fails<HoplineException.InDoubt> { reseller.place(user, intent = "order-1") }.record!!
                 assertEquals(0, reseller.reconcile(record).candidates.size)
-                assertTrue(reseller.settle(record, happened = false))
+                assertTrue(reseller.settle(record, happened = false, early = true))
                 assertEquals(Phase.READY, reseller.place(user, intent = "order-1").phase)
                 val misuse = fails<HoplineException.Misuse> { reseller.reconcile("none") }
                 assertTrue("no operation in doubt" in misuse.message!!, misuse.message)
@@ -178,11 +178,8 @@ class OrderTest {
             val user = sandbox.reseller().use { it.funded() }
             val program = Placer.start(sandbox, folder, user)
             val number = generateSequence { program.inputReader().readLine() }.first { it.startsWith("ordered ") }.removePrefix("ordered ")
-            // Its number is told before its record is on the disk. A file that vanishes meanwhile is looked at again.
-            fun kept() = Files.list(folder).use { all ->
-                all.filter { "$it".endsWith(".json") }.anyMatch { number in Files.readString(it) }
-            }
-            withTimeout(20.seconds) { while (!runCatching { kept() }.getOrDefault(false)) delay(10) }
+            // Its number is told before its record is on the disk.
+            withTimeout(20.seconds) { while (kept(folder).none { number in it }) delay(10) }
             program.destroyForcibly().waitFor()
             sandbox.control("order", """{"order_no":"$number","outcome":"active"}""")
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->

@@ -6,7 +6,6 @@ import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
-import hopline.MemoryStore
 import hopline.OkHttpTransport
 import hopline.Options
 import hopline.Protocol
@@ -28,6 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.atomic.AtomicLong
 import javax.tools.ToolProvider
 import kotlin.jvm.optionals.getOrNull
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
@@ -60,7 +60,16 @@ class PhoneTest {
 
                 override fun monotonic(): Long = Clock.SYSTEM.monotonic().also { here() }
             }
-        val store = Store { here().let { MemoryStore().open() } }
+        val own = SharedStore().client()
+        val store =
+            object : Store by own {
+                override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean {
+                    here()
+                    return own.put(name, data, new, keepFor, release)
+                }
+
+                override suspend fun close() = own.close().also { here() }
+            }
         val service = Transport { here().let { answered("""{"session_id":"s-1","status":"creating"}""", 202) } }
         val threads = Executors.newSingleThreadExecutor { Thread(it, "main-of-the-app") }.asCoroutineDispatcher()
         threads.use { main ->
@@ -139,8 +148,9 @@ class PhoneTest {
             assertThrows(HoplineException::class.java) { runBlocking { agent.createSession(SessionType.Dynamic, "p") } }
             fun permissions(path: Path) = PosixFilePermissions.toString(Files.getPosixFilePermissions(path))
             assertEquals("rwx------", permissions(place))
-            val files = Files.list(place).use { it.toList() }
-            assertTrue(files.any { "$it".endsWith(".json") } && files.any { "$it".endsWith(".locks") }, "$files")
+            val (folders, files) = Files.walk(place).use { all -> all.toList().partition { Files.isDirectory(it) } }
+            assertTrue(files.any { it.startsWith(place.resolve("names")) } && files.any { it.startsWith(place.resolve("locks")) }, "$files")
+            folders.forEach { assertEquals("rwx------", permissions(it), "$it") }
             files.forEach { assertEquals("rw-------", permissions(it), "$it") }
         }
     }

@@ -2,7 +2,6 @@ package hopline.host
 
 import hopline.AgentClient
 import hopline.JavaHttpTransport
-import hopline.MemoryStore
 import hopline.Options
 import hopline.ResellerClient
 import hopline.Secret
@@ -51,7 +50,7 @@ class Sandbox(vararg options: String) : AutoCloseable {
 
     fun client(
         transport: Transport = JavaHttpTransport(),
-        store: Store = MemoryStore(),
+        store: Store? = null,
         options: Options = Options(),
         dailyCapUsd: BigDecimal? = null,
         backendReady: Boolean? = null,
@@ -59,7 +58,7 @@ class Sandbox(vararg options: String) : AutoCloseable {
 
     fun reseller(
         transport: Transport = JavaHttpTransport(),
-        store: Store = MemoryStore(),
+        store: Store? = null,
         options: Options = Options(),
         password: String = this.password,
         tokenCodes: List<String>? = null,

@@ -19,30 +19,42 @@ fun check(holds: Boolean, said: () -> String) {
 private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
     mapOf(
         "start" to (setOf("operation") to setOf("params", "params_text", "options")),
-        "save" to (emptySet<String>() to setOf("has", "as", "answer")),
+        "put" to (emptySet<String>() to setOf("has", "new", "releases", "keep_for", "as", "answer")),
         "delete" to (emptySet<String>() to setOf("as", "answer")),
+        "claim" to (emptySet<String>() to setOf("as", "answer")),
+        "release" to (emptySet<String>() to setOf("as", "answer")),
+        "list" to (emptySet<String>() to setOf("as", "answer")),
+        "spend" to (emptySet<String>() to setOf("usd", "day", "cap", "as", "answer")),
         "send" to (emptySet<String>() to setOf("for", "headers", "key", "body", "body_text", "timeout_ms", "max_body", "within", "as", "answer")),
         "resolve" to (setOf("answer") to setOf("misuse")),
         "wait" to (emptySet<String>() to emptySet()),
         "sleep" to (emptySet<String>() to emptySet()),
         "advance" to (emptySet<String>() to emptySet()),
         "completed" to (emptySet<String>() to emptySet()),
-        "complete" to (emptySet<String>() to setOf("ok", "error")),
+        "complete" to (emptySet<String>() to setOf("ok", "error", "parts")),
         "take" to (emptySet<String>() to setOf("ok", "error", "nothing")),
         "notify" to (emptySet<String>() to emptySet()),
         "cancel" to (emptySet<String>() to emptySet()),
         "crash" to (emptySet<String>() to emptySet()),
-        "put" to (emptySet<String>() to setOf("text", "change")),
-        "restore" to (emptySet<String>() to setOf("refused", "same_account")),
+        "plant" to (emptySet<String>() to setOf("text", "change", "name")),
+        "lost" to (emptySet<String>() to emptySet()),
         "resume" to (setOf("as") to setOf("options")),
-        "resume_intent" to (emptySet<String>() to setOf("as", "nothing", "options")),
+        "resume_intent" to (setOf("as") to setOf("options")),
         "reconcile" to (setOf("as") to emptySet()),
-        "resume_all" to (emptySet<String>() to emptySet()),
-        "settle" to (setOf("as") to setOf("became", "done")),
-        "forget" to (emptySet<String>() to setOf("done")),
+        "resume_all" to (emptySet<String>() to setOf("options")),
+        "settle" to (setOf("as", "happened") to setOf("became", "early")),
+        "forget" to (setOf("as") to emptySet()),
+        "release_session" to (emptySet<String>() to setOf("done")),
         "saved" to (emptySet<String>() to emptySet()),
         "observe" to (setOf("seen") to setOf("verdict", "reason", "why", "as")),
         "walk" to (setOf("operation") to setOf("params", "from", "position_text", "max_pages", "pages", "items", "end", "error")),
+    )
+
+/** What the store may answer; to a step that is resolved, each of these. */
+private val WORDS: Map<String, Set<String>> =
+    mapOf(
+        "put" to setOf("done", "failed", "lost"), "delete" to setOf("done", "failed", "lost"), "claim" to setOf("claimed", "busy", "failed"),
+        "release" to setOf("done", "failed"), "list" to setOf("listed", "failed"), "spend" to setOf("counted", "over", "failed"), "send" to emptySet(),
     )
 private val ANSWER = setOf("ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated")
 private val CASE = setOf("name", "client", "now", "entropy", "refused", "script")
@@ -87,7 +99,7 @@ fun readStep(step: JsonObject): String {
             check(answer.keys.count { it in setOf("ok", "error", "text", "hex", "failed") } == 1) { "an answer has one body or failure" }
         }
         null -> Unit
-        else -> check((answer as? JsonPrimitive)?.content in setOf("saved", "failed")) { "an answer can't be $answer" }
+        else -> check((answer as? JsonPrimitive)?.content in (WORDS[verbs[0]] ?: WORDS.values.flatten())) { "an answer can't be $answer" }
     }
     return verbs[0]
 }
@@ -143,9 +155,7 @@ fun overlay(base: JsonObject, over: JsonObject): JsonObject =
 
 /** Names that a script gives to what the client makes up. */
 class Names {
-    private val values = HashMap<String, String>()
-
-    operator fun contains(name: String): Boolean = name in values
+    private val values = LinkedHashMap<String, String>()
 
     fun bind(name: String, value: String) {
         val known = values.getOrPut(name) { value }
@@ -156,7 +166,12 @@ class Names {
 
     fun value(name: String): String = values[name] ?: throw Failure("nothing is named `$name` yet")
 
-    fun name(value: String): String = values.entries.firstOrNull { it.value == value }?.key ?: value
+    /** Where a name comes in the order of their first mentions; what has none comes last. */
+    fun place(name: String): Int = values.keys.indexOf(name).let { if (it < 0) Int.MAX_VALUE else it }
+
+    /** The name of a value, or of what people are shown of it: the value and a version. */
+    private fun name(value: String): String =
+        values.entries.firstOrNull { it.value == value || it.value == value.substringBeforeLast('.', value) }?.key ?: value
 
     fun putInto(value: JsonElement): JsonElement =
         when (value) {

@@ -1,68 +1,96 @@
 package hopline.host
 
-import hopline.core.Record
-import kotlinx.serialization.json.Json
-import kotlinx.serialization.json.JsonArray
-import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
+import hopline.core.ClaimedName
+import hopline.core.ListedName
+import hopline.core.StoreAnswer
+import hopline.core.StoreCall
+import hopline.core.Whose
+import java.math.BigDecimal
+import java.util.TreeMap
 
-// The verbs about the store: crashes, what is put into it, what is taken back from it.
+/** The store of a case: what a store would answer, so that a script names only what it is about. */
+internal class VectorStore {
+    private class Kept(val data: ByteArray, val until: Long?, var owned: Boolean)
 
-internal fun World.crash(crash: JsonObject) {
-    only(crash, setOf("entropy", "client", "after", "also"), "crash")
-    crashes += 1
-    options = overlay(options, crash["client"]?.members() ?: EMPTY)
-    client.close()
-    client = make(crash.maybe("entropy"))
-    for (name in (crash["also"] as JsonArray?).orEmpty().map { (it as JsonPrimitive).content }) {
-        val record = records.value(name)
-        check(record in unsure) { "every save of `$name` was answered `saved`" }
-        keep(record, unsure[record])
+    private val kept = TreeMap<String, Kept>()
+
+    /** What was put (or, with null, deleted) and not confirmed: it may be on the disk. */
+    private val unsure = HashMap<String, ByteArray?>()
+    private var today = 0L
+    private val entries = HashMap<Pair<Long, String>, BigDecimal>()
+
+    fun call(call: StoreCall, unix: Long): StoreAnswer {
+        kept.values.removeAll { !it.owned && it.until != null && it.until <= unix }
+        return when (call) {
+            is StoreCall.Claim -> StoreAnswer.Claimed(call.names.map { ClaimedName(it, kept[it]?.apply { owned = true }?.data) })
+            is StoreCall.Put -> put(call, unix)
+            is StoreCall.Delete -> {
+                unsure.remove(call.name)
+                kept.remove(call.name)
+                StoreAnswer.Done
+            }
+            is StoreCall.Release -> {
+                kept.filterKeys { call.names?.contains(it) != false }.values.forEach { it.owned = false }
+                StoreAnswer.Done
+            }
+            is StoreCall.ListNames -> list(call)
+            is StoreCall.Spend -> spend(call, unix)
+        }
     }
-    listOf(commands, steps, saves, unsure).forEach { it.clear() }
-    out.clear()
-    move(crash["after"] ?: JsonPrimitive(0))
-}
 
-internal fun World.put(step: JsonObject) {
-    val name = step.word("put")
-    if (name !in records) records.bind(name, name)
-    val record = records.value(name)
-    val text =
-        step["change"]?.let { overlay(Json.parseToJsonElement(store.getValue(record).decodeToString()).members(), it.members()).toString() }
-            ?: step.word("text")
-    store[record] = text.toByteArray()
-}
+    private fun put(call: StoreCall.Put, unix: Long): StoreAnswer {
+        unsure.remove(call.name)
+        if (call.new && kept[call.name]?.owned == false) return StoreAnswer.Lost
+        kept[call.name] = Kept(call.data, call.keepFor?.plus(unix), !call.release)
+        return StoreAnswer.Done
+    }
 
-internal fun World.restore(step: JsonObject) {
-    val held = (step.getValue("restore") as JsonArray).map { (it as JsonPrimitive).content }
-    val wrong = step["refused"]?.members() ?: EMPTY
-    val given = (held + wrong.keys.sorted()).map { Record(records.value(it), store.getValue(records.value(it))) }
-    val told = named(client.restore(given, step.flag("same_account"))).members()
-    same(step.getValue("restore"), told.getValue("held"), "held")
-    val refused = (told.getValue("refused") as JsonArray).map { it.members() }.associate { it.word("record") to it.getValue("message") }
-    check(refused.keys == wrong.keys) { "expected to be refused ${wrong.keys}, came ${refused.keys}" }
-    wrong.forEach { (name, part) -> like(JsonObject(mapOf("contains" to part)), refused[name], "refused.$name") }
-}
+    private fun list(call: StoreCall.ListNames): StoreAnswer {
+        val found = kept.filter { (name, kept) ->
+            name.startsWith("${call.space}.") && call.after.let { it == null || name > it } && !(call.open && kept.until != null)
+        }
+        val page = found.entries.take(PAGE).map { (name, kept) -> ListedName(name, kept.data, if (kept.owned) Whose.MINE else Whose.FREE) }
+        return StoreAnswer.Listed(page, found.size > PAGE)
+    }
 
-internal fun World.resumeAll(step: JsonObject) {
-    val names = (step.getValue("resume_all") as JsonArray).map { (it as JsonPrimitive).content }
-    val found = client.resumeAll()
-    check(names.size == found.size) { "expected to resume $names, came ${found.size}" }
-    names.zip(found).forEach { (name, command) -> nameCommand(name, command) }
-}
+    private fun spend(call: StoreCall.Spend, unix: Long): StoreAnswer {
+        today = maxOf(today, unix.floorDiv(DAY))
+        val (day, amount) = (call.day ?: today) to call.amount.toBigDecimal()
+        val total = entries.filterKeys { it.first == day && it.second != call.entry }.values.fold(BigDecimal.ZERO, BigDecimal::add)
+        val grows = entries[day to call.entry].let { it == null || amount > it }
+        if (grows && call.cap != null && total + amount > call.cap!!.toBigDecimal()) return StoreAnswer.Over(total.toPlainString())
+        entries[day to call.entry] = amount
+        return StoreAnswer.Granted(day)
+    }
 
-internal fun World.settle(step: JsonObject) {
-    val how = step.word("as")
-    check(how == "happened" || how == "not_happened") { "a doubt can't be settled as $how" }
-    done(step, client.settle(records.value(step.word("settle")), how == "happened", step.maybe("became")))
-}
+    /** A call was made, and nobody knows yet what came of it. */
+    fun doubt(call: StoreCall) {
+        if (call is StoreCall.Put) unsure[call.name] = call.data
+        if (call is StoreCall.Delete) unsure[call.name] = null
+    }
 
-internal fun World.done(step: JsonObject, found: Boolean) =
-    check((step.maybe("done") != "false") == found) { "expected ${step["done"] ?: true}, came $found" }
+    /** Another client has these names from now on. */
+    fun takeAway(names: List<String>): Unit = names.forEach { kept[it]?.owned = false }
 
-internal fun World.saved(step: JsonObject) {
-    val listed = client.savedList()
-    noSecret("the list of what is saved", listed)
-    like(step.getValue("saved"), named(listed), "saved")
+    /** The process dies: what it had is free, and these writes are on the disk though nobody confirmed them. */
+    fun crash(also: List<String>) {
+        kept.values.forEach { it.owned = false }
+        for (name in also) {
+            check(name in unsure) { "every write of `$name` was confirmed" }
+            val data = unsure[name]
+            if (data == null) kept.remove(name) else kept[name] = Kept(data, null, false)
+        }
+        unsure.clear()
+    }
+
+    fun data(name: String): ByteArray? = kept[name]?.data
+
+    fun plant(name: String, data: ByteArray) {
+        kept[name] = Kept(data, kept[name]?.until, kept[name]?.owned == true)
+    }
+
+    private companion object {
+        const val DAY = 24L * 3600 * 1000
+        const val PAGE = 500
+    }
 }

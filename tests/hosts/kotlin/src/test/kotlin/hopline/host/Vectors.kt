@@ -6,6 +6,7 @@ import hopline.core.FailureKind
 import hopline.core.Header
 import hopline.core.Sent
 import hopline.core.Step
+import hopline.core.StoreCall
 import hopline.core.Taken
 import hopline.core.responseHeaders
 import java.nio.ByteBuffer
@@ -44,17 +45,17 @@ fun run(case: JsonObject) {
 
 /** The client of one case, and what surrounds it. */
 internal class World(case: JsonObject) {
-    var options = overlay(Json.parseToJsonElement("""{"base_url":"https://api.example/v1","api_key":"canary-key"}""").members(), case["client"]?.members() ?: EMPTY)
+    var options = overlay(Json.parseToJsonElement("""{"base_url":"https://api.example/v1","api_key":"canary-key","store":true}""").members(), case["client"]?.members() ?: EMPTY)
     var unix = case["now"]?.members()?.word("unix")?.toLong() ?: 1_750_000_000_000
     var monotonic = case["now"]?.members()?.word("monotonic")?.toLong() ?: 1_000_000
     val commands = HashMap<String, UInt>()
     val records = Names()
     val keys = Names()
+    val entries = Names()
     val steps = HashMap<String, UInt>()
     val out = HashSet<UInt>()
-    val saves = HashMap<UInt, Pair<String, ByteArray?>>()
-    val store = HashMap<String, ByteArray>()
-    val unsure = HashMap<String, ByteArray?>()
+    val calls = HashMap<UInt, StoreCall>()
+    val store = VectorStore()
     private val sent = HashMap<String, String>()
     val walks = HashMap<String, String?>()
     var crashes = 0
@@ -68,25 +69,30 @@ internal class World(case: JsonObject) {
     fun run(verb: String, step: JsonObject): Unit =
         when (verb) {
             "start" -> start(step)
-            "save", "delete" -> save(step, verb)
+            "put", "delete", "claim", "release", "list", "spend" -> expectCall(verb, step)
             "send" -> send(step)
             "resolve" -> resolve(step)
             "wait", "sleep" -> wait(step, verb)
             "advance" -> drained().let { move(step.getValue("advance")) }
             "completed" -> completed(step, verb)
-            "complete" -> completed(step, verb).also { take(step, step.word(verb)) }
+            "complete" -> {
+                completed(step, verb)
+                nameParts(step, step.word(verb))
+                take(step, step.word(verb))
+            }
             "take" -> take(step, step.word(verb))
             "notify" -> notify(step)
             "cancel" -> client.cancel(command(step.word(verb)), unix, monotonic).let { }
             "crash" -> crash(step.getValue(verb).members())
-            "put" -> put(step)
-            "restore" -> restore(step)
+            "plant" -> plant(step)
+            "lost" -> lost(step)
             "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb)), options(step)))
-            "resume_intent" -> resumeIntent(step, client.resumeIntent(step.word(verb), options(step)))
+            "resume_intent" -> nameCommand(step.word("as"), client.resumeIntent(step.word(verb), options(step)))
             "reconcile" -> nameCommand(step.word("as"), client.start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}"))
-            "resume_all" -> resumeAll(step)
-            "settle" -> settle(step)
-            "forget" -> done(step, client.forget(records.value(step.word(verb))))
+            "resume_all" -> nameCommand(step.word(verb), client.resumeAll(options(step)))
+            "settle" -> nameCommand(step.word("as"), settle(step))
+            "forget" -> nameCommand(step.word("as"), client.forget(records.value(step.word(verb))))
+            "release_session" -> release(step)
             "saved" -> saved(step)
             "observe" -> observe(step)
             "walk" -> walk(step)
@@ -98,12 +104,22 @@ internal class World(case: JsonObject) {
         check(out.isEmpty()) { "at the end ${out.size} steps were never answered" }
     }
 
-    fun next(): Step {
+    /** The next step that is no event, and no call of the store that answers itself. */
+    fun next(answersItself: (StoreCall) -> Boolean = { true }): Step {
         while (true) {
-            val step = client.poll(unix, monotonic)
-            if (step !is Step.Notify) return step
-            noSecret("an event", step.event)
+            when (val step = client.poll(unix, monotonic)) {
+                is Step.Notify -> noSecret("an event", step.event)
+                is Step.Store -> if (!answerItself(step, answersItself)) return step
+                else -> return step
+            }
         }
+    }
+
+    /** What a script does not name the store answers by itself; every put and delete is named. */
+    private fun answerItself(step: Step.Store, answersItself: (StoreCall) -> Boolean): Boolean {
+        if (step.call is StoreCall.Put || step.call is StoreCall.Delete || !answersItself(step.call)) return false
+        client.stored(step.id, store.call(step.call, unix), unix, monotonic)
+        return true
     }
 
     private fun drained(): Long? {
@@ -120,7 +136,7 @@ internal class World(case: JsonObject) {
 
     fun named(text: String): JsonElement = keys.putInto(records.putInto(Json.parseToJsonElement(text)))
 
-    private fun command(name: String): UInt = commands[name] ?: throw Failure("no command is named `$name`")
+    fun command(name: String): UInt = commands[name] ?: throw Failure("no command is named `$name`")
 
     fun nameCommand(name: String, command: UInt) =
         check(commands.getOrPut(name) { command } == command) { "a command is named `$name` already" }
@@ -130,36 +146,12 @@ internal class World(case: JsonObject) {
         check(steps.getOrPut(name) { found } == found) { "a step is named `$name` already" }
     }
 
-    fun keep(record: String, data: ByteArray?) {
-        if (data == null) store.remove(record) else store[record] = data
-    }
-
     private fun start(step: JsonObject) {
         val params = step.maybe("params_text") ?: (step["params"] ?: EMPTY).toString()
         nameCommand(step.word("start"), client.start(step.word("operation"), params, options(step)))
     }
 
     private fun options(step: JsonObject): String = (step["options"] ?: EMPTY).toString()
-
-    private fun resumeIntent(step: JsonObject, command: UInt?) {
-        check(("as" in step) != step.flag("nothing")) { "it needs one of `as` and `nothing`" }
-        check((command == null) == step.flag("nothing")) { "expected ${step["as"] ?: "nothing"}, came ${command ?: "nothing"}" }
-        command?.let { nameCommand(step.word("as"), it) }
-    }
-
-    private fun save(step: JsonObject, verb: String) {
-        val found = next()
-        check(found is Step.Save && (found.data != null) == (verb == "save")) { "expected a $verb of `${step.word(verb)}`, came ${shown(found)}" }
-        found as Step.Save
-        records.bind(step.word(verb), found.record)
-        found.data?.let { data ->
-            noSecret("a record", data.decodeToString())
-            like(step["has"] ?: EMPTY, named(data.decodeToString()), "has")
-        }
-        unsure[found.record] = found.data
-        saves[found.id] = found.record to found.data
-        expect(step, found.id)
-    }
 
     fun send(step: JsonObject) {
         val found = next()
@@ -188,23 +180,15 @@ internal class World(case: JsonObject) {
         expect(step, id)
     }
 
-    private fun expect(step: JsonObject, id: UInt) {
+    fun expect(step: JsonObject, id: UInt) {
         out += id
         nameStep(step, id)
         step["answer"]?.let { answer(id, it) }
     }
 
     private fun answer(id: UInt, answer: JsonElement) {
-        val word = (answer as? JsonPrimitive)?.content
         when {
-            word == "failed" -> client.fail(id, FailureKind.STORE, Sent.NEVER, unix, monotonic)
-            word == "saved" -> {
-                client.saved(id, unix, monotonic)
-                saves.remove(id)?.let { (record, data) ->
-                    unsure.remove(record)
-                    keep(record, data)
-                }
-            }
+            answer is JsonPrimitive -> storeAnswer(id, answer.content)
             "failed" in answer.members() -> {
                 val members = answer.members()
                 val kind = FailureKind.valueOf(members.word("failed").uppercase())
@@ -288,7 +272,9 @@ internal class World(case: JsonObject) {
 
     private fun notify(step: JsonObject) {
         while (true) {
-            val found = client.poll(unix, monotonic) as? Step.Notify ?: throw Failure("expected an event like ${step["notify"]}")
+            val found = client.poll(unix, monotonic)
+            if (found is Step.Store && answerItself(found) { true }) continue
+            if (found !is Step.Notify) throw Failure("expected an event like ${step["notify"]}, came ${shown(found)}")
             noSecret("an event", found.event)
             try {
                 return like(step.getValue("notify"), named(found.event), "notify")
@@ -299,6 +285,11 @@ internal class World(case: JsonObject) {
     }
 }
 
-internal fun shown(step: Step): String = if (step is Step.Send) "Send(${step.request.method} ${step.request.url})" else step.toString()
+internal fun shown(step: Step): String =
+    when (step) {
+        is Step.Send -> "Send(${step.request.method} ${step.request.url})"
+        is Step.Store -> step.call.let { if (it is StoreCall.Put) "a put of ${it.name}: ${it.data.decodeToString()}" else "$it" }
+        else -> "$step"
+    }
 
 private fun unhex(text: String): ByteArray = text.chunked(2).map { it.toInt(16).toByte() }.toByteArray()

@@ -1,0 +1,65 @@
+package hopline
+
+import hopline.core.ClaimedName
+import hopline.core.ListedName
+import hopline.core.StoreAnswer
+import hopline.core.StoreCall
+import java.io.IOException
+import java.lang.ref.WeakReference
+import kotlin.time.Duration.Companion.milliseconds
+
+/** The store of one client, as the core asks it. */
+internal class StoreHandle private constructor(private val store: Store) {
+    /** Does one call. Throws whatever the store throws. */
+    suspend fun call(call: StoreCall): StoreAnswer =
+        when (call) {
+            is StoreCall.Claim ->
+                when (val claim = store.claim(call.names, call.most.toInt())) {
+                    is Claim.Claimed -> StoreAnswer.Claimed(claim.names.map { (name, data) -> ClaimedName(name, data) })
+                    is Claim.Busy -> StoreAnswer.Busy(claim.data)
+                }
+            is StoreCall.Put -> written(store.put(call.name, call.data, call.new, call.keepFor?.milliseconds, call.release))
+            is StoreCall.Delete -> written(store.delete(call.name))
+            is StoreCall.Release -> store.release(call.names).let { StoreAnswer.Done }
+            is StoreCall.ListNames -> {
+                val page = store.list(call.space, call.after, call.open)
+                StoreAnswer.Listed(page.entries.map { ListedName(it.name, it.data, hopline.core.Whose.valueOf(it.whose.name)) }, page.more)
+            }
+            is StoreCall.Spend ->
+                when (val spent = store.spend(call.space, call.day, call.entry, call.amount.toBigDecimal(), call.cap?.toBigDecimal())) {
+                    is Spent.Granted -> StoreAnswer.Granted(spent.day)
+                    is Spent.Over -> StoreAnswer.Over(spent.total.toPlainString())
+                }
+        }
+
+    /** Lets go of all names. To close comes after it, also if it fails. */
+    suspend fun close(): Unit =
+        try {
+            store.release(null)
+        } finally {
+            store.close()
+        }
+
+    private fun written(isDone: Boolean): StoreAnswer = if (isDone) StoreAnswer.Done else StoreAnswer.Lost
+
+    companion object {
+        private val taken = ArrayList<WeakReference<Store>>()
+
+        /** Gives a store to a client. Two clients with one object would both own its names, and buy twice. */
+        fun of(store: Store): StoreHandle =
+            synchronized(taken) {
+                taken.removeAll { it.get() == null }
+                if (taken.any { it.get() === store }) {
+                    throw refusal("misuse", "client", "this store has a client already; give each client a store of its own")
+                }
+                taken += WeakReference(store)
+                StoreHandle(store)
+            }
+    }
+}
+
+/** What a store's failure says. What other exceptions say is left out, since a text of theirs may hold a secret. */
+internal fun said(error: Throwable): String {
+    val name = error.javaClass.simpleName
+    return if (error is IOException && error.message != null) "${error.message} ($name)" else name
+}

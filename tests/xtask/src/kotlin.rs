@@ -12,7 +12,7 @@ use crate::{Fail, junit, paths};
 
 /// What the jar is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-uniffi", "tests/bindgen"];
-const TESTS: &[&str] = &["tests/hosts/kotlin", "tests/vectors", "../shared/external"];
+const TESTS: &[&str] = &["tests/hosts/kotlin", "tests/vectors", "tests/store", "../shared/external"];
 const MADE: &str = "kotlin: the jar";
 
 pub(crate) const CHECKS: &[Check] = &[

@@ -173,6 +173,10 @@ impl Client {
     /// What somebody is told who gave up before it was known what is under the name.
     fn given_up(&self, name: &Name, operation: &'static str, effect: Effect, found: &Found) -> Error {
         let error = |effect, what, advice| Error::new(Kind::Cancelled, effect, operation, what, advice);
+        let mut others = self.visits.get(name).into_iter().flatten();
+        if others.any(|visit| !visit.given_up && matches!(visit.purpose, Purpose::Start(_) | Purpose::Resume(_))) {
+            return error(Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
+        }
         if matches!(found, Found::Nothing) && effect == Effect::None {
             return error(effect, "was given up before it had any effect", Advice::Nothing);
         }
@@ -248,6 +252,9 @@ impl Client {
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
         let now = self.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
+        if let Purpose::TakeBack(session) = visit.purpose {
+            return self.lost_by(User::Session(session));
+        }
         let Visit { command: Some(command), purpose, given_up } = visit else { return };
         if let Purpose::Start(mut start) = purpose
             && start.options.wait_for_intent
@@ -274,6 +281,9 @@ impl Client {
 
     /// What somebody asked for can't be had.
     fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
+        if let Purpose::TakeBack(session) = visit.purpose {
+            return self.lost_by(User::Session(session));
+        }
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
         let effect = if kind == Kind::Misuse { Effect::None } else { effect };

@@ -308,6 +308,8 @@ impl Client {
             (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
             self.journal.give(name, Some(User::Session(session.to_owned())));
             self.put_session(session);
+        } else if !same {
+            self.lost_by(User::Session(session.to_owned()));
         }
     }
 }

@@ -370,8 +370,8 @@ export interface Store {
    * or without any for all.
    */
   onLost?(lost: (names?: string[]) => void): void;
-  /** Of such a store: whether the claims stand for the next 20 seconds. Nothing is sent while they may not. */
-  vouches?(): boolean;
+  /** Of such a store: whether the claims stand for the next 20 seconds. Nothing is sent while they may not. It must not reject. */
+  vouches?(): boolean | Promise<boolean>;
 }
 
 /** How data is put. */
@@ -557,7 +557,7 @@ export class IndexedDBStore implements Store {
   spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
   close(): Promise<void>;
   onLost(lost: (names?: string[]) => void): void;
-  vouches(): boolean;
+  vouches(): boolean | Promise<boolean>;
 }
 
 /**

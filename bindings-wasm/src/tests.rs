@@ -1,11 +1,12 @@
 //! Drives the class as JavaScript does, on the machine that builds it.
 
 use super::*;
+use crate::store::StoreCallKind;
 
-use hopline::client::{Holds, error_text};
+use hopline::client::error_text;
 use hopline::{Effect, Kind};
 
-const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
+const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary","store":true}"#;
 const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"#;
 const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
 const NOW: f64 = 1_700_000_000_000.0;
@@ -28,27 +29,61 @@ fn next(client: &mut Client) -> StepKind {
     }
 }
 
-/// Saves what is to be saved first, and returns the record and the step of the send.
-fn until_send(client: &mut Client) -> ([String; 2], u32) {
-    assert_eq!(next(client), StepKind::Save, "a purchase is saved first");
-    let (step, record) = (client.id().expect("is answered"), client.record().expect("has a name"));
-    let data = client.data().expect("has a text");
-    assert_eq!(client.poll(NOW, 0.5), StepKind::Wait, "and waits for it");
-    client.saved(step, NOW, 0.5).expect("is answered once");
-    assert_eq!(next(client), StepKind::Send, "then it is sent");
-    ([record, data], client.id().expect("is answered"))
+/// Answers a call of a store that has this under the name, and nothing else.
+fn keep(client: &mut Client, data: Option<&str>) {
+    let step = client.id().expect("is answered");
+    let kept = match client.call().expect("asks something") {
+        StoreCallKind::Claim => {
+            let names = client.names().expect("names what it claims");
+            assert_eq!((names.len(), client.most()), (1, Some(1)));
+            let length = data.map_or(-1, |data| i32::try_from(data.len()).expect("is short"));
+            client.claimed(step, names, &[length], data.unwrap_or_default().as_bytes(), NOW, 0.5)
+        }
+        StoreCallKind::List => client.listed(step, Vec::new(), &[], &[], Vec::new(), false, NOW, 0.5),
+        StoreCallKind::Spend => client.granted(step, client.day().unwrap_or(20_000.0), NOW, 0.5),
+        StoreCallKind::Put | StoreCallKind::Delete | StoreCallKind::Release => client.stored(step, "done", NOW, 0.5),
+    };
+    kept.expect("is answered once");
 }
 
-/// Drains until a command has completed; the store keeps what it is given.
-fn until_completed(client: &mut Client, command: u32) {
+/// Keeps what is to be kept first, and returns its name and data and the step of the send.
+fn until_send(client: &mut Client) -> ([String; 2], u32) {
+    let mut put = None;
     loop {
         match next(client) {
-            StepKind::Save => client.saved(client.id().expect("is answered"), NOW, 0.5).expect("is answered once"),
+            StepKind::Store => {
+                if client.call() == Some(StoreCallKind::Put) {
+                    let data = String::from_utf8(client.data().expect("has data")).expect("is text");
+                    put = Some([client.name().expect("has a name"), data]);
+                }
+                keep(client, None);
+            }
+            StepKind::Send => return (put.expect("a purchase is put first"), client.id().expect("is answered")),
+            other => panic!("nothing is sent: {other:?}"),
+        }
+    }
+}
+
+/// Drains until a command has completed; the store has this, and keeps what it is given.
+fn until_completed_with(client: &mut Client, command: u32, data: Option<&str>) {
+    loop {
+        match next(client) {
+            StepKind::Store => keep(client, data),
             StepKind::Completed if client.command() == Some(command) => return,
             StepKind::Completed => {}
             other => panic!("{command} does not complete: {other:?}"),
         }
     }
+}
+
+fn until_completed(client: &mut Client, command: u32) {
+    until_completed_with(client, command, None);
+}
+
+/// The answer of a command, as JSON.
+fn answer(client: &mut Client, command: u32, data: Option<&str>) -> serde_json::Value {
+    until_completed_with(client, command, data);
+    json(&client.client.take_text(command).expect("has completed").expect("was answered").raw)
 }
 
 fn error(client: &mut Client, command: u32) -> serde_json::Value {
@@ -71,14 +106,13 @@ fn a_purchase_is_saved_sent_answered_and_taken_once() {
     assert!(pairs(&client.headers().expect("has headers")).any(|header| header == ("x-api-key", "canary")));
     assert_eq!((client.command(), client.timeout_ms(), client.max_body()), (Some(command), Some(20_000), Some(8 << 20)));
     assert!(client.send_before().is_some_and(|before| before > 0.0));
-    assert!(client.until().is_none() && client.record().is_none());
+    assert!(client.until().is_none() && client.call().is_none() && client.name().is_none());
     client.respond(step, 202, vec!["content-type".into(), "application/json".into()], ACCEPTED, false, NOW, 0.5).expect("is answered once");
     until_completed(&mut client, command);
     let taken = client.client.take_text(command).expect("has completed").expect("was answered");
     assert_eq!(json(&taken.facts)["session_id"], "s-1");
     assert_eq!(taken.raw, r#"{"session_id":"s-1","status":"creating"}"#);
     assert!(client.client.take_text(command).is_none(), "a result is taken once");
-    assert_eq!(client.client.saved()[0].session_id.as_deref(), Some("s-1"));
 }
 
 #[test]
@@ -88,7 +122,7 @@ fn a_misuse_and_options_that_do_not_fit_are_refused() {
     let mut client = client(7);
     client.start("create_session", BUY, "{}");
     let (_, step) = until_send(&mut client);
-    let Refused(error) = client.saved(step, NOW, 0.5).expect_err("a send is not saved");
+    let Refused(error) = client.stored(step, "done", NOW, 0.5).expect_err("a send is not stored");
     assert_eq!(error.kind, Kind::Misuse);
     assert!(client.fail(step, "gone", "maybe", NOW, 0.5).is_err(), "is no word for it");
     client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0.5).expect("is answered once");
@@ -133,30 +167,43 @@ fn what_is_cancelled_before_it_was_sent_had_no_effect() {
 fn a_purchase_in_doubt_survives_and_is_settled() {
     let mut first = client(7);
     let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
-    let ([record, data], step) = until_send(&mut first);
+    let ([name, data], step) = until_send(&mut first);
     assert_eq!(first.cancel(command, NOW, 0.5), Some(step), "what is out is to be aborted");
     first.fail(step, "aborted", "maybe", NOW, 0.5).expect("is answered once");
     until_completed(&mut first, command);
     assert_eq!(error(&mut first, command)["effect"], "unknown");
 
     let mut second = client(8);
-    let restored = json(&second.restore(vec![record.clone(), data.clone(), "00-r1".into(), "[]".into()], false));
-    assert_eq!(restored["held"], serde_json::json!([record]));
-    assert_eq!(restored["refused"][0]["reason"], "damaged");
-    let saved = second.client.saved();
-    assert_eq!((saved[0].intent.as_deref(), saved[0].holds), (Some("job-17"), Holds::InDoubt));
-    assert_eq!(second.resume_all().len(), 1);
-    assert_eq!((next(&mut second), second.method().as_deref()), (StepKind::Send, Some("GET")), "the service's time comes first");
-    assert!(!second.forget(record.clone()), "what is in doubt stays");
+    let listed = second.saved(None);
+    assert_eq!((next(&mut second), second.call(), second.open()), (StepKind::Store, Some(StoreCallKind::List), Some(false)));
+    let (step, length) = (second.id().expect("is answered"), i32::try_from(data.len()).expect("is short"));
+    second.listed(step, vec![name.clone()], &[length], data.as_bytes(), vec!["free".into()], false, NOW, 0.5).expect("is answered once");
+    let entry = answer(&mut second, listed, None)["entries"][0].clone();
+    assert_eq!((&entry["intent"], &entry["holds"], &entry["whose"]), (&json("\"job-17\""), &json("\"in_doubt\""), &json("\"free\"")));
+    let forgotten = second.forget(name.clone());
+    assert_eq!(answer(&mut second, forgotten, Some(&data)), false, "what is in doubt stays");
+    let early = second.settle(name.clone(), false, None, false);
+    until_completed_with(&mut second, early, Some(&data));
+    assert_eq!(error(&mut second, early)["kind"], "refused", "it may still be under way");
+    let settled = second.settle(name.clone(), false, None, true);
+    assert_eq!(answer(&mut second, settled, Some(&data)), true);
+    let wrong = second.settle(name, false, Some("s-1".to_owned()), false);
+    until_completed(&mut second, wrong);
+    assert_eq!(error(&mut second, wrong)["field"], "became");
+    assert_eq!(second.resume_intent("job-18", "{}"), wrong + 1);
+    assert_eq!(answer(&mut second, wrong + 1, None), serde_json::Value::Null, "it stands for nothing");
+}
 
-    let mut third = client(9);
-    third.restore(vec![record.clone(), data], false);
-    assert!(third.settle(record.clone(), false, Some("s-1".to_owned())).is_err());
-    assert_eq!([(), ()].map(|()| third.settle(record.clone(), false, None).ok()), [Some(true), Some(false)]);
-    assert_eq!((next(&mut third), third.data()), (StepKind::Save, None), "its record goes");
-    third.saved(third.id().expect("is answered"), NOW, 0.5).expect("is answered once");
-    let misuse = third.resume(record, "{}");
-    assert_eq!(error(&mut third, misuse)["kind"], "misuse");
+#[test]
+fn what_a_store_answers_and_cannot_be_read_has_failed() {
+    let mut client = client(7);
+    let listed = client.saved(None);
+    assert_eq!(next(&mut client), StepKind::Store);
+    let step = client.id().expect("is answered");
+    client.listed(step, vec!["a.b".into()], &[2], b"{}", vec!["nobody's".into()], false, NOW, 0.5).expect("is answered once");
+    until_completed(&mut client, listed);
+    assert_eq!(error(&mut client, listed)["kind"], "store");
+    assert!(client.stored(step, "done", NOW, 0.5).is_err(), "and not twice");
 }
 
 #[test]

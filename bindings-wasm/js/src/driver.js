@@ -192,11 +192,6 @@ export class Driver {
 
   async #send(id, step) {
     const { command, method, url, headers, body, timeoutMs, maxBody, sendBefore } = step;
-    // Nothing is sent under a name that somebody else may have by now.
-    if (performance.now() > sendBefore || this.#store?.vouches?.() === false) {
-      this.#core.fail(id, "late", "never", ...this.now());
-      return;
-    }
     const pairs = [];
     for (let n = 0; n < headers.length; n += 2) pairs.push([headers[n], headers[n + 1]]);
     const abort = new AbortController();
@@ -204,7 +199,12 @@ export class Driver {
     const request = { method, url, headers: pairs, body, timeoutMs, maxBody };
     // Anything can be thrown, even what breaks when it is looked at.
     const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
-    const came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
+    const isSure = await (this.#store?.vouches?.() ?? true);
+    let came;
+    if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
+    // Nothing is sent under a name that somebody else may have by now.
+    else if (!isSure || performance.now() > sendBefore) came = { kind: "late", sent: "never" };
+    else came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
     if (this.#closed) return;
     if (came.error) this.#trouble.set(command, came.error);

@@ -71,9 +71,21 @@ export class IndexedDBStore {
   }
 
   vouches() {
-    if (!this.#seen) return false;
+    // Who owns nothing loses nothing.
+    if (!this.#seen) return true;
     const [wall, monotonic] = times().map((time, n) => time - this.#seen[n]);
-    return wall >= 0 && wall < SURE && monotonic < SURE;
+    return (wall >= 0 && wall < SURE && monotonic < SURE) || this.#stands();
+  }
+
+  /** Whether it still owns what it owned: a page that wakes finds out. */
+  async #stands() {
+    const own = this.#own;
+    try {
+      await this.#owning([], async () => {});
+      return own === this.#own;
+    } catch {
+      return false;
+    }
   }
 
   claim(names, most) {
@@ -263,12 +275,10 @@ export class IndexedDBStore {
   #looking(living) {
     const strangers = new Set();
     const whose = async (at, owner) => {
-      if (owner === undefined) return "free";
+      // Without a row it owns nothing any more, whoever it is.
+      if (owner === undefined || (await asked(at(OWNERS).getKey(owner))) === undefined) return "free";
       if (owner === this.#own) return "mine";
-      if (living.has(owner)) return "other";
-      // Without a row it owns nothing any more.
-      if ((await asked(at(OWNERS).getKey(owner))) === undefined) return "free";
-      strangers.add(owner);
+      if (!living.has(owner)) strangers.add(owner);
       return "other";
     };
     const one = async (at, name) => {

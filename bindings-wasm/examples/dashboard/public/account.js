@@ -16,6 +16,8 @@ export class Account extends EventTarget {
   sessions = new Map();
   /** What may have happened. */
   doubts = [];
+  /** Records that can't be used. */
+  unusable = [];
   /** By record: what asking again came to. */
   said = new Map();
   products = { items: [], loading: true };
@@ -33,7 +35,7 @@ export class Account extends EventTarget {
 
   /** Reads everything. What was under way when the page was closed is shown, and not sent: that is for a person to say. */
   async start() {
-    if (await this.remembered()) for (const { message } of (await this.#agent.restored()).refused) this.log("bad", message);
+    if (await this.remembered()) for (const { intent, reason } of this.unusable) this.log("bad", `The record of ${intent ?? "a purchase"} can't be used: ${reason.replaceAll("_", " ")}`);
     for (const wait of LEFT_MS) setTimeout(() => this.remembered(), wait);
     await this.refresh();
     setInterval(() => document.visibilityState === "visible" && this.refresh(), FRESH_MS);
@@ -46,7 +48,7 @@ export class Account extends EventTarget {
     for (const { session_id, phase } of this.sessions.values()) if (phase !== "ended") this.follow(session_id);
   }
 
-  /** What the client's store holds; what a closed tab left is taken over with it. Says whether the store could be read. */
+  /** What the store holds, whichever tab has it. Says whether the store could be read. */
   async remembered() {
     let saved;
     try {
@@ -56,6 +58,7 @@ export class Account extends EventTarget {
       return false;
     }
     this.restored = true;
+    this.unusable = saved.filter(({ holds }) => holds === "refused");
     this.doubts = saved.filter(({ holds }) => holds === "in_doubt" || holds === "in_doubt_for_good");
     // A session that was terminated here is no session any more, but its purchase is remembered.
     const bought = ({ holds, operation }) => holds === "accepted" && operation === "create_session";
@@ -141,7 +144,8 @@ export class Account extends EventTarget {
   /** Closes a doubt by hand. */
   async settle({ record, intent }, happened) {
     const name = this.nameOf(intent);
-    await this.#agent.settle(record, happened ? "happened" : "not_happened");
+    // Whoever says so within the hour was told that it may still arrive.
+    await this.#agent.settle(record, happened ? "happened" : "not_happened", { early: !happened });
     if (intent && this.notes.of(intent)) this.notes.note(intent, { settled: happened });
     this.log("quiet", `${name}: you said that it ${happened ? "happened" : "did not happen"}`);
     await this.remembered();

@@ -21,7 +21,7 @@ export function doubts(account) {
 }
 
 function item(account, saved) {
-  const { record, operation, in_doubt_since: since, holds } = saved;
+  const { record, operation, in_doubt_since: since, settle_from: from, holds } = saved;
   const canAsk = holds === "in_doubt";
   const moved = PAID.has(operation) ? "Money may have moved, once at most." : "It may have been done.";
   const told = `It was sent, and what came of it is not known${since ? `; in doubt since ${clock(since)}` : ""}. ${moved}`;
@@ -36,7 +36,8 @@ function item(account, saved) {
     };
     return h("button", { type: "button", onclick }, label);
   };
-  const buttons = h("div", { class: "buttons" }, settle("It happened", HAPPENED, true), settle("It did not happen", NOT_HAPPENED, false));
+  const early = from > Date.now() ? `It may still arrive until ${clock(from)}; better look again then. ` : "";
+  const buttons = h("div", { class: "buttons" }, settle("It happened", HAPPENED, true), settle("It did not happen", early + NOT_HAPPENED, false));
   const byHand = h("details", { open: !canAsk }, h("summary", {}, "I looked at the account myself"), buttons);
 
   const ways = h("div", { class: "doubt-ways" }, canAsk && [ask, h("p", { class: "small" }, ASK)], byHand);

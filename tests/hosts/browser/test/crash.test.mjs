@@ -51,7 +51,7 @@ const ENDS = {
 
 describe("a purchase is charged once", { concurrency: 4 }, () => {
   for (const [how, end] of Object.entries(ENDS)) {
-    for (const point of ["keep:1", "kept:1", "send:1", "sent:1", "keep:2", "kept:2", "read:1", "was read:1"]) {
+    for (const point of ["put:1", "was put:1", "send:1", "sent:1", "put:2", "was put:2", "read:1", "was read:1"]) {
       test(`though at ${point} ${how}`, async (t) => {
         const service = await sandbox(t, "--provisioning-ms", "100");
         const here = await stage(t, service);
@@ -66,7 +66,7 @@ describe("a purchase is charged once", { concurrency: 4 }, () => {
 });
 
 test("a browser that is killed at any point and started again has lost nothing", { timeout: 120_000 }, async (t) => {
-  for (const point of ["kept:1", "sent:1", "kept:2"]) {
+  for (const point of ["was put:1", "sent:1", "was put:2"]) {
     const service = await sandbox(t, "--provisioning-ms", "100");
     const url = `${await site(t, { csp: policy(new URL(service.agent_url).origin) })}/page.html`;
     const profile = await mkdtemp(join(tmpdir(), "hopline-browser-"));

@@ -1,12 +1,32 @@
 // IndexedDBStore and what can go wrong with it: one clear error each, nothing sent, nothing lost.
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { chromium } from "playwright-core";
 
 import { WANTED, sandbox } from "../../node/test/lib/sandbox.mjs";
 import { LAUNCH, account, open, stage } from "./lib/chromium.mjs";
 import { policy, site } from "./lib/site.mjs";
+
+/** The runner of Node's tests, for pages. */
+const RUNNER = { "/runner/": fileURLToPath(new URL("../../node/test", import.meta.url)) };
+
+test("the database does what every store must, whenever a client dies", { timeout: 170_000 }, async (t) => {
+  const service = await sandbox(t);
+  const { page } = await stage(t, service, { folders: RUNNER });
+  const folder = join(process.env.HOPLINE_VECTORS, "../store");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".json")).map((name) => [name, JSON.parse(readFileSync(join(folder, name), "utf8"))]);
+  const run = (files, diesAfter) => page.evaluate(async ([files, diesAfter]) => (await import("/keepers.mjs")).run(files, diesAfter), [files, diesAfter]);
+  const { cases, failures, text } = await run(files, 5);
+  console.log(text);
+  assert.deepEqual(failures, []);
+  assert.equal(cases, files.reduce((sum, [, file]) => sum + file.cases.length, 0), "none is left out");
+  const dying = files.map(([name, file]) => [name, { cases: file.cases.filter(({ needs }) => needs?.includes("dies")) }]);
+  for (const ms of [0, 1, 20]) assert.deepEqual((await run(dying, ms)).failures, [], `${ms}`);
+});
 
 /** What a purchase over a store ends with, and that reads go on. */
 const refused = (page, name = "records") =>
@@ -47,7 +67,7 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
     const store = new IndexedDBStore("records");
     const [first, second] = [1, 2].map(() => new AgentClient({ ...service, store }));
     await first.saved();
-    const shared = await second.createSession({ session_type: "dynamic", product_no: "dynamic-world" }).catch((error) => [error.kind, error.cause.message]);
+    const shared = await second.createSession({ session_type: "dynamic", product_no: "dynamic-world" }).catch((error) => [error.kind, error.message]);
     await Promise.all([first.close(), second.close()]);
     const third = new AgentClient({ ...service, store });
     const again = await third.saved();
@@ -57,7 +77,7 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
   for (const error of told.wrong) assert.deepEqual(error, ["HoplineError", "invalid", "store: `name` must be the name of a database"]);
   assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "misuse"]);
   assert.match(told.folder[2], /IndexedDBStore/);
-  assert.equal(told.shared[0], "store");
+  assert.equal(told.shared[0], "misuse");
   assert.match(told.shared[1], /another client/);
   assert.deepEqual(told.again, []);
 });
@@ -75,15 +95,17 @@ test("without a secure context the store says that it needs one", async (t) => {
   assert.equal(bought.phase, "ready");
 });
 
-test("a full disk, a foreign or newer database are store errors", async (t) => {
+test("a full disk, and a foreign, older or newer database are store errors", async (t) => {
   const service = await sandbox(t);
   const { page, context, url } = await stage(t, service);
   await page.evaluate(async () => {
     const made = (name, version) => new Promise((resolve) => (indexedDB.open(name, version).onsuccess = ({ target }) => (target.result.close(), resolve())));
-    await made("foreign", 1);
-    await made("newer", 2);
+    await made("foreign", 2);
+    await made("older", 1);
+    await made("newer", 3);
   });
   clear(await refused(page, "foreign"), /choose another name/);
+  clear(await refused(page, "older"), /older version.*choose another name/);
   clear(await refused(page, "newer"), /newer version/);
   const devtools = await context.newCDPSession(page);
   await devtools.send("Storage.overrideQuotaForOrigin", { origin: url, quotaSize: 1 });
@@ -136,35 +158,54 @@ test("an intent that another key began buys nothing again, and goes on once the 
   assert.equal((await service.state()).charges.length, 1);
 });
 
-test("a page that lost its part while it slept writes nothing into it any more", async (t) => {
+/** Buys in a page that goes on to live, and makes its last sign of life an old one. */
+async function bought(page) {
+  const session_id = await page.evaluate(async (wanted) => {
+    globalThis.agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+    return (await agent.openSession(wanted, { intent: "job-17" })).session_id;
+  }, WANTED);
+  return session_id;
+}
+
+const growOld = (page) => page.evaluate(async () => {
+  const { within } = await import("/keepers.mjs");
+  await within("records", ["owners"], async (at, done) => {
+    for (const owner of await done(at("owners").getAllKeys())) await done(at("owners").put({ seen: Date.now() - 61_000 }, owner));
+  });
+});
+
+const ask = (page, intent = "job-17") => page.evaluate(async ([wanted, intent]) => {
+  globalThis.agent ??= new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+  return agent.openSession(wanted, { intent }).then(({ session_id }) => session_id, ({ kind, effect }) => [kind, effect]);
+}, [WANTED, intent]);
+
+test("a page that stands still with its locks, as a frozen one, loses what it owns after 60 seconds, and hears of it when it goes on", async (t) => {
   const service = await sandbox(t);
-  const { page, fresh } = await stage(t, service);
-  const bought = await page.evaluate(async (wanted) => {
-    globalThis.agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
-    return (await agent.openSession(wanted, { intent: "job-17" })).session_id;
-  }, WANTED);
+  const { page, context, fresh } = await stage(t, service, { folders: RUNNER });
+  const session_id = await bought(page);
   const other = await fresh();
-  // What a browser does to a page that it froze: its locks are given to others.
-  const taken = await other.evaluate(async (wanted) => {
-    const { held } = await navigator.locks.query();
-    for (const { name } of held) await navigator.locks.request(name, { steal: true }, () => {});
-    globalThis.agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
-    return (await agent.openSession(wanted, { intent: "job-17" })).session_id;
-  }, WANTED);
-  assert.equal(taken, bought);
-  const told = await page.evaluate(async (wanted) => {
-    const errors = [];
-    for (const intent of ["job-18", undefined]) errors.push(await agent.openSession(wanted, { intent }).then(() => ({}), ({ kind, effect, cause }) => [kind, effect, cause.message]));
-    await agent.close();
-    return errors;
-  }, WANTED);
-  // Of an intent it is known before anything is saved.
-  assert.deepEqual(told.map(([kind, effect]) => [kind, effect]), [["store", "none"], ["store", "unknown"]]);
-  for (const [, , cause] of told) {
-    assert.match(cause, /taken over by another one.*while this page slept; reload it/);
-  }
+  const devtools = await context.newCDPSession(page);
+  // A browser freezes only what nobody sees, and here all is seen. The debugger stops a page in the same way: with all that it has.
+  await devtools.send("Debugger.enable");
+  await devtools.send("Debugger.pause");
+  assert.deepEqual(await ask(other), ["busy", "none"], "it was alive a moment ago");
+  await growOld(other);
+  assert.equal(await ask(other), session_id);
+  await devtools.send("Debugger.disable");
+  assert.deepEqual(await ask(page), ["busy", "none"], "it is the other one's now");
+  assert.match(await ask(page, "job-18"), /^ses_/);
+  assert.equal((await service.state()).charges.length, 2);
+});
+
+test("a page that nobody sees, and whose timers are late, keeps what it owns", async (t) => {
+  const service = await sandbox(t);
+  const { page, fresh } = await stage(t, service, { folders: RUNNER });
+  const session_id = await bought(page);
+  const other = await fresh();
+  await growOld(other);
+  assert.deepEqual(await ask(other), ["busy", "none"], "it answers");
+  assert.equal(await ask(page), session_id);
   assert.equal((await service.state()).charges.length, 1);
-  assert.equal((await other.evaluate(() => agent.saved())).length, 1);
 });
 
 test("a page that goes back in the history finds its purchase, whoever went on with it", async (t) => {

@@ -1,5 +1,5 @@
 // Buys one session for each of its intents, and stands still where it is told to, for the page to be ended there.
-// `point` is `keep:2`, `kept:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
+// `point` is `put:2`, `was put:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
 import { AgentClient, IndexedDBStore } from "./hopline/web.mjs";
 
 /** The sessions by their intents; an intent that another client has is waited for, or `busy` where `once`. */
@@ -13,11 +13,12 @@ export async function buy(client, wanted, intents, { point = "", once = false } 
     return new Promise(() => {});
   };
   const store = new IndexedDBStore("records");
-  const keep = store.keep.bind(store);
-  store.keep = async (record, data) => {
-    await here("keep");
-    await keep(record, data);
-    await here("kept");
+  const put = store.put.bind(store);
+  store.put = async (...given) => {
+    await here("put");
+    const told = await put(...given);
+    await here("was put");
+    return told;
   };
   // A page has one client, however often it buys.
   const agent = (globalThis.agent ??= new AgentClient({

@@ -2,7 +2,8 @@
 import * as hopline from "hopline";
 
 import * as vectors from "./runner/vectors/all.mjs";
+import * as suite from "./runner/lib/suite.mjs";
 import { judge } from "./runner/vectors/judge.mjs";
 
 await hopline.load();
-Object.assign(globalThis, { hopline, vectors, judge });
+Object.assign(globalThis, { hopline, vectors, judge, suite });

@@ -3,13 +3,24 @@ import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, 
 import type { Answer, ClientEvent, OpenSession, OrderReply, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
 
 const own: Store = {
-  async open(client) {
-    client.take([["r1", "{}"]]);
+  async claim(names, most) {
+    return most > 1 ? { claimed: new Map(names.map((name) => [name, undefined])) } : { busy: new Uint8Array() };
   },
-  async keep(record, data) {
-    void [record.length, data.length];
+  async put(name, data, { new: isNew, keepFor, release }) {
+    return isNew && release && name.length + data.length > (keepFor ?? 0) ? "done" : "lost";
   },
-  async remove() {},
+  async delete() {
+    return "done";
+  },
+  async release(names) {
+    void names?.length;
+  },
+  async list(space, { after, open }) {
+    return { entries: open ? [] : [{ name: after ?? space, data: new Uint8Array(), whose: "free" }], more: false };
+  },
+  async spend(_, { day = 0, amount, cap }) {
+    return cap === amount ? { over: amount } : { granted: day };
+  },
 };
 const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store: own, fetch, retry: { attempts: 2 } });
 void [new FolderStore("records")];
@@ -55,7 +66,7 @@ export async function account(): Promise<string> {
 }
 
 export async function resell(signal: AbortSignal): Promise<string> {
-  const reseller = new ResellerClient({ username: "me", password: "mine", token: "t", tokenCodes: ["4010"], baseUrl: "https://api.example/api", store: new MemoryStore() });
+  const reseller = new ResellerClient({ username: "me", password: "mine", token: "t", tokenCodes: ["4010"], baseUrl: "https://api.example/api" });
   const { items } = await reseller.queryProducts({ proxyType: [103, 104], language: "en" });
   const [product] = items;
   const projectId = product && needsProjectId(product) && isShared(product) ? { projectId: "shop" } : {};

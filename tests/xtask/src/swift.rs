@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] =
             .needs(&[MADE]),
         Check::new(Lane::Fetched, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| tests(None))
             .needs(&[MADE])
-            .reads(&["tests/hosts/swift", "tests/vectors", "../shared/external"]),
+            .reads(&["tests/hosts/swift", "tests/vectors", "tests/store", "../shared/external"]),
     ];
 
 /// The story of the Rust demo through the package.

@@ -12,8 +12,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
     ///     with the client.
     ///   - transport: What sends requests.
-    ///   - dailyCapUsd: The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
-    ///     recharges do not count. A client without a cap does not count what it buys, so give every client of a store the same one. The
+    ///   - dailyCapUsd: The most, in USD, that the clients of the store buy in a UTC day: what was charged, what is in doubt and what is
+    ///     under way; recharges do not count. A client without a cap does not count what it buys, so give every client of a store the same one. The
     ///     account's own limit is `dailyLimitUsd` of `updateBudget`, which holds across clients.
     ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.

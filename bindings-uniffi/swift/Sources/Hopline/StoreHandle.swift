@@ -30,20 +30,17 @@ final class StoreHandle: Sendable {
         do {
             try await store.release(nil)
         } catch {
-            throw .unusable("suspend", Self.said(error))
+            throw HoplineError(
+                .store, "suspend", "the store may not have let go of everything: \(Self.said(error))", advice: "mend_store",
+                say: "close the client before the app is suspended")
         }
     }
 
-    /// Lets go of all names, and of the store.
+    /// Lets go of all names, and of the store: another client may have it.
     func close() async {
         // What can't be released ends with the store.
         try? await store.release(nil)
         await store.close()
-        giveBack()
-    }
-
-    /// Another client may have the store.
-    func giveBack() {
         Self.lock.withLock { _ = Self.taken.remove(ObjectIdentifier(store)) }
     }
 

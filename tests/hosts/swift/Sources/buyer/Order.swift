@@ -22,7 +22,8 @@ func order(_ folder: String, for user: Int, _ points: Points, isFatal: Bool) asy
         let known = try String(contentsOfFile: before, encoding: .utf8).split(separator: "\n").map(String.init)
         let found = try await reseller.reconcile(saved.record).candidates.map { try $0.item.decode(Listed.self).order_no }
         let mine = found.first { !known.contains($0) }
-        try await reseller.settle(saved.record, happened: mine != nil, became: mine)
+        // The sandbox is on this machine: what it does not show will not arrive.
+        try await reseller.settle(saved.record, happened: mine != nil, became: mine, early: true)
         if mine != nil, case .order(let order) = try await reseller.resume(saved.record) { return say("\(order.orderNo) settled") }
     }
     let placed = try await reseller.placeOrder(

@@ -149,7 +149,7 @@ struct OrderTests {
         let (sandbox, folder, left) = (try await Sandbox("--provisioning-ms", "1500"), Folder(), Folder())
         let first = try sandbox.reseller(store: folder.store)
         let user = try await first.funded()
-        let waiting = Task { try await first.place(user, intent: "order-1") }
+        let waiting = Task { try await first.place(user) }
         try await until("it is placed") { try folder.records.contains { $0.contains("ORD-") } }
         // What a process that ended now would leave.
         try FileManager.default.copyItem(atPath: folder.path, toPath: left.path)

@@ -13,7 +13,7 @@ final class Driver: @unchecked Sendable {
         let taken: Taken
         /// What the transport said of its last request, if that failed.
         let transport: String?
-        /// What the store said of its last call, if that failed.
+        /// What the store said of its last call that failed.
         let store: String?
     }
 
@@ -211,7 +211,7 @@ final class Driver: @unchecked Sendable {
         let (answer, said) = await store.ask(step.call)
         let waiters = lock.withLock {
             asking.remove(step.id)
-            if let command = step.command { storeTrouble[command] = said.map { "the store said: \($0)" } }
+            if let command = step.command, let said { storeTrouble[command] = "the store said: \(said)" }
             try? core.stored(step: step.id, answer: answer, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
             return idlers()
         }

@@ -148,7 +148,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///
     /// What is under way ends with the kind `busy`: start the same intent again later. A request that is out is not aborted. Sessions
     /// that this client holds it takes back when it wakes, unless another client has them by then. Whatever is called meanwhile
-    /// waits until then. Without a store this does nothing.
+    /// waits until then, also where it is cancelled. Without a store this does nothing.
     ///
     /// - Throws: A `HoplineError` of the kind `store` if it is not certain that all was let go of.
     public func suspend() async throws(HoplineError) {

@@ -17,8 +17,8 @@ public struct HoplineError: Error, Sendable {
         case `protocol`
         /// It was done, but the answer does not fit its type; `raw` keeps it.
         case decode
-        /// Another change of the same session is under way or in doubt, or another living client uses or holds the same intent or
-        /// record. With the effect `unknown` or `done` another client has taken it over: start the intent again.
+        /// Another change of the same session is under way or in doubt, or another living client uses or holds the same intent or record, or
+        /// has taken it over. Start the intent again later.
         case busy
         /// The session of this intent is over. Nothing was bought: choose a new intent, or forget this one.
         case ended

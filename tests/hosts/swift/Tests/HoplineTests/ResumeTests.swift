@@ -16,7 +16,7 @@ struct ResumeTests {
         let doubt = try await failure { try await first.buy("job-2", options: CallOptions(attempts: 1)) }
         #expect(doubt.kind == .inDoubt)
         let busy = try await failure { try await sandbox.client(store: folder.store).resume(intent: "job-1") }
-        #expect(busy.kind == .busy && busy.effect == .none)
+        #expect(busy.kind == .busy && busy.effect == .unknown && busy.sessionId == open.sessionId)
         await first.close()
         let second = try sandbox.client(store: folder.store)
         guard case .session(let again)? = try await second.resume(intent: "job-1", credentials: true) else { throw Unmet("it is a session") }

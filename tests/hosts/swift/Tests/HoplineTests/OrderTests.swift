@@ -151,9 +151,12 @@ struct OrderTests {
         let first = try sandbox.reseller(store: folder.store)
         let user = try await first.funded()
         let waiting = Task { try await first.place(user) }
-        try await until("it is placed") { try folder.records.contains { $0.contains("ORD-") } }
-        // What a process that ended now would leave.
-        try FileManager.default.copyItem(atPath: folder.path, toPath: left.path)
+        // What a process that ended now would leave. Files come and go while it works, so a copy may break off.
+        try await until("it is placed") {
+            try? FileManager.default.removeItem(atPath: left.path)
+            try? FileManager.default.copyItem(atPath: folder.path, toPath: left.path)
+            return (try? left.records)?.contains { $0.contains("ORD-") } ?? false
+        }
         let second = try sandbox.reseller(store: left.store)
         #expect(try await second.saved().map(\.holds) == [.order])
         guard case .success(.order(let order))? = try await second.resumeAll().first else { throw Unmet("an order is resumed") }

@@ -305,6 +305,7 @@ struct SuspensionTests {
         try await until("the session that nobody took is had again") {
             try await other.saved().filter { $0.whose == .other }.map(\.sessionId) == [open.sessionId]
         }
+        #expect(try await app.observe(sessionId: second.sessionId, seen: .captcha) == nil, "the other is another client's")
         #expect(try await app.observe(sessionId: open.sessionId, seen: .status(200)) == .keep)
         #expect(try await failure { try await app.open("job-2") }.kind == .busy)
         #expect(try await sandbox.charges() == 3)

@@ -1,0 +1,134 @@
+// Who owns what: nothing stays owned that nobody holds, and whoever is gone lets go.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { AgentClient, FolderStore } from "hopline";
+
+import { OwnStore, Shelf } from "./lib/own-store.mjs";
+import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
+import { ask, runSuite } from "./lib/suite.mjs";
+
+/** The names that somebody owns in a folder. */
+const owned = (path) => (existsSync(join(path, "claims")) ? readdirSync(join(path, "claims")) : []);
+/** Whatever a command leaves to be done is begun when it ends. */
+async function settled(path, count) {
+  for (const until = Date.now() + 10_000; owned(path).length !== count && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 5));
+  return owned(path).length;
+}
+
+test("a store of a user's own does what every store must", async () => {
+  const cases = join(process.env.HOPLINE_VECTORS, "../store");
+  const files = readdirSync(cases).filter((name) => name.endsWith(".json")).map((name) => [name, JSON.parse(readFileSync(join(cases, name), "utf8"))]);
+  const begin = () => {
+    const [shelf, clock] = [new Shelf(), {}];
+    const open = () => {
+      const store = new OwnStore(shelf, { now: () => clock.now });
+      return { call: (...given) => ask(store, ...given), close: () => store.close(), die: () => store.close() };
+    };
+    return { open, set: (now) => (clock.now = now), end() {} };
+  };
+  const { cases: count, failures, text } = await runSuite(files, [], begin);
+  console.log(text);
+  assert.ok(count > 80, `${count}`);
+  assert.deepEqual(failures, []);
+});
+
+test("after every command no name is owned that is not held", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const agent = service.agent({ store: new FolderStore(path), dailyCapUsd: 90 });
+  const left = async (held, work) => {
+    const error = await Promise.resolve(work()).then(() => undefined, (error) => error);
+    assert.equal(await settled(path, held), held, `${work}: ${error}: ${owned(path)}`);
+    return error;
+  };
+  await left(0, () => agent.getBalance());
+  await left(0, () => agent.createRecharge({ amount_usd: 5 }, { intent: "top-up" }));
+  await left(0, () => agent.openSession({ ...WANTED, product_no: "no-such-product" }, { intent: "job-1" }));
+  await left(0, () => agent.openSession(WANTED, { intent: "job-2", maxUnitPrice: 0 }));
+  await service.fault({ kind: "drop_before" }, "create_session");
+  const doubt = await left(0, () => agent.openSession(WANTED, { intent: "job-3", attempts: 1 }));
+  assert.equal(doubt.kind, "in_doubt");
+  await left(0, () => agent.saved());
+  await left(0, () => agent.forget(doubt.record));
+  await left(0, () => agent.settle(doubt.record, "not_happened"));
+  await left(0, () => agent.reconcile(doubt.record));
+  await left(1, () => agent.resume(doubt.record));
+  await left(1, () => agent.resumeIntent("job-4"));
+  let open;
+  await left(2, async () => (open = await agent.openSession(WANTED, { intent: "job-5" })));
+  await left(2, () => open.rotate());
+  await left(2, () => agent.resumeAll());
+  await left(1, () => open.release());
+  await left(2, async () => (open = await agent.openSession(WANTED, { intent: "job-5" })));
+  await left(1, () => open.terminate());
+  await left(1, () => agent.openSession(WANTED, { intent: "job-5" }));
+  await agent.close();
+  assert.deepEqual(owned(path), []);
+});
+
+test("a client that is dropped lets go of what it held", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t);
+  const environment = { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url, FOLDER: folder(), NODE_OPTIONS: "--expose-gc" };
+  const { code, out, errors } = await program("dropper.mjs", environment).ended;
+  assert.equal(code, 0, errors);
+  const [first, second] = JSON.parse(out);
+  assert.equal(second, first);
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("a client that can't vouch for its claims sends nothing before it has put its record again", async (t) => {
+  const service = await sandbox(t);
+  let [puts, doubts, sent] = [0, 2, []];
+  const store = new OwnStore();
+  const put = store.put.bind(store);
+  store.put = (...given) => ((puts += 1), put(...given));
+  store.vouches = async () => (doubts -= 1) < 0;
+  const agent = service.agent({ store, fetch: (url, init) => (sent.push(puts), fetch(url, init)) });
+  await agent.createSession(WANTED);
+  assert.ok(sent[0] >= 2, `it was put ${sent[0]} times before it was sent`);
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("claims that end while a client lives are heard of, and nothing is done twice", async (t) => {
+  const service = await sandbox(t);
+  const shelf = new Shelf();
+  const store = new OwnStore(shelf);
+  let lost;
+  store.onLost = (tell) => (lost = tell);
+  const [agent, other] = [service.agent({ store }), service.agent({ store: new OwnStore(shelf) })];
+  const { session_id } = await agent.openSession(WANTED, { intent: "job-17" });
+  await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
+  await store.release();
+  assert.equal((await other.openSession(WANTED, { intent: "job-17" })).session_id, session_id);
+  lost();
+  await assert.rejects(agent.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
+  await other.close();
+  assert.equal((await agent.openSession(WANTED, { intent: "job-17" })).session_id, session_id);
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("a call waits for an intent that another client has, if it is told to", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  const [one, two] = [1, 2].map(() => service.agent({ store: new FolderStore(path) }));
+  const open = await one.openSession(WANTED, { intent: "job-17" });
+  const waiting = two.openSession(WANTED, { intent: "job-17", waitForIntent: true, deadlineMs: 60_000 });
+  await open.release();
+  assert.equal((await waiting).session_id, open.session_id);
+  assert.equal((await service.state()).charges.length, 1);
+});
+
+test("a store that answers with what is no answer has failed, and says so", async (t) => {
+  const service = await sandbox(t);
+  for (const [method, wrong] of [["claim", undefined], ["claim", { claimed: [] }], ["put", "perhaps"], ["put", true]]) {
+    const agent = service.agent({ store: Object.assign(new OwnStore(), { [method]: async () => wrong }) });
+    const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
+    assert.deepEqual([error.kind, error.effect], ["store", "none"], error.stack);
+    assert.match(error.cause.message, new RegExp(`what \`${method}\` of this store answered`));
+  }
+  assert.throws(() => new AgentClient({ apiKey: "k", baseUrl: "https://api.example/v1", store: { claim() {} } }), { kind: "invalid" });
+  assert.equal((await service.state()).charges.length, 0);
+});

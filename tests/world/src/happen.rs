@@ -5,7 +5,7 @@ use hopline::client::{Millis, Name, Outcome, StepId, StoreAnswer, StoreCall, des
 use crate::act::{Act, Leaves, Plan};
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
-use crate::process::{SHOWN, shows};
+use crate::process::{SHOWN, is_nothing, shows};
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
 use crate::world::{HOUR, Message, Out, World, Wrong};
 
@@ -140,6 +140,7 @@ impl World {
             Err(error) => format!("command {number} is taken: {:?}, effect {:?}: {error}", error.kind, error.effect),
         });
         match about {
+            Some(_) if is_nothing(&result) => {}
             Some(about) => self.checker.taken(about, self.jobs[about.job], &result),
             None => self.shown = result.ok().map(|answered| answered.raw.text().to_owned()),
         }

@@ -133,11 +133,11 @@ impl World {
 
     /// A person waits until no message can be under way, looks at what the service shows, and ends every doubt by that.
     pub(crate) fn look(&mut self) -> Result<(), Wrong> {
-        // The service tells its time in seconds.
-        self.pass(HOUR + 2_000)?;
-        self.arrive_all()?;
+        // What is tried again is done first, and the service tells its time in seconds.
         self.drain()?;
         self.settle_all()?;
+        self.pass(HOUR + 2_000)?;
+        self.arrive_all()?;
         for record in self.open_doubts() {
             let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
             let (job, found) = (self.jobs[at], self.checker.found(at).cloned());

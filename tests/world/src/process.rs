@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 
 use hopline::client::{
-    CallOptions, Client, ClientOptions, CommandId, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved, Step, StepId, StoreCall,
-    describe,
+    Answered, CallOptions, Client, ClientOptions, CommandId, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved, Step, StepId,
+    StoreCall, describe,
 };
 use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
@@ -138,7 +138,8 @@ impl World {
                     }
                     process.completed.push_back(command);
                     let about = process.commands.get(&command).copied().flatten();
-                    if let (Some(about), Some(result)) = (about, process.client.result(command)) {
+                    let result = process.client.result(command).filter(|result| !is_nothing(result));
+                    if let (Some(about), Some(result)) = (about, result) {
                         self.checker.ends(about, self.jobs[about.job], result)?;
                     }
                 }
@@ -247,6 +248,11 @@ impl World {
         let open = open.filter_map(|saved| self.job_of(&name_of(&saved.record)?));
         open.chain(self.damaged.values().flatten().copied()).collect()
     }
+}
+
+/// Whether an intent that was to be resumed stands for nothing.
+pub(crate) fn is_nothing(result: &Result<Answered, hopline::Error>) -> bool {
+    result.as_ref().is_ok_and(|answered| answered.facts.nothing)
 }
 
 /// A send follows its put within this time.

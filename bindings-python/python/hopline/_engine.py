@@ -380,7 +380,8 @@ class Engine:
         self._sends.expire()
         until = self._sends.soonest(self._drain(owner, events))
         if asks := owner.asks or self._left_asks:
-            work = owner.asking[asks[0].step] = asks.popleft()
+            work = asks.popleft()
+            owner.asking[work.step] = work
             self._present.add(owner)
             return work
         if until is None:

@@ -16,8 +16,7 @@ class Options(TypedDict, total=False):
     """How a client repeats, waits and reads. Omitted options keep their defaults."""
 
     account: str
-    """Names the account in records. Where it is left out the key does, or else the username; with neither, as with a token alone,
-    give the same name to every client of the store."""
+    """Names the account in the store: what another account bought is not found. If omitted, each account needs a store of its own."""
     allow_http: bool
     """Whether plain http to a host that is not loopback is allowed; False if omitted."""
     max_body: int

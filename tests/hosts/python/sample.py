@@ -2,7 +2,7 @@
 
 import asyncio
 from decimal import Decimal
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 import hopline
 
@@ -36,7 +36,14 @@ def blocking(agent: hopline.AgentClient) -> None:
         assert_type(saved.intent, str | None)
         assert_type(agent.resume(saved.record, deadline=60, credentials=True), hopline.Resumed)
     assert_type(agent.resume(intent="job-17"), hopline.Resumed | None)
-    assert_type(agent.resume_all(), list[hopline.OpenSession | hopline.OrderReply | hopline.Reply | hopline.HoplineError])
+    assert_type(next(agent.walk_saved()).whose, Literal["mine", "free", "other"])
+    assert_type(agent.settle("r-1", happened=False, early=True), bool)
+    assert_type(agent.release_session(session_id="s-1"), bool)
+    assert_type(agent.create_session(session_type="dynamic", product_no="p", intent="job-17", wait_for_intent=True), hopline.Session)
+    store: hopline.Store = hopline.FolderStore("folder")
+    handle: hopline.StoreHandle = store.open()
+    assert_type(handle.list("5e", after=None, open=True).entries[0], hopline.StoredName)
+    assert_type(agent.resume_all(deadline=60), list[hopline.OpenSession | hopline.OrderReply | hopline.Reply | hopline.HoplineError])
 
 
 async def awaited(agent: hopline.AsyncAgentClient) -> None:

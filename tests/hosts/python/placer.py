@@ -26,8 +26,9 @@ def main(folder: str, user_id: int, fatal: int | None) -> None:
 
     with hopline.ResellerClient(http=http, store=store_of(folder, points)) as reseller:
         known = {order["order_no"] for order in reseller.walk_static_orders(user_id=user_id)} if fatal is not None else set()
-        resumed = any(isinstance(one, hopline.OrderReply) for one in reseller.resume_all())
-        for saved in reseller.saved():
+        all_saved = reseller.saved()
+        resumed = any(saved.holds == "order" for saved in all_saved)
+        for saved in all_saved:
             if saved.holds != "in_doubt_for_good":
                 continue
             with open(f"{folder}.known") as file:

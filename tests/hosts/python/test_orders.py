@@ -103,8 +103,9 @@ def test_an_order_whose_answer_was_lost_is_looked_up_and_settled(sandbox: Sandbo
             with pytest.raises(hopline.Invalid, match=f"settle: `became` {rule}") as refused:
                 reseller.settle(record, happened=happened, became=became)
             assert refused.value.field == "became"
-        assert reseller.settle(record, happened=True, became=number) and not reseller.settle(record, happened=True)
-        assert [(saved.holds, saved.order_no) for saved in reseller.saved()] == [("order", number)]
+        assert reseller.settle(record, happened=True, became=number)
+        [saved] = reseller.saved()
+        assert (saved.holds, saved.order_no) == ("order", number) and not reseller.settle(saved.record, happened=True)
     # The program itself, started once more, goes on with what was found.
     with hopline.ResellerClient(**sandbox.reseller, store=hopline.FolderStore(tmp_path)) as reseller:
         placed = reseller.place_order(**order_for(user_id), intent="order-1")
@@ -136,9 +137,14 @@ def test_an_order_that_never_arrived_has_no_candidate_and_may_be_placed_anew(san
             reseller.place_order(**order_for(user_id), intent="order-1")
         assert caught.value.record is not None
         assert reseller.reconcile(caught.value.record).candidates == ()
-        assert reseller.settle(caught.value.record, happened=False)
+        assert reseller.settle(caught.value.record, happened=False, early=True)
         assert reseller.place_order(**order_for(user_id), intent="order-1").phase == "ready"
+        with pytest.raises(hopline.Refused, match="has changed since you looked"):
+            reseller.reconcile(caught.value.record)
+        [placed] = reseller.saved()
         with pytest.raises(hopline.Misuse, match="no operation in doubt"):
+            reseller.reconcile(placed.record)
+        with pytest.raises(hopline.Misuse, match="not the name of a record"):
             reseller.reconcile("none")
     assert len(purchases(sandbox)) == 1
 

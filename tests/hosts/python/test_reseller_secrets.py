@@ -9,6 +9,7 @@ from typing import Any
 import hopline
 import pytest
 from test_secrets import is_ours, shown
+from wrapping import records
 
 # A traceback shows the lines of this file, so no line that calls holds a secret itself.
 LOGIN = {"username": "canary-reseller", "password": "canary-password"}
@@ -69,7 +70,7 @@ def test_no_secret_of_the_reseller_api_is_printed_logged_or_recorded(tmp_path: P
     fail = [""]
 
     def look() -> None:
-        kept.append("".join(path.read_text() for path in tmp_path.glob("*.json")))
+        kept.append("".join(path.read_text() for path in records(tmp_path)))
 
     def http(request: hopline.Request) -> Any:
         sent.append(f"{request.url} {dict(request.headers)} {request.body!r}")

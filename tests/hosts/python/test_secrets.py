@@ -54,9 +54,9 @@ def test_no_secret_is_printed_logged_or_recorded(
             with pytest.raises(hopline.HoplineError) as caught:
                 bad()
             told.append(caught.value)
-        records = "".join(path.read_text() for path in records(tmp_path))
-    assert "job-1" in records
-    everything = " ".join(shown(one) for one in told) + caplog.text + records
+        stored = "".join(path.read_text() for path in records(tmp_path))
+    assert "job-1" in stored
+    everything = " ".join(shown(one) for one in told) + caplog.text + stored
     for text in [KEY, "canary", *texts]:
         assert text not in everything
 

@@ -11,7 +11,7 @@ use crate::{Fail, junit, paths};
 
 /// What the wheel is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
-const TESTS: &[&str] = &["tests/hosts/python", "tests/vectors", "bindings-python/README.md", "../shared/external"];
+const TESTS: &[&str] = &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "../shared/external"];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Fetched, "python: what the tests need", 300, |_| match missing()? {

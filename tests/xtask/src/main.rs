@@ -38,6 +38,7 @@ cargo xtask test [HOST…]                every check and test; of all hosts, or
 cargo xtask check NAME                  one of those checks by itself, such as `lints`, once what it needs is there; without a name, all names
 cargo xtask only HOST WORDS             the tests of a host that have these words in their names (kotlin: `Class`, `Class#method`; swift: a pattern)
 cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
+cargo xtask vectors migrate DIR         rewrites vectors with saves and restores for the store's calls, and says which need a hand
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         "check" => test::one(&rest),
         "only" => test::only(&rest),
         "vector" => vector::command(&rest),
+        "vectors" => migrate(&rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)
@@ -98,6 +100,14 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         "swift" => swift::demo(&rest),
         "browser" => browser::demo(&rest),
         _ => Err(no_host(&host)),
+    }
+}
+
+/// Rewrites older vectors, by the program that runs them.
+fn migrate(arguments: &[String]) -> Result<ExitCode, Fail> {
+    match arguments {
+        [command, _] if command == "migrate" => cargo::run_program_of("hopline-host-rust", "hopline-vectors", arguments),
+        _ => Err("say which folder of vectors to rewrite: `cargo xtask vectors migrate DIR`".into()),
     }
 }
 

@@ -42,7 +42,8 @@ public class FolderStore(
     override suspend fun delete(name: String): Boolean = isDone(ask(StoreCall.Delete(name)))
 
     override suspend fun release(names: List<String>?) {
-        ask(StoreCall.Release(names))
+        // What was never opened owns nothing.
+        if (isOpen()) ask(StoreCall.Release(names))
     }
 
     override suspend fun list(space: String, after: String?, open: Boolean): StorePage {
@@ -62,6 +63,9 @@ public class FolderStore(
     override suspend fun close() {
         shut()?.shutDown()
     }
+
+    @Synchronized
+    private fun isOpen(): Boolean = folder != null
 
     @Synchronized
     private fun shut(): Folder? {

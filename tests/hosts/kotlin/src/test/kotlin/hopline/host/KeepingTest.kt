@@ -37,6 +37,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -202,6 +203,23 @@ class KeepingTest {
                 assertTrue(open.release())
                 assertEquals(Whose.FREE, other.saved().single().whose)
                 assertEquals("s-1", (other.resumeIntent("job-17") as OpenSession).sessionId)
+            }
+        }
+    }
+
+    @Test
+    fun `who waits for an intent has its session once the other client lets go of it`(@TempDir folder: Path): Unit = runBlocking {
+        val service = Scripted { answered("""{"session_id":"s-1","status":"active"}""", if (it.method == "POST") 202 else 200) }
+        client(service, FolderStore(folder)).use { first ->
+            client(service, FolderStore(folder)).use { second ->
+                val open = first.openSession(SessionType.Dynamic, "p", intent = "job-17")
+                val waiting = async { second.openSession(SessionType.Dynamic, "p", intent = "job-17", waitForIntent = true) }
+                delay(500)
+                assertFalse(waiting.isCompleted)
+                open.release()
+                assertEquals("s-1", withTimeout(30.seconds) { waiting.await() }.sessionId)
+                assertEquals(1, service.sent.count { it.method == "POST" })
+                assertEquals(Whose.OTHER, first.saved().single().whose)
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::root::{Client, Pending, Timer};
 use super::types::busy;
-use super::waiting::{Purpose, Start, Visit};
+use super::waiting::{After, Purpose, Start, Visit};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::state::{BadRecord, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
@@ -145,6 +145,10 @@ impl Client {
     fn let_in(&mut self, name: &Name, found: &Found) {
         while let Some(visit) = self.next_visit(name) {
             self.receive(name, visit, found);
+            if self.journal.user(name).is_some() {
+                // It is not let go of, so nobody waits for that.
+                self.answered(&After::Name(name.clone()), None);
+            }
             if self.journal.is_busy(name) || !matches!(self.journal.user(name), None | Some(User::Session(_))) {
                 return;
             }

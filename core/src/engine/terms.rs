@@ -49,7 +49,7 @@ pub(crate) struct Terms {
     pub(crate) quote: Option<Decimal>,
     /// Whether the list was read for that key.
     pub(crate) is_read: bool,
-    /// The day on which the next send counts, and at how much.
+    /// The day, by this client's clock, on which it was granted that the next send counts, and at how much.
     granted: Option<(i64, Decimal)>,
     /// What that key counts under the day's cap, and keys before it that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
@@ -104,10 +104,10 @@ impl Terms {
         !self.granted.is_some_and(|(day, usd)| day >= today && self.charge().is_none_or(|charge| charge <= usd))
     }
 
-    /// It counts on that day.
-    pub(crate) fn count(&mut self, entry: String, day: i64) {
+    /// It counts on that day of the store's; `today` is what our own clock says.
+    pub(crate) fn count(&mut self, entry: String, day: i64, today: i64) {
         let Some(usd) = self.charge() else { return };
-        self.granted = Some((day, usd));
+        self.granted = Some((today, usd));
         self.counted.retain(|counted| counted.entry != entry || counted.day != day);
         self.counted.push(Counted { entry, day, usd });
     }
@@ -184,7 +184,7 @@ mod tests {
         for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY - 1, "9", false)] {
             given.day = Some(TODAY);
             let mut terms = terms(&mut given, "create_session", params, Some("10"));
-            terms.count("k".to_owned(), TODAY);
+            terms.count("k".to_owned(), TODAY, TODAY);
             (given.day, terms.said) = (Some(day), said.parse().ok());
             assert_eq!(terms.must_count(&given.cx()), again, "{day} {said}");
             terms.sent(Rules::default());
@@ -212,11 +212,11 @@ mod tests {
         let (rules, key) = (Rules::default(), "k-1");
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            terms.count(entry_of(key), day);
+            terms.count(entry_of(key), day, day);
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(entry_of("k-2"), TODAY + 1);
+        terms.count(entry_of("k-2"), TODAY + 1, TODAY);
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

@@ -88,7 +88,7 @@ impl Write {
             Ok(granted) => {
                 if let Grant::Counted { day } = granted {
                     let entry = self.entry();
-                    self.terms.count(entry, day);
+                    self.terms.count(entry, day, cx.day.unwrap_or(day));
                 }
                 if cx.wanted { self.put(cx) } else { self.stop(cx) }
             }

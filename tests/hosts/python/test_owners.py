@@ -54,7 +54,7 @@ COMMANDS: dict[str, Callable[[hopline.AgentClient, str], object]] = {
     "create_session without either": lambda agent, record: agent.create_session(**BUY),
     "open_session that is kept": lambda agent, record: agent.open_session(**BUY, intent="job-2", keep=True).__exit__(None, None, None),
     "open_session that is ended": lambda agent, record: agent.open_session(**BUY, intent="job-2").__exit__(None, None, None),
-    "wait_session": lambda agent, record: agent.wait_session(session_id="s-1"),
+    "wait_session": lambda agent, record: agent.wait_session(session_id="s-1", deadline=0),
     "terminate_session": lambda agent, record: agent.terminate_session(session_id="s-1", intent="end"),
     "rotate_session": lambda agent, record: agent.rotate_session(session_id="s-1", reason="manual"),
     "observe": lambda agent, record: agent.observe(session_id="s-1", seen=403),

@@ -45,7 +45,7 @@ test("after every command no name is owned that is not held", async (t) => {
     return error;
   };
   await left(0, () => agent.getBalance());
-  await left(0, () => agent.createRecharge({ amount_usd: 5 }, { intent: "top-up" }));
+  await left(0, () => agent.createRecharge({ amount_usd: 50 }, { intent: "top-up" }));
   await left(0, () => agent.openSession({ ...WANTED, product_no: "no-such-product" }, { intent: "job-1" }));
   await left(0, () => agent.openSession(WANTED, { intent: "job-2", maxUnitPrice: 0 }));
   await service.fault({ kind: "drop_before" }, "create_session");

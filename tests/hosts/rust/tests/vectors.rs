@@ -104,7 +104,7 @@ fn a_step_with_an_unknown_verb_or_field_fails() {
     assert!(failure_of(r#"{"wait":{"min":1}}"#).contains("step 1"));
     assert!(failure_of(r#"{"send":"GET /","answer":{"ok":1,"colour":1}}"#).contains("unknown field `colour`"));
     assert!(failure_of(r#"{"complete":"a","ok":{"data":1}}"#).contains("unknown field `data`"));
-    assert!(failure_of(r#"{"save":"r1","answer":"perhaps"}"#).contains("perhaps"));
+    assert!(failure_of(r#"{"put":"r1","answer":"perhaps"}"#).contains("perhaps"));
     assert!(failure_of(r#"{"observe":"s","seen":"nothing"}"#).contains("nothing"));
 }
 
@@ -138,14 +138,13 @@ fn what_comes_is_compared_with_what_is_expected() {
     fails(r#"{"send":"GET /billing/balance","for":"b"}"#, "`b`");
     fails(r#"{"send":"GET /billing/balance","answer":{"status":200}}"#, "one of `ok`");
     fails(r#"{"send":"GET /billing/balance","answer":{"text":"x"}}"#, "`status`");
-    fails(r#"{"save":"r1"}"#, "`r1`");
+    fails(r#"{"put":"r1"}"#, "`r1`");
     fails(r#"{"notify":{"event":"status"}}"#, "status");
     fails(r#"{"wait":null}"#, "nothing more to do");
     fails(r#"{"saved":[{"record":"r1"}]}"#, "saved");
     fails(r#"{"start":"a","operation":"get_balance"}"#, "already");
     fails(r#"{"cancel":"b"}"#, "`b`");
     fails(r#"{"resume":"r1","as":"b"}"#, "`r1`");
-    fails(r#"{"restore":["r1"]}"#, "`r1`");
     fails(r#"{"take":"a","ok":{}}"#, "came nothing");
 }
 
@@ -211,12 +210,12 @@ fn a_result_is_compared_with_what_is_expected() {
 #[test]
 fn a_key_is_the_same_or_another_one_and_is_always_named() {
     let fails = |steps: &str, part: &str| {
-        let failure = failure_of(&format!(r#"{BUY},{{"save":"r1","answer":"saved"}},{steps}"#));
+        let failure = failure_of(&format!(r#"{BUY},{{"put":"r1","answer":"done"}},{steps}"#));
         assert!(failure.contains(part), "{failure}");
     };
     fails(r#"{"send":"POST /sessions"}"#, "expected no idempotency key");
     let lost = r#""answer":{"failed":"closed","sent":"maybe"}}"#;
-    let again = r#"{"sleep":{"min":1,"max":500}},{"save":"r1","answer":"saved"}"#;
+    let again = r#"{"sleep":{"min":1,"max":500}},{"put":"r1","answer":"done"}"#;
     let resent = |name: &str| format!(r#"{{"send":"POST /sessions","key":"k1",{lost},{again},{{"send":"POST /sessions","key":"{name}"}}"#);
     fails(&resent("k2"), "expected a new value for `k2`");
     fails(&resent("k1"), "never answered");
@@ -225,7 +224,7 @@ fn a_key_is_the_same_or_another_one_and_is_always_named() {
 #[test]
 fn a_secret_in_a_record_or_an_error_fails() {
     let buy = BUY.replace(r#""p""#, r#""canary""#);
-    let failure = failure_of(&format!(r#"{buy},{{"save":"r1","answer":"saved"}}"#));
+    let failure = failure_of(&format!(r#"{buy},{{"put":"r1","answer":"done"}}"#));
     assert!(failure.contains("a record holds a secret"), "{failure}");
     let refused = failure_of(&format!(
         r#"{START},{{"send":"GET /billing/balance","answer":{{"status":400,"error":{{"code":"INVALID_REQUEST","message":"canary"}}}}}},{{"complete":"a","error":{{}}}}"#

@@ -159,11 +159,7 @@ impl Client {
     }
 
     fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
-        let (operation, intent, effect) = visit.subject();
-        let Visit { command, purpose, given_up } = visit;
-        if let (true, Some(command)) = (given_up, command) {
-            return self.finish_visit(command, Err(self.given_up(name, operation, effect, found)), intent, name);
-        }
+        let Visit { command, purpose } = visit;
         match (purpose, command) {
             (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
@@ -172,21 +168,6 @@ impl Client {
             (Purpose::TakeBack(session), _) => self.take_back_session(name, &session, found),
             (_, None) => {}
         }
-    }
-
-    /// What somebody is told who gave up before it was known what is under the name.
-    fn given_up(&self, name: &Name, operation: &'static str, effect: Effect, found: &Found) -> Error {
-        let error = |effect, what, advice| Error::new(Kind::Cancelled, effect, operation, what, advice);
-        let mut others = self.visits.get(name).into_iter().flatten();
-        if others.any(|visit| !visit.given_up && matches!(visit.purpose, Purpose::Start(_) | Purpose::Resume(_))) {
-            return error(Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume);
-        }
-        if matches!(found, Found::Nothing) && effect == Effect::None {
-            return error(effect, "was given up before it had any effect", Advice::Nothing);
-        }
-        let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
-        let report = error(Effect::Unknown, "was given up before it was gone on with, and may have been done before", Advice::Resume);
-        Error::from(Report { record, ..report.into_report() })
     }
 
     /// A write begins, or what is under its name goes on.
@@ -259,10 +240,9 @@ impl Client {
         if let Purpose::TakeBack(session) = visit.purpose {
             return self.lost_by(User::Session(session));
         }
-        let Visit { command: Some(command), purpose, given_up } = visit else { return };
+        let Visit { command: Some(command), purpose } = visit else { return };
         if let Purpose::Start(mut start) = purpose
             && start.options.wait_for_intent
-            && !given_up
         {
             let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
             let (wait, until) = start.patience.unwrap_or((200, until));
@@ -299,9 +279,6 @@ impl Client {
     fn join(&mut self, id: JobId, visit: Visit) {
         let Some(command) = visit.command else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
-        if visit.given_up {
-            return self.complete(command, Err(entry.let_go()));
-        }
         match visit.purpose {
             Purpose::Start(start) => {
                 if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)

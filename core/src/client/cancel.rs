@@ -57,20 +57,20 @@ impl Client {
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
         let Some(visits) = self.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
-        // What is under it is known in a moment.
-        if self.journal.is_claiming(name) {
-            visits.iter_mut().filter(|visit| visit.command == Some(command)).for_each(|visit| visit.given_up = true);
-            return;
-        }
-        let (operation, intent, effect) = visits.remove(at).subject();
-        let others = visits.iter().any(|visit| matches!(visit.purpose, Purpose::Start(_) | Purpose::Resume(_)));
+        let visit = visits.remove(at);
+        let (operation, intent, _) = visit.subject();
+        let may_have_been = match &visit.purpose {
+            Purpose::Start(start) | Purpose::Change(start) => start.bought_as.is_some(),
+            Purpose::Resume(_) => true,
+            Purpose::Act(_) | Purpose::TakeBack(_) => false,
+        };
         if visits.is_empty() {
             self.visits.remove(name);
         }
-        let (effect, what, advice) = match effect {
-            _ if others => (Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume),
-            Effect::None => (effect, "was given up before it had any effect", Advice::Nothing),
-            _ => (effect, "was given up before it was gone on with, and may have been done before", Advice::Resume),
+        // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
+        let (effect, what, advice) = match may_have_been {
+            true => (Effect::Unknown, "was given up before it was known what became of it before", Advice::Resume),
+            false => (Effect::None, "was given up before it had any effect", Advice::Nothing),
         };
         let report = Error::new(Kind::Cancelled, effect, operation, what, advice).into_report();
         self.complete(command, Err(Error::from(Report { intent, ..report })));

@@ -18,13 +18,11 @@ pub(super) struct Visit {
     /// Who waits; none for the client itself.
     pub(super) command: Option<CommandId>,
     pub(super) purpose: Purpose,
-    /// Whether its caller waits no more, and is only told what is known once the name was claimed.
-    pub(super) given_up: bool,
 }
 
 impl Visit {
     pub(super) fn new(command: Option<CommandId>, purpose: Purpose) -> Self {
-        Visit { command, purpose, given_up: false }
+        Visit { command, purpose }
     }
 }
 

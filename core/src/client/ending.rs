@@ -54,11 +54,11 @@ impl Client {
         // What is in doubt is a key before it: a further one that was never sent, or was refused, is counted no more, as soon as the
         // record says so, too.
         let unspent = entry.job.write_mut().and_then(Write::take_unspent);
-        entry.custody.unspent = unspent;
         entry.custody.doubt_since.get_or_insert(unix);
         let record = entry.custody.record.get_or_insert_with(|| RecordId(self.entropy.record())).clone();
-        self.notify(id, EventKind::InDoubt { record: Some(record) });
-        self.save_job(id, unspent.map(|_| id));
+        self.notify(id, EventKind::InDoubt { record: Some(record.clone()) });
+        self.uncount_once_saved(&record, unspent);
+        self.save_job(id, None);
         self.rest(id, error);
     }
 
@@ -81,8 +81,13 @@ impl Client {
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        if matches!(&result, Err(error) if error.effect == Effect::None) {
-            self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
+        match (&result, &entry.custody.record) {
+            (Err(error), _) if error.effect == Effect::None => {
+                self.uncount(entry.job.write().map(|write| [write.terms.reserved, write.terms.earlier]).unwrap_or_default());
+            }
+            // In doubt for good, without a name: its record goes once that was taken.
+            (Err(_), Some(record)) => self.uncount_once_saved(record, entry.job.write_mut().and_then(Write::take_unspent)),
+            _ => {}
         }
         if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.changing.remove(&id);

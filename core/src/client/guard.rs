@@ -61,6 +61,20 @@ impl Client {
         self.recount(&reserved, None);
     }
 
+    /// What was set aside under a record is free again as soon as the store has the record without it: in a crash between the two
+    /// it would be taken back twice, and the cap be passed.
+    pub(super) fn uncount_once_saved(&mut self, record: &RecordId, unspent: Option<Reserved>) {
+        if let Some((guard, unspent)) = self.guard.as_mut().zip(unspent) {
+            guard.unspent.entry(record.clone()).or_default().push(Some(unspent));
+        }
+    }
+
+    /// The newest Save of a record was kept: what it no longer sets aside is free again.
+    pub(super) fn unspent_saved(&mut self, record: &RecordId) {
+        let unspent = self.guard.as_mut().and_then(|guard| guard.unspent.remove(record));
+        self.recount(&unspent.unwrap_or_default(), None);
+    }
+
     /// What was set aside is free again, but for that.
     fn recount(&mut self, freed: &[Option<Reserved>], kept: Option<Reserved>) {
         let Some(guard) = &mut self.guard else { return };

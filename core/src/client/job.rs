@@ -38,8 +38,6 @@ pub(super) struct Custody {
     /// Whether it only reads what an intent was accepted as: whatever comes of that, the intent stays accepted.
     pub(super) recalls: bool,
     pub(super) doubt_since: Option<Millis>,
-    /// What is free again of the day's cap once the record says that it is not set aside for it.
-    pub(super) unspent: Option<Reserved>,
     /// Of an order that was placed: the call that placed it.
     pub(super) placed: Option<Box<SavedCall>>,
 }

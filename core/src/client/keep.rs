@@ -68,9 +68,9 @@ impl Client {
             self.save_next(record);
         } else if kept {
             self.total_saved(record);
+            self.unspent_saved(record);
         }
-        let nobody_waits = waiters.iter().all(|id| self.jobs.get(id).is_none_or(|entry| entry.is_resting()));
-        if !kept && nobody_waits {
+        if !kept && waiters.is_empty() {
             let what = EventKind::StoreFailed { record: record.clone() };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }

@@ -121,10 +121,6 @@ impl Client {
 
     /// The Save that a job waited for was answered.
     pub(super) fn stored(&mut self, id: JobId, kept: bool) {
-        if kept {
-            let unspent = self.jobs.get_mut(&id).and_then(|entry| entry.custody.unspent.take());
-            self.uncount([unspent]);
-        }
         match self.jobs.get(&id).map(|entry| &entry.parked) {
             Some(Parked::Storing) => self.tell(id, Input::Stored(kept)),
             Some(Parked::Reserving(_)) => self.reserved(id, kept),

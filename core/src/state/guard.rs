@@ -1,5 +1,7 @@
 //! What is bought in a UTC day, under the caller's cap.
 
+use std::collections::BTreeMap;
+
 use crate::contract::Decimal;
 use crate::engine::{RecordId, Reserved, sum};
 use crate::time::Millis;
@@ -16,12 +18,14 @@ pub(crate) struct Guard {
     pub(crate) adopted: Vec<RecordId>,
     /// Those whose totals are in a Save of ours: they go once it was answered.
     pub(crate) merged: Vec<RecordId>,
+    /// What is free again once the store has these records as they are now.
+    pub(crate) unspent: BTreeMap<RecordId, Vec<Option<Reserved>>>,
 }
 
 impl Guard {
     pub(crate) fn new(cap: Decimal) -> Self {
         let spent = Reserved { day: 0, usd: Decimal::from(0) };
-        Guard { cap, spent, record: None, adopted: Vec::new(), merged: Vec::new() }
+        Guard { cap, spent, record: None, adopted: Vec::new(), merged: Vec::new(), unspent: BTreeMap::new() }
     }
 
     /// The day that counts now.

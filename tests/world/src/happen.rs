@@ -5,7 +5,7 @@ use hopline::client::{FailureKind, Millis, Outcome, RecordId, Sent, StepId, desc
 use crate::act::{Act, Leaves, Plan};
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
-use crate::process::{SHOWN, shows};
+use crate::process::{SHOWN, shows, total_in};
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
 use crate::world::{HOUR, Message, Out, World, Wrong};
 
@@ -27,8 +27,10 @@ impl World {
         let is_it = |out: &Out| matches!(out, Out::Save { .. });
         let Some(Out::Save { id, record, data }) = self.answer(at, is_it) else { return Ok(()) };
         let say = if data.is_some() { "save" } else { "delete" };
-        self.tell(|| format!("{say} {record}: {result:?}"));
+        let total = data.as_deref().filter(|_| self.story.is_some()).and_then(total_in);
+        self.tell(|| format!("{say} {record}{}: {result:?}", total.map(|total| format!(", {total:?}")).unwrap_or_default()));
         let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
+        let is_gone = data.is_none() && !fails;
         if let Some(process) = &mut self.process {
             if fails || data.is_none() {
                 process.kept.remove(&record)
@@ -37,7 +39,10 @@ impl World {
             };
         }
         if result != StoreResult::Failed {
-            self.put(record, data);
+            self.put(record.clone(), data);
+        }
+        if let Some(process) = self.process.as_mut().filter(|_| is_gone) {
+            process.records.remove(&record);
         }
         if fails {
             self.checker.store_failed();

@@ -40,6 +40,7 @@ impl World {
             commands,
             completed: VecDeque::new(),
             kept: BTreeSet::new(),
+            records: BTreeMap::new(),
             began,
             skew,
             is_right: skew == 0,
@@ -99,7 +100,7 @@ impl World {
 
     /// Goes on with a record.
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        let about = self.job_of(record).and_then(|job| self.checker.current(job));
+        let about = self.about_of(record);
         self.tell(|| format!("resume {record}"));
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.resume(record, CallOptions::default());
@@ -107,17 +108,25 @@ impl World {
         self.drain()
     }
 
-    /// The job of a record, by its intent, or by the mark in its request.
+    /// The job of a record, by what the program that runs has said of it, or by what the store has.
     pub(crate) fn job_of(&self, record: &RecordId) -> Option<usize> {
         if let Some(job) = self.damaged.get(record) {
             return *job;
         }
-        // What is on its way to the store says the same.
-        let on_its_way = self.process.iter().flat_map(|process| &process.out).find_map(|out| match out {
-            Out::Save { record: saved, data, .. } if saved == record => data.as_ref(),
-            _ => None,
-        });
-        let told = describe(self.store.get(record).or(on_its_way)?)?;
+        let said = self.process.as_ref().and_then(|process| process.records.get(record)).copied();
+        said.or_else(|| self.job_in(self.store.get(record)?))
+    }
+
+    /// The purchase of a record, by the key that the store has in it; the present one of its job where there is none.
+    pub(crate) fn about_of(&self, record: &RecordId) -> Option<About> {
+        let job = self.job_of(record)?;
+        let key = self.store.get(record).and_then(|data| describe(data)?.key);
+        self.checker.of_key(job, key.as_deref())
+    }
+
+    /// The job of what a record says, by its intent, or by the mark in its request.
+    fn job_in(&self, data: &[u8]) -> Option<usize> {
+        let told = describe(data)?;
         if let Some(intent) = &told.intent {
             return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
         }
@@ -146,6 +155,9 @@ impl World {
                     if data.as_ref().is_some_and(|data| shows(&self.secrets, &String::from_utf8_lossy(data))) {
                         return Err(format!("{SHOWN} by a record"));
                     }
+                    let job = data.as_ref().and_then(|data| self.job_in(data));
+                    let Some(process) = &mut self.process else { return Ok(()) };
+                    process.records.extend(job.map(|job| (record.clone(), job)));
                     process.out.push_back(Out::Save { id, record, data });
                 }
                 Step::Send { id, command, request } => self.sends(id, command, request)?,
@@ -183,7 +195,9 @@ impl World {
         let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
-        let own = process.commands.get(&command).copied().flatten().filter(|about| Some(about.job) == job);
+        // A read is one of its command's.
+        let is_read = request.method == Method::Get;
+        let own = process.commands.get(&command).copied().flatten().filter(|about| is_read || Some(about.job) == job);
         let about = own.or_else(|| self.checker.current(job?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
@@ -214,12 +228,7 @@ impl World {
 
     /// The newest total that the store has.
     pub(crate) fn total(&self) -> Option<Total> {
-        let totals = self.store.values().filter_map(|data| {
-            let data: serde_json::Value = serde_json::from_slice(data).ok()?;
-            let spent = data.get("spent")?;
-            let usd = spent["usd"].as_str().map_or_else(|| spent["usd"].to_string(), str::to_owned);
-            Some(Total { day: spent["day"].as_i64()?, amount: thousandths(&usd)? })
-        });
+        let totals = self.store.values().filter_map(|data| total_in(data));
         // What a client that is gone has left is counted with what is there.
         totals.reduce(|one, other| match one.day.cmp(&other.day) {
             std::cmp::Ordering::Less => other,
@@ -235,6 +244,14 @@ impl World {
         let open = saved.filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood | Holds::UnderWay));
         open.filter_map(|saved| self.job_of(&saved.record)).chain(self.damaged.values().flatten().copied()).collect()
     }
+}
+
+/// The total that a record is of.
+pub(crate) fn total_in(data: &[u8]) -> Option<Total> {
+    let data: serde_json::Value = serde_json::from_slice(data).ok()?;
+    let spent = data.get("spent")?;
+    let usd = spent["usd"].as_str().map_or_else(|| spent["usd"].to_string(), str::to_owned);
+    Some(Total { day: spent["day"].as_i64()?, amount: thousandths(&usd)? })
 }
 
 /// A secret is shown.

@@ -41,6 +41,8 @@ pub(crate) struct Process {
     pub(crate) completed: VecDeque<CommandId>,
     /// The records that the store kept for it, as far as it was told.
     pub(crate) kept: BTreeSet<RecordId>,
+    /// The jobs of the records that it has asked the store to keep, whatever came of that, and has not deleted.
+    pub(crate) records: BTreeMap<RecordId, usize>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,

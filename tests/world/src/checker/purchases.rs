@@ -64,7 +64,7 @@ pub(super) struct History {
 }
 
 /// A command, and the purchase that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct About {
     pub(crate) job: usize,
     pub(crate) purchase: usize,
@@ -122,14 +122,16 @@ impl History {
         self.purchases.iter().any(|purchase| !purchase.effects.is_empty())
     }
 
-    pub(super) fn erased(&mut self) {
-        if let Some(purchase) = self.purchases.last_mut() {
-            purchase.erased = true;
-        }
+    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same.
+    pub(super) fn erased(&mut self) -> Option<usize> {
+        let at = self.current()?;
+        let purchase = &mut self.purchases[at];
+        purchase.erased = true;
+        (purchase.effects.is_empty() && !purchase.closed).then_some(at)
     }
 
-    pub(super) fn found(&self) -> Option<&Effect> {
-        self.purchases.last()?.effects.last()
+    pub(super) fn found(&self, purchase: usize) -> Option<&Effect> {
+        self.purchases.get(purchase)?.effects.last()
     }
 
     /// A key goes out. The key that it takes the place of, if the service has refused that one for good.
@@ -210,8 +212,8 @@ impl History {
         self.excused > 0 || self.misled
     }
 
-    pub(super) fn settled(&mut self, job: Job, happened: bool) {
-        let Some(purchase) = self.purchases.last_mut() else { return };
+    pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
         purchase.denied |= !happened && job.name != Name::Key;
@@ -221,8 +223,8 @@ impl History {
         }
     }
 
-    pub(super) fn guessed(&mut self, happened: bool) {
-        let Some(purchase) = self.purchases.last_mut() else { return };
+    pub(super) fn guessed(&mut self, purchase: usize, happened: bool) {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         purchase.guessed = true;
         purchase.closed |= !happened;
         self.misled |= happened;

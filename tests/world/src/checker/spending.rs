@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopline::client::{CommandId, Millis};
+use hopline::client::Millis;
 
 use super::{About, CAPPED, Harm, MISCOUNTED, Sending, UNCOUNTED};
 use crate::job::{Job, cost};
@@ -34,8 +34,8 @@ struct Counted {
 /// What was bought, and what may have been.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spending {
-    /// What each command was shown that a GB costs, and the least that any was.
-    shown: BTreeMap<CommandId, i64>,
+    /// What was shown for each purchase that a GB costs, to whichever of its commands, and the least that was shown.
+    shown: BTreeMap<About, i64>,
     least: i64,
     keys: BTreeMap<String, Counted>,
     /// A program died, so that a total may count what was never sent.
@@ -49,13 +49,13 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// A client was shown a price.
-    pub(super) fn shows(&mut self, command: CommandId, price: i64) {
-        self.shown.insert(command, price);
+    /// A client was shown a price for a purchase.
+    pub(super) fn shows(&mut self, about: About, price: i64) {
+        self.shown.insert(about, price);
         self.least = if self.least == 0 { price } else { self.least.min(price) };
     }
 
-    /// Commands of a new client begin at 1 again.
+    /// A new client reads prices anew.
     pub(super) fn restarted(&mut self) {
         self.shown.clear();
         self.freed_twice |= self.keys.values().any(|counted| counted.refused);
@@ -71,7 +71,7 @@ impl Spending {
 
     /// A key that may cost money goes out.
     pub(super) fn sends(&mut self, sending: &Sending<'_>, about: About, job: Job, key: &str, cap: i64) -> Result<(), Harm> {
-        let price = self.shown.get(&sending.command).copied().unwrap_or(self.least);
+        let price = self.shown.get(&about).copied().unwrap_or(self.least);
         let entry = || Counted { about, quote: cost(job, price), days: BTreeMap::new(), refused: false, bought: false };
         let counted = self.keys.entry(key.to_owned()).or_insert_with(entry);
         let today = sending.clocks.is_right.then(|| sending.clocks.unix.div_euclid(DAY));
@@ -123,11 +123,6 @@ impl Spending {
     /// It is said that nothing came of a purchase.
     pub(super) fn freed(&mut self, about: About) {
         self.keys.retain(|_, counted| counted.about != about);
-    }
-
-    /// The same of every purchase of a job, where nobody knows which one a person spoke of.
-    pub(super) fn freed_all(&mut self, job: usize) {
-        self.keys.retain(|_, counted| counted.about.job != job);
     }
 
     /// The service sold it, or was made to.

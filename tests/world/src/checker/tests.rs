@@ -124,7 +124,7 @@ fn what_was_denied_must_not_be_done_before_or_after() {
     after.ends(about, OPEN, &refusal).unwrap();
     assert_eq!(after.did(about, effect("a")), Err(DENIED));
     let (mut settled, about) = begun(Terms::default(), OPEN);
-    settled.settled(0, OPEN, false);
+    settled.settled(about, OPEN, false);
     assert_eq!(settled.did(about, effect("a")), Err(DENIED));
 }
 
@@ -139,7 +139,7 @@ fn what_was_said_to_be_done_must_be() {
 #[test]
 fn what_a_person_guessed_is_theirs_and_nothing_else() {
     let (mut checker, first) = begun(Terms::default(), OPEN);
-    checker.guessed(0, false);
+    checker.guessed(first, false);
     let second = checker.begun(0, OPEN);
     assert_ne!(first, second);
     assert_eq!((checker.did(first, effect("a")), checker.did(second, effect("b"))), (Ok(()), Ok(())));
@@ -195,7 +195,7 @@ fn a_wait_that_was_asked_for_is_kept() {
 fn capped() -> (Checker, About) {
     let (mut checker, about) = begun(Terms { cap: Some(7_999), retry_paid: false }, CREATE);
     let prices = request(Method::Get, "/v1/products", &[]);
-    checker.hears((CommandId(1), None), &prices, &response(200, "{}"), (4, 0), at(0));
+    checker.hears((CommandId(1), Some(about)), &prices, &response(200, "{}"), (4, 0), at(0));
     (checker, about)
 }
 
@@ -218,6 +218,51 @@ fn two_purchases_are_more_than_the_cap() {
     buy(&mut checker, about, "a", total(4_000)).unwrap();
     let other = checker.begun(1, CREATE);
     assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
+}
+
+#[test]
+fn a_key_that_was_never_refused_counts_until_its_record_is_gone() {
+    for (is_gone, harm) in [(false, Err(CAPPED)), (true, Ok(()))] {
+        let (mut checker, about) = capped();
+        buy(&mut checker, about, "a", total(4_000)).unwrap();
+        hear(&mut checker, about, "a", &response(429, REFUSAL));
+        if is_gone {
+            checker.erased(0);
+        }
+        let other = checker.begun(1, CREATE);
+        assert_eq!(buy(&mut checker, other, "b", total(8_000)), harm, "gone: {is_gone}");
+    }
+    // What was done is not undone by that.
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    checker.did(about, effect("a")).unwrap();
+    checker.erased(0);
+    let other = checker.begun(1, CREATE);
+    assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
+}
+
+#[test]
+fn a_price_that_one_command_was_shown_is_that_of_the_purchase() {
+    let (mut checker, about) = capped();
+    let prices = request(Method::Get, "/v1/products", &[]);
+    checker.hears((CommandId(2), Some(about)), &prices, &response(200, "{}"), (6, 0), at(0));
+    assert_eq!(buy(&mut checker, about, "a", total(5_999)), Err(UNCOUNTED));
+    assert_eq!(buy(&mut checker, about, "a", total(6_000)), Ok(()));
+}
+
+#[test]
+fn a_person_speaks_of_the_purchase_that_sent_the_key_of_a_record() {
+    let (mut checker, first) = capped();
+    buy(&mut checker, first, "a", total(4_000)).unwrap();
+    checker.did(first, effect("a")).unwrap();
+    checker.dropped(first);
+    let second = checker.begun(0, CREATE);
+    assert_eq!((checker.of_key(0, Some("a")), checker.of_key(0, None)), (Some(first), Some(second)));
+    assert_eq!((checker.found(first).is_some(), checker.found(second).is_some()), (true, false));
+    // Nothing came of the second, and the first stays counted.
+    checker.settled(second, CREATE, false);
+    let now = crate::service::Remote::START;
+    assert_eq!([0, 4_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ mod types;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, misfit_text, page_params_text, page_turn_text, quote_text, verdict_text,
+    CommandId, RESPONSE_HEADERS, RecordId, TakenText, error_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
+    quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome};
@@ -27,6 +28,12 @@ pub fn response_headers() -> Vec<String> {
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
     error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
+}
+
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with` or `session_event`.
+#[uniffi::export]
+pub fn host_text(question: &str, given: &str) -> Result<String, ClientError> {
+    answer(question, given).map_err(ClientError::refused)
 }
 
 /// Prices a quantity of a product of a list, both as JSON, exactly.

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
-from ._values import Misfit, loads
+from . import _hopline
+from ._values import Misfit, dumps, loads
 
 Kind: TypeAlias = Literal[
     "invalid", "refused", "unavailable", "in_doubt", "protocol", "decode", "busy", "cancelled", "store", "misuse", "ended"
@@ -183,6 +184,16 @@ class StoreError(HoplineError, kind="store"):
 
 class Misuse(HoplineError, kind="misuse"):
     """The library was called in a way that has no meaning."""
+
+
+def ask(question: str, **given: Any) -> dict[str, Any]:
+    """Asks the core what needs no client, and raises its error."""
+    members = ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in given.items())
+    try:
+        told: dict[str, Any] = loads(_hopline.host_text(question, f"{{{members}}}"))
+    except ValueError as error:
+        raise HoplineError._parse(str(error)) from None
+    return told
 
 
 def invalid(operation: str, field: str, rule: str) -> NoReturn:

@@ -66,6 +66,7 @@ pub(super) enum Verb {
     Saved(Vec<Value>),
     Observe(Observe),
     Walk(Walk),
+    Ask(Ask),
 }
 
 macro_rules! verbs {
@@ -78,7 +79,7 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "start",
     "save",
     "delete",
@@ -104,6 +105,7 @@ const VERBS: [&str; 25] = [
     "saved",
     "observe",
     "walk",
+    "ask",
 ];
 
 impl Verb {
@@ -119,7 +121,7 @@ impl Verb {
         let read = verbs!(step, verb;
             whole: "start" => Start, "save" => Save, "delete" => Delete, "send" => Send, "resolve" => Resolve, "complete" => Complete,
                 "take" => Take, "put" => Put, "restore" => Restore, "resume" => Resume, "resume_intent" => ResumeIntent,
-                "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget, "observe" => Observe, "walk" => Walk;
+                "reconcile" => Reconcile, "settle" => Settle, "forget" => Forget, "observe" => Observe, "walk" => Walk, "ask" => Ask;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
                 "cancel" => Cancel, "crash" => Crash, "resume_all" => ResumeAll, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))

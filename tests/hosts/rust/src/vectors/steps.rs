@@ -262,3 +262,12 @@ pub(super) struct Walk {
     pub(super) end: Option<String>,
     pub(super) error: Option<Value>,
 }
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ask {
+    pub(super) ask: String,
+    pub(super) given: Value,
+    pub(super) ok: Option<Value>,
+    pub(super) error: Option<Value>,
+}

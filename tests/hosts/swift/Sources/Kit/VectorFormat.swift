@@ -32,6 +32,7 @@ public enum VectorFormat {
         "saved": ([], []),
         "observe": (["seen"], ["verdict", "reason", "why", "as"]),
         "walk": (["operation"], ["params", "from", "position_text", "max_pages", "pages", "items", "end", "error"]),
+        "ask": (["given"], ["ok", "error"]),
     ]
     static let answer: Set<String> = ["ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"]
 

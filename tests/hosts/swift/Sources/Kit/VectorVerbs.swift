@@ -35,6 +35,7 @@ extension Vectors {
             try VectorFormat.like(step.about, named(JSON.text(listed)), "saved")
         case "observe": try observe(step)
         case "walk": try walk(step)
+        case "ask": try ask(step)
         default: throw Unmet("`\(verb)` is a verb")
         }
     }

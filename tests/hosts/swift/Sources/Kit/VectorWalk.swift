@@ -48,6 +48,23 @@ extension Vectors {
         return try JSON.object(VectorFormat.overlay(JSON.text(begin).object ?? [:], ["max_pages": most])).written
     }
 
+    /// What needs no client.
+    func ask(_ step: Step) throws {
+        try VectorFormat.check((step["ok"] == nil) != (step["error"] == nil), "an answer is one of `ok` and `error`")
+        var answer = ""
+        let failure = try refusal {
+            answer = try hostText(question: step.name, given: (step["given"] ?? .null).written)
+            return answer
+        }
+        if let failure {
+            try VectorFormat.noSecret("an error", failure)
+            guard let expected = step["error"] else { throw Unmet("expected \(step["ok"] ?? .null), came \(failure)") }
+            return try VectorFormat.like(expected, JSON.text(failure), "error")
+        }
+        guard let expected = step["ok"] else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer)") }
+        try VectorFormat.same(expected, JSON.text(answer), "ok")
+    }
+
     /// What the core says against it.
     private func refusal(_ ask: () throws -> String) throws -> String? {
         do {

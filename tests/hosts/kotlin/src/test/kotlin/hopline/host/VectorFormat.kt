@@ -43,6 +43,7 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "saved" to (emptySet<String>() to emptySet()),
         "observe" to (setOf("seen") to setOf("verdict", "reason", "why", "as")),
         "walk" to (setOf("operation") to setOf("params", "from", "position_text", "max_pages", "pages", "items", "end", "error")),
+        "ask" to (setOf("given") to setOf("ok", "error")),
     )
 private val ANSWER = setOf("ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated")
 private val CASE = setOf("name", "client", "now", "entropy", "refused", "script")

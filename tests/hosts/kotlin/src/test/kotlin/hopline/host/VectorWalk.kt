@@ -3,6 +3,7 @@ package hopline.host
 import hopline.core.ClientException
 import hopline.core.Step
 import hopline.core.Taken
+import hopline.core.hostText
 import hopline.core.pageParams
 import hopline.core.pageTurn
 import kotlinx.serialization.json.Json
@@ -11,7 +12,7 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 
-// The verbs about what was seen through a session, and about pages of a list.
+// The verbs about what was seen through a session, about pages of a list, and about what needs no client.
 
 internal fun World.observe(step: JsonObject) {
     val told = client.observe(step.word("observe"), step.getValue("seen").toString(), unix, monotonic)
@@ -63,6 +64,22 @@ private fun World.beginWalk(step: JsonObject): String {
             ?: step.maybe("position_text")
             ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
     return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
+}
+
+/** What needs no client. */
+internal fun ask(step: JsonObject) {
+    check(("ok" in step) != ("error" in step)) { "an answer is one of `ok` and `error`" }
+    var answer: String? = null
+    val failure = refusal { answer = hostText(step.word("ask"), step.getValue("given").toString()) }
+    failure?.let { error ->
+        noSecret("an error", error)
+        check("error" in step) { "expected ${step["ok"]}, came $error" }
+        like(step.getValue("error"), Json.parseToJsonElement(error), "error")
+    }
+    answer?.let {
+        check("ok" in step) { "expected the error ${step["error"]}, came $it" }
+        same(step.getValue("ok"), Json.parseToJsonElement(it), "ok")
+    }
 }
 
 private fun refusal(ask: () -> Unit): String? =

@@ -251,6 +251,18 @@ fn a_price_that_one_command_was_shown_is_that_of_the_purchase() {
 }
 
 #[test]
+fn a_charge_above_its_quote_may_be_lost_by_a_store_that_fails_and_the_quote_may_not() {
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    let dearer = DONE.replace(r#""status""#, r#""estimated_charge_usd":12,"status""#);
+    hear(&mut checker, about, "a", &response(202, &dearer));
+    let now = crate::service::Remote::START;
+    assert_eq!([4_000, 12_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
+    checker.store_failed();
+    assert_eq!([3_999, 4_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
+}
+
+#[test]
 fn a_person_speaks_of_the_purchase_that_sent_the_key_of_a_record() {
     let (mut checker, first) = capped();
     buy(&mut checker, first, "a", total(4_000)).unwrap();

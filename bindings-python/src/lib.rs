@@ -204,13 +204,13 @@ fn page_params(position: &str, params: &str) -> PyResult<String> {
     page_params_text(position, params).map_err(refused)
 }
 
-/// What comes after a page whose facts `take` gave: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// What comes after a page whose facts `take` gave: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[pyfunction]
 fn page_turn(position: &str, facts: &str) -> PyResult<String> {
     page_turn_text(position, facts).map_err(refused)
 }
 
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with` or `session_event`.
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
 #[pyfunction]
 fn host_text(question: &str, given: &str) -> PyResult<String> {
     answer(question, given).map_err(refused)

@@ -30,7 +30,7 @@ pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> Strin
     error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
 }
 
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with` or `session_event`.
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
 #[uniffi::export]
 pub fn host_text(question: &str, given: &str) -> Result<String, ClientError> {
     answer(question, given).map_err(ClientError::refused)
@@ -48,7 +48,7 @@ pub fn page_params(position: &str, params: &str) -> Result<String, ClientError> 
     page_params_text(position, params).map_err(ClientError::refused)
 }
 
-/// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// What comes after a page, all as JSON text: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[uniffi::export]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, ClientError> {
     page_turn_text(position, facts).map_err(ClientError::refused)

@@ -8,10 +8,15 @@ export function ask(question, given) {
   return JSON.parse(now(question, hostText, question, encode(question, "given", given)));
 }
 
+/** Whether the core is here. Where it is not, it is on its way. */
+export function isHere() {
+  const loading = host.load();
+  loading?.catch(() => {});
+  return !loading;
+}
+
 /** What a function of the core says, where the core is here. */
 export function now(operation, question, ...texts) {
-  const loading = host.load();
-  if (!loading) return asked(question, ...texts);
-  loading.catch(() => {});
+  if (isHere()) return asked(question, ...texts);
   throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
 }

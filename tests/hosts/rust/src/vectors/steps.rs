@@ -253,7 +253,7 @@ pub(super) struct Walk {
     /// The walk whose position this one goes on from.
     pub(super) from: Option<String>,
     pub(super) position_text: Option<String>,
-    pub(super) max_pages: Option<u32>,
+    pub(super) max_pages: Option<Value>,
     /// The reads, one for each page.
     #[serde(default)]
     pub(super) pages: Vec<Send>,

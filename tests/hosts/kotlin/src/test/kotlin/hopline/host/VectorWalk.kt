@@ -11,6 +11,7 @@ import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 // The verbs about what was seen through a session, about pages of a list, and about what needs no client.
 
@@ -25,11 +26,12 @@ internal fun World.observe(step: JsonObject) {
 }
 
 internal fun World.walk(step: JsonObject) {
-    var position: String? = beginWalk(step)
+    val begin = JsonObject(step.filterKeys { it == "operation" || it == "max_pages" } + ("position" to beginning(step)))
+    var position: String? = null
     var end: String? = null
     val params = (step["params"] ?: EMPTY).toString()
     val items = ArrayList<JsonElement>()
-    var failure = refusal { pageParams(position!!, params) }
+    var failure = refusal { position = Json.parseToJsonElement(hostText("walk", begin.toString())).members().word("position") }
     for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
         val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
         val command = client.start(step.word("operation"), pageParams(from, params), "{}")
@@ -40,7 +42,7 @@ internal fun World.walk(step: JsonObject) {
             is Taken.Answered -> {
                 items.addAll((Json.parseToJsonElement(taken.answer.view ?: taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
                 val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
-                position = turn["position"]?.toString()
+                position = turn.maybe("position")
                 end = turn.maybe("end")
             }
             is Taken.Failed -> failure = taken.error
@@ -58,13 +60,9 @@ internal fun World.walk(step: JsonObject) {
     walks[step.word("walk")] = position
 }
 
-private fun World.beginWalk(step: JsonObject): String {
-    val begin =
-        step.maybe("from")?.let { walks[it] ?: throw Failure("`$it` is no walk to go on from") }
-            ?: step.maybe("position_text")
-            ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
-    return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
-}
+/** The position where it begins, as its text; null for the first page. */
+private fun World.beginning(step: JsonObject): JsonElement =
+    step.maybe("from")?.let { JsonPrimitive(walks[it] ?: throw Failure("`$it` is no walk to go on from")) } ?: step["position_text"] ?: JsonNull
 
 /** What needs no client. */
 internal fun ask(step: JsonObject) {

@@ -188,7 +188,11 @@ class Misuse(HoplineError, kind="misuse"):
 
 def ask(question: str, **given: Any) -> dict[str, Any]:
     """Asks the core what needs no client, and raises its error."""
-    members = ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in given.items())
+    texts = {name: dumps(value) for name, value in given.items()}
+    for name, text in texts.items():
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            invalid(question, name, "holds half of a surrogate pair, which is no text")
+    members = ",".join(f"{dumps(name)}:{text}" for name, text in texts.items())
     try:
         told: dict[str, Any] = loads(_hopline.host_text(question, f"{{{members}}}"))
     except ValueError as error:

@@ -67,8 +67,10 @@ def test_an_event_that_is_none_is_refused_and_not_repeated(wrong: dict[str, Any]
 def test_of_a_target_only_its_host_is_told() -> None:
     for target in ("https://shop.example/?token=canary", "user:canary@shop.example", "Shop.Example"):
         assert hopline.session_event(target=target) == {"target": "shop.example"}
-    with pytest.raises(hopline.Invalid):
-        hopline.session_event()
+    for nothing in ({}, {"note": "\ud800"}, {"target": "\ud800"}):
+        with pytest.raises(hopline.Invalid) as caught:
+            hopline.session_event(**nothing)
+        assert caught.value.effect == "none"
 
 
 def test_a_request_of_the_callers_own_reaches_what_has_no_method(sandbox: Sandbox) -> None:

@@ -220,25 +220,78 @@ fn two_purchases_are_more_than_the_cap() {
     assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
 }
 
-#[test]
-fn a_key_that_was_never_refused_counts_until_its_record_is_gone() {
-    for (is_gone, harm) in [(false, Err(CAPPED)), (true, Ok(()))] {
-        let (mut checker, about) = capped();
-        buy(&mut checker, about, "a", total(4_000)).unwrap();
-        hear(&mut checker, about, "a", &response(429, REFUSAL));
-        if is_gone {
-            checker.erased(0);
-        }
-        let other = checker.begun(1, CREATE);
-        assert_eq!(buy(&mut checker, other, "b", total(8_000)), harm, "gone: {is_gone}");
-    }
-    // What was done is not undone by that.
+/// Whether another purchase is still more than the cap, after what was done with the first one.
+fn buys_more(with: impl Fn(&mut Checker, About)) -> Result<(), Harm> {
     let (mut checker, about) = capped();
     buy(&mut checker, about, "a", total(4_000)).unwrap();
-    checker.did(about, effect("a")).unwrap();
-    checker.erased(0);
+    with(&mut checker, about);
     let other = checker.begun(1, CREATE);
-    assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
+    buy(&mut checker, other, "b", total(4_000))
+}
+
+#[test]
+fn a_key_counts_until_its_record_is_gone_and_nothing_was_done() {
+    assert_eq!(buys_more(|_, _| {}), Err(CAPPED));
+    assert_eq!(buys_more(|checker, _| checker.erased(0)), Ok(()));
+    let done = |checker: &mut Checker, about| {
+        checker.did(about, effect("a")).unwrap();
+        checker.erased(0);
+    };
+    let guessed = |checker: &mut Checker, about| {
+        checker.guessed(about, true);
+        checker.erased(0);
+    };
+    assert_eq!((buys_more(done), buys_more(guessed)), (Err(CAPPED), Err(CAPPED)));
+}
+
+#[test]
+fn a_key_that_the_service_was_always_too_busy_for_need_not_count_until_it_is_sent_again() {
+    let busy = || response(429, REFUSAL);
+    assert_eq!(buys_more(|checker, about| hear(checker, about, "a", &busy())), Ok(()));
+    // An earlier send without an answer may have bought.
+    let lost_first = |checker: &mut Checker, about| {
+        buy(checker, about, "a", total(4_000)).unwrap();
+        hear(checker, about, "a", &busy());
+    };
+    assert_eq!(buys_more(lost_first), Err(CAPPED));
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    hear(&mut checker, about, "a", &busy());
+    let now = crate::service::Remote::START;
+    assert_eq!([0, 4_000, 4_001].map(|amount| checker.total_is_right(total(amount), now)), [Ok(()), Ok(()), Err(MISCOUNTED)]);
+    assert_eq!(buy(&mut checker, about, "a", total(0)), Err(UNCOUNTED));
+}
+
+#[test]
+fn a_key_of_the_callers_own_is_that_of_the_last_purchase_that_sent_it() {
+    let given = Job::given(Task::Create, 0);
+    let (mut checker, first) = begun(Terms::default(), given);
+    buy(&mut checker, first, "mine-0", None).unwrap();
+    checker.settled(first, given, false);
+    let second = checker.begun(0, given);
+    buy(&mut checker, second, "mine-0", None).unwrap();
+    assert_eq!(checker.of_key(0, Some("mine-0")), Some(second));
+}
+
+#[test]
+fn a_record_that_is_dropped_too_early_excuses_a_second_key_and_no_second_effect_of_one() {
+    let (mut checker, _) = begun(Terms::default(), OPEN);
+    let dropped = checker.current(0).unwrap();
+    checker.dropped(dropped);
+    let later = checker.begun(0, OPEN);
+    assert_eq!((checker.did(later, effect("a")), checker.did(later, effect("b"))), (Ok(()), Ok(())));
+    assert_eq!(checker.did(later, effect("b")), Err(TWICE));
+}
+
+#[test]
+fn what_is_said_of_one_end_of_a_session_is_not_said_of_another() {
+    let end = Job::unnamed(Task::Terminate, 0);
+    for (starts, harm) in [(1, Err(DENIED)), (2, Ok(()))] {
+        let mut checker = Checker::default();
+        let about = (0..starts).map(|_| checker.begun(0, end)).last().unwrap();
+        checker.ends(about, end, &told(402, REFUSAL)).unwrap();
+        assert_eq!(checker.did(about, Effect { key: None, id: None }), harm, "started {starts} times");
+    }
 }
 
 #[test]

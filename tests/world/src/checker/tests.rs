@@ -288,7 +288,10 @@ fn what_is_said_of_one_end_of_a_session_is_not_said_of_another() {
     let end = Job::unnamed(Task::Terminate, 0);
     for (starts, harm) in [(1, Err(DENIED)), (2, Ok(()))] {
         let mut checker = Checker::default();
-        let about = (0..starts).map(|_| checker.begun(0, end)).last().unwrap();
+        let mut about = checker.begun(0, end);
+        for _ in 1..starts {
+            about = checker.begun(0, end);
+        }
         checker.ends(about, end, &told(402, REFUSAL)).unwrap();
         assert_eq!(checker.did(about, Effect { key: None, id: None }), harm, "started {starts} times");
     }

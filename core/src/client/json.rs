@@ -219,7 +219,7 @@ pub(super) fn text(value: &impl Serialize) -> String {
 
 /// Reads what a caller gave as JSON. The text may hold a key, so of serde's own sentence only a name that is none of the
 /// options is repeated; of a value that does not fit only where it is.
-pub(super) fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
+fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (place, said) = (error.path().to_string(), error.inner().to_string());

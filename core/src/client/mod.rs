@@ -16,6 +16,7 @@ mod json;
 mod keep;
 mod login;
 mod lookup;
+mod members;
 mod observe;
 mod options;
 mod order;

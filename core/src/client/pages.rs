@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::members::Members;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::entropy::digest;
 use crate::policy::Error;
@@ -132,46 +133,25 @@ pub fn page_params_text(position: &str, params: &str) -> Result<String, Error> {
     read(position).and_then(|position| position.params(params))
 }
 
-/// Where a walk is to begin.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Walk<'a> {
-    /// The list.
-    operation: String,
-    /// The text of the position where another walk stopped; none for the first page.
-    #[serde(borrow, default)]
-    position: Option<&'a RawValue>,
-    /// How many pages may be read, those before the position included; as the position has it where it is left out.
-    #[serde(borrow, default)]
-    max_pages: Option<&'a RawValue>,
-}
-
 /// The text of a position.
 #[derive(Serialize)]
 pub(super) struct Begin {
     position: String,
 }
 
-/// The position at which a walk begins.
-pub(super) fn begin(walk: Walk<'_>) -> Result<Begin, Error> {
-    let start = Position::start(&walk.operation)?;
+/// The position at which the walk of an `operation` begins: the list's beginning, or a saved `position`, and under `max_pages`, where that
+/// is given.
+pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
+    let start = Position::start(&given.text("operation")?.unwrap_or_default())?;
     let list = start.list()?.name;
-    let mut position = match walk.position {
-        None => start,
-        Some(saved) => {
-            let text = serde_json::from_str::<String>(saved.get());
-            text.and_then(|text| serde_json::from_str(&text)).map_err(|_| not_saved(list))?
-        }
-    };
-    if position.operation != walk.operation {
+    let saved = given.text("position").map_err(|_| not_saved(list))?;
+    let mut position = saved.map_or(Ok(start), |text| serde_json::from_str(&text).map_err(|_| not_saved(list)))?;
+    if position.operation != list {
         // What it names may be anything, but where it is a list.
-        let rule = match position.list() {
-            Ok(other) => format!("is of `{}`; give it to the walk of that list", other.name),
-            Err(_) => return Err(not_saved(list)),
-        };
-        return Err(Error::invalid(list, "position", &rule));
+        let other = position.list().map_err(|_| not_saved(list))?.name;
+        return Err(Error::invalid(list, "position", &format!("is of `{other}`; give it to the walk of that list")));
     }
-    if let Some(most) = walk.max_pages {
+    if let Some(most) = given.get("max_pages") {
         let most = most.get().parse().ok().filter(|most| *most > 0);
         position.max_pages = most.ok_or_else(|| Error::invalid(list, "max_pages", "must be a whole number of at least 1"))?;
     }

@@ -14,7 +14,7 @@ mod view;
 
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, is_target, page_size, params_of};
-pub(crate) use check::Refusal;
+pub(crate) use check::{Refusal, members, quote};
 pub(crate) use envelope::{Answer, Body, Failure, Verdict, classify};
 pub use facts::Facts;
 pub(crate) use facts::{count_items, items, number_of};

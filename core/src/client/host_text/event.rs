@@ -1,23 +1,9 @@
 //! What was seen through a session, as the `event` of `report_session_event`. The service does not document which members it reads,
 //! so the names of the facts are Hopline's own.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
-
+use super::super::members::Members;
 use crate::policy::Error;
-use crate::wire::host_of;
-
-/// The facts, by Hopline's names or the caller's own; and where the host has a place of its own for the latter, those as `more`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Given<'a> {
-    #[serde(borrow, default)]
-    facts: BTreeMap<String, &'a RawValue>,
-    #[serde(borrow, default)]
-    more: BTreeMap<String, &'a RawValue>,
-}
+use crate::wire::{host_of, quote};
 
 /// A fact: its name, whether a value fits it, and what it must be.
 struct Fact(&'static str, fn(&str) -> bool, &'static str);
@@ -34,25 +20,31 @@ const FACTS: [Fact; 5] = [
     Fact("target", |json| target(json).is_some(), "must be a host name, or a URL that has one"),
 ];
 
-/// The event. Of a target only the host name is told: a path, a query or a login may be secret.
-pub(super) fn event(given: Given<'_>) -> Result<BTreeMap<String, Box<RawValue>>, Error> {
-    let refuse = |field: &str, rule: &str| Error::invalid("report_session_event", field, rule);
-    let Given { facts, more } = given;
-    if let Some(Fact(name, ..)) = FACTS.iter().find(|Fact(name, ..)| more.contains_key(*name)) {
-        return Err(refuse("more", &format!("must not hold `{name}`, which is a parameter of its own")));
-    }
-    for Fact(name, fits, rule) in &FACTS {
-        if facts.get(*name).is_some_and(|value| !fits(value.get())) {
-            return Err(refuse(name, rule));
-        }
+/// The event, as JSON. The facts have Hopline's names or the caller's own; where the host has a place of its own for the latter, they
+/// are `more`. Of a target only the host name is told: a path, a query or a login may be secret.
+pub(super) fn event(given: &Members<'_>) -> Result<String, Error> {
+    let (facts, more) = (given.object("facts")?.into_all(), given.object("more")?.into_all());
+    if let Some((name, _)) = more.iter().find(|(name, _)| fact(name).is_some()) {
+        return Err(given.refuse("more", &format!("must not hold `{name}`, which is a parameter of its own")));
     }
     if facts.is_empty() && more.is_empty() {
-        return Err(refuse("facts", "must not be empty"));
+        return Err(given.refuse("facts", "must not be empty"));
     }
-    let host = facts.get("target").and_then(|json| target(json.get())).and_then(|host| to_raw_value(&host).ok());
-    let mut event: BTreeMap<_, _> = facts.into_iter().chain(more).map(|(name, value)| (name, value.to_owned())).collect();
-    event.extend(host.map(|host| ("target".to_owned(), host)));
-    Ok(event)
+    let mut members = Vec::new();
+    for (name, value) in facts.into_iter().chain(more) {
+        if let Some(Fact(name, fits, rule)) = fact(&name)
+            && !fits(value.get())
+        {
+            return Err(given.refuse(name, rule));
+        }
+        let host = if name == "target" { target(value.get()) } else { None };
+        members.push(format!("{}:{}", quote(&name), host.map_or_else(|| value.get().to_owned(), |host| quote(&host))));
+    }
+    Ok(format!("{{{}}}", members.join(",")))
+}
+
+fn fact(name: &str) -> Option<&'static Fact> {
+    FACTS.iter().find(|Fact(known, ..)| *known == name)
 }
 
 fn target(json: &str) -> Option<String> {

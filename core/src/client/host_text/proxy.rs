@@ -2,28 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::contract::Secret;
-use crate::contract::agent::{Protocol, Proxy};
+use super::super::members::Members;
 use crate::policy::Error;
 use crate::wire::{encoded, is_host};
-
-/// What is asked: a proxy, and what it is for.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Given {
-    proxy: Proxy,
-    client: String,
-}
-
-/// Before a purchase: the client that the session is for, and the protocol that is to be bought.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    client: String,
-    protocol: Option<String>,
-}
 
 /// What the client will speak.
 #[derive(Serialize)]
@@ -39,7 +22,7 @@ pub(super) struct Settings {
     /// All of it, credentials included and percent-encoded.
     url: String,
     /// `http`, `https`, `socks5` or `socks5h`, as the client spells it.
-    scheme: String,
+    scheme: &'static str,
     /// An address of IPv6 is without brackets.
     host: String,
     port: u16,
@@ -75,35 +58,36 @@ const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("so
 /// What the service sells where no protocol is named.
 const DEFAULT: &str = "socks5";
 
-pub(super) fn settings(given: Given) -> Result<Settings, Error> {
-    let Given { proxy, client } = given;
-    let refuse = |field, rule: &str| Error::invalid("proxy", field, rule);
+/// The proxy of a session, for a client.
+pub(super) fn settings(given: &Members<'_>) -> Result<Settings, Error> {
+    let (proxy, client) = (given.object("proxy")?, known(given, "client")?);
     // The service's own URL says how the proxy is reached: one for https sites may well be spoken to in plain HTTP.
-    let scheme = proxy.full_url.as_ref().and_then(|url| url.reveal().split_once("://")).map(|(scheme, _)| scheme.to_ascii_lowercase());
-    let protocol = scheme.as_deref().and_then(protocol_of).or_else(|| proxy.protocol.as_ref().map(Protocol::as_str).and_then(protocol_of));
-    let protocol = protocol.ok_or_else(|| refuse("protocol", "is missing or unknown; read the session again once it is active"))?;
-    let scheme = speaks("proxy", known("proxy", "client", &client)?, protocol)?;
-    let (Some(host), Some(port)) = (proxy.host.filter(|host| !host.is_empty()), proxy.port) else {
-        return Err(refuse("host", "and port are missing, since the session was not active when it was read; wait for it"));
+    let full_url = proxy.text("full_url")?.unwrap_or_default();
+    let named = full_url.split_once("://").and_then(|(scheme, _)| protocol_of(&scheme.to_ascii_lowercase()));
+    let protocol = named.or(proxy.text("protocol")?.as_deref().and_then(protocol_of));
+    let protocol = protocol.ok_or_else(|| proxy.refuse("protocol", "is missing or unknown; read the session again once it is active"))?;
+    let scheme = speaks(given, client, protocol)?;
+    let (Some(host), Some(port)) = (proxy.text("host")?.filter(|host| !host.is_empty()), proxy.get("port")) else {
+        return Err(proxy.refuse("host", "and port are missing, since the session was not active when it was read; wait for it"));
     };
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&host);
     let (written, host) = if bare.contains(':') { (format!("[{bare}]"), bare.to_owned()) } else { (host.clone(), host) };
     if !is_host(&written) {
-        return Err(refuse("host", "is not a host name or an address"));
+        return Err(proxy.refuse("host", "is not a host name or an address"));
     }
-    let port = u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| refuse("port", "must be 1 to 65535"))?;
-    let given = |secret: Option<Secret>| secret.map(|secret| secret.reveal().to_owned()).filter(|text| !text.is_empty());
-    let (Some(username), Some(password)) = (given(proxy.username), given(proxy.password)) else {
+    let port = port.get().parse().ok().filter(|port| *port > 0).ok_or_else(|| proxy.refuse("port", "must be 1 to 65535"))?;
+    let login = [proxy.text("username")?, proxy.text("password")?].map(|text| text.filter(|text| !text.is_empty()));
+    let [Some(username), Some(password)] = login else {
         let rule = "and password are missing, since they were not requested; use `credentials` to open or wait for a session, \
                     `include_credentials` to read it";
-        return Err(refuse("username", rule));
+        return Err(proxy.refuse("username", rule));
     };
     let address = format!("{written}:{port}");
     let url = format!("{scheme}://{}:{}@{address}", encoded(&username), encoded(&password));
     Ok(Settings {
         curl: format!("proxy = \"{url}\"\n"),
         url,
-        scheme: scheme.to_owned(),
+        scheme,
         host,
         port,
         server: format!("{scheme}://{address}"),
@@ -114,27 +98,26 @@ pub(super) fn settings(given: Given) -> Result<Settings, Error> {
 }
 
 /// Refuses a session before it is bought, where the client that it is for could not use its proxy.
-pub(super) fn check(wanted: Wanted) -> Result<Usable, Error> {
-    let client = known("open_session", "use_with", &wanted.client)?;
-    let protocol = protocol_of(wanted.protocol.as_deref().unwrap_or(DEFAULT));
-    let scheme = protocol.map(|protocol| speaks("open_session", client, protocol)).transpose()?;
+pub(super) fn check(given: &Members<'_>) -> Result<Usable, Error> {
+    let client = known(given, "use_with")?;
+    let protocol = protocol_of(given.text("protocol")?.as_deref().unwrap_or(DEFAULT));
+    let scheme = protocol.map(|protocol| speaks(given, client, protocol)).transpose()?;
     Ok(Usable { scheme })
 }
 
-fn known(operation: &'static str, field: &str, name: &str) -> Result<&'static Client, Error> {
+/// The client of that name, which the caller knows as `field`.
+fn known(given: &Members<'_>, field: &str) -> Result<&'static Client, Error> {
+    let name = given.text("client")?.unwrap_or_default();
     CLIENTS.iter().find(|Client(known, ..)| *known == name).ok_or_else(|| {
         let names = CLIENTS.map(|Client(name, ..)| format!("`{name}`")).join(", ");
-        Error::invalid(operation, field, &format!("must be one of {names}"))
+        given.refuse(field, &format!("must be one of {names}"))
     })
 }
 
 /// The scheme by which a client speaks a protocol.
-fn speaks(operation: &'static str, Client(_, schemes, why): &Client, protocol: &str) -> Result<&'static str, Error> {
-    let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol));
-    scheme.copied().ok_or_else(|| {
-        let rule = format!("is {protocol}, and {why}; buy the session with `protocol` http");
-        Error::invalid(operation, "protocol", &rule)
-    })
+fn speaks(given: &Members<'_>, Client(_, schemes, why): &Client, protocol: &str) -> Result<&'static str, Error> {
+    let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol)).copied();
+    scheme.ok_or_else(|| given.refuse("protocol", &format!("is {protocol}, and {why}; buy the session with `protocol` http")))
 }
 
 fn protocol_of(scheme: &str) -> Option<&'static str> {

@@ -10,7 +10,7 @@ mod store;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, misfit_text, page_params_text, page_turn_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
     quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
@@ -209,10 +209,16 @@ fn page_params(position: &str, params: &str) -> PyResult<String> {
     page_params_text(position, params).map_err(refused)
 }
 
-/// What comes after a page whose facts `take` gave: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// What comes after a page whose facts `take` gave: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[pyfunction]
 fn page_turn(position: &str, facts: &str) -> PyResult<String> {
     page_turn_text(position, facts).map_err(refused)
+}
+
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+#[pyfunction]
+fn host_text(question: &str, given: &str) -> PyResult<String> {
+    answer(question, given).map_err(refused)
 }
 
 /// What a quantity of a product costs, exactly: `{"product_no","quantity","unit_price","total","currency","unit"}`.
@@ -241,6 +247,7 @@ fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(misfit, module)?)?;
     module.add_function(wrap_pyfunction!(page_params, module)?)?;
     module.add_function(wrap_pyfunction!(page_turn, module)?)?;
+    module.add_function(wrap_pyfunction!(host_text, module)?)?;
     module.add_function(wrap_pyfunction!(quote, module)?)?;
     module.add_function(wrap_pyfunction!(is_shared, module)?)?;
     module.add_function(wrap_pyfunction!(ip_range, module)?)?;

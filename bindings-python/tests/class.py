@@ -136,7 +136,7 @@ class Class(unittest.TestCase):
         begin = '{"operation":"list_products","max_pages":2}'
         self.assertEqual(hopline.page_params(begin, '{"limit":2}'), '{"limit":2}')
         turn = json.loads(hopline.page_turn(begin, '{"next_cursor":"c1"}'))
-        further = json.dumps(turn["position"])
+        further = turn["position"]
         self.assertEqual(json.loads(hopline.page_params(further, '{"limit":2}')), {"limit": 2, "cursor": "c1"})
         self.assertEqual(json.loads(hopline.page_turn(further, "{}")), {"end": "last_page"})
         for ask in (hopline.page_params, hopline.page_turn):

@@ -9,7 +9,7 @@ mod types;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, misfit_text, page_params_text, page_turn_text, quote_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_text,
     verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
@@ -32,6 +32,12 @@ pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> Strin
     error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
 }
 
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+#[uniffi::export]
+pub fn host_text(question: &str, given: &str) -> Result<String, ClientError> {
+    answer(question, given).map_err(ClientError::refused)
+}
+
 /// Prices a quantity of a product of a list, both as JSON, exactly.
 #[uniffi::export]
 pub fn quote(product: &str, quantity: &str) -> Result<String, ClientError> {
@@ -44,7 +50,7 @@ pub fn page_params(position: &str, params: &str) -> Result<String, ClientError> 
     page_params_text(position, params).map_err(ClientError::refused)
 }
 
-/// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// What comes after a page, all as JSON text: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[uniffi::export]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, ClientError> {
     page_turn_text(position, facts).map_err(ClientError::refused)

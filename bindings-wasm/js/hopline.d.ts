@@ -464,7 +464,8 @@ export class Walk<Item, Page> implements AsyncIterable<Item> {
   pages(): AsyncGenerator<Page, void, undefined>;
   /**
    * What comes after all that was handed out, as text: keep it anywhere, and `position` goes on from there, in this process or
-   * another. In the middle of a page it is that page, whose items then come again. Nothing after the last page.
+   * another. In the middle of a page it is that page, whose items then come again. Nothing after the last page. Until the core is
+   * loaded, it is the `position` that was given.
    */
   readonly position: string | undefined;
   /**
@@ -499,7 +500,7 @@ export interface RequestParams {
 export class ProxySettings {
   /**
    * `open.session.proxy`, that of a session that was read with `include_credentials`, or an object of your own with those members;
-   * without credentials it is `invalid`.
+   * without credentials it is `invalid`. It needs the core: see `load`.
    */
   constructor(proxy: Proxy | null | undefined);
   /** Host name or address. */
@@ -537,7 +538,10 @@ export interface SessionEvent {
   [name: string]: Json;
 }
 
-/** Makes the event out of the facts, as a plain object: those that are left out are absent, wrong ones are `invalid`. */
+/**
+ * Makes the event out of the facts, as a plain object: those that are left out are absent, wrong ones are `invalid`, as is an
+ * event without a fact. It needs the core: see `load`.
+ */
 export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 
 /**
@@ -563,7 +567,7 @@ export class IndexedDBStore implements Store {
 /**
  * Loads the core, the file `core.wasm` beside the script. In Node it is there from the start. In a browser a client loads it
  * by itself, every call waits for it, and one that fails is tried again by the next call; whoever wants wrong options to be
- * refused by the constructor, or uses `Core` or `isShared` before a client was, awaits this first.
+ * refused by the constructor, or uses `Core`, `isShared`, `ProxySettings` or `sessionEvent` before a client was, awaits this first.
  */
 export function load(): Promise<void>;
 

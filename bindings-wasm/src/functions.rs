@@ -1,6 +1,6 @@
 //! What needs no client: functions of texts.
 
-use hopline::client::{RESPONSE_HEADERS, TakenText, misfit_text, page_params_text, page_turn_text, quote_text};
+use hopline::client::{RESPONSE_HEADERS, TakenText, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_text};
 use hopline::policy::{ip_range_text, is_shared_text};
 use wasm_bindgen::prelude::*;
 
@@ -11,6 +11,12 @@ use crate::value::Value;
 #[wasm_bindgen(js_name = responseHeaders)]
 pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
+}
+
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+#[wasm_bindgen(js_name = hostText)]
+pub fn host_text(question: &str, given: &str) -> Result<String, Refused> {
+    answer(question, given).map_err(Refused)
 }
 
 /// Prices a quantity of a product of a list, both as JSON, exactly.
@@ -26,7 +32,7 @@ pub fn page_params(position: &str, params: &str) -> Result<String, Refused> {
     page_params_text(position, params).map_err(Refused)
 }
 
-/// What comes after a page, from its facts: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// What comes after a page, from its facts: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[wasm_bindgen(js_name = pageTurn)]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
     page_turn_text(position, facts).map_err(Refused)

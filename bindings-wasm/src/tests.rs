@@ -134,7 +134,7 @@ fn a_list_is_walked_by_its_positions() {
     let first = r#"{"operation":"list_products","max_pages":2}"#;
     assert_eq!(page_params(first, r#"{"limit":2}"#), Ok(r#"{"limit":2}"#.into()));
     let turn = json(&page_turn(first, r#"{"next_cursor":"c1","attempts":1}"#).expect("goes on"));
-    let second = turn["position"].to_string();
+    let second = turn["position"].as_str().expect("is a text").to_owned();
     assert_eq!(page_params(&second, r#"{"limit":2}"#), Ok(r#"{"cursor":"c1","limit":2}"#.into()));
     assert_eq!(page_turn(&second, "{}"), Ok(r#"{"end":"last_page"}"#.into()));
     for Refused(error) in

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
-from ._values import Misfit, loads
+from . import _hopline
+from ._values import Misfit, dumps, loads
 
 Kind: TypeAlias = Literal[
     "invalid", "refused", "unavailable", "in_doubt", "protocol", "decode", "busy", "cancelled", "store", "misuse", "ended"
@@ -183,6 +184,20 @@ class StoreError(HoplineError, kind="store"):
 
 class Misuse(HoplineError, kind="misuse"):
     """The library was called in a way that has no meaning."""
+
+
+def ask(question: str, **given: Any) -> dict[str, Any]:
+    """Asks the core what needs no client, and raises its error."""
+    texts = {name: dumps(value) for name, value in given.items()}
+    for name, text in texts.items():
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            invalid(question, name, "holds half of a surrogate pair, which is no text")
+    members = ",".join(f"{dumps(name)}:{text}" for name, text in texts.items())
+    try:
+        told: dict[str, Any] = loads(_hopline.host_text(question, f"{{{members}}}"))
+    except ValueError as error:
+        raise HoplineError._parse(str(error)) from None
+    return told
 
 
 def invalid(operation: str, field: str, rule: str) -> NoReturn:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from . import _hopline
-from ._errors import HoplineError, invalid
+from ._errors import HoplineError, ask
 from ._values import Reply, dumps, loads
 
 I = TypeVar("I")
@@ -55,8 +55,7 @@ class _Walk(Generic[I, P]):
         return turned
 
     def _move(self, turn: dict[str, Any]) -> None:
-        position = turn.get("position")
-        self.position = None if position is None else dumps(position)
+        self.position = turn.get("position")
         self.end = turn.get("end")
 
 
@@ -119,18 +118,9 @@ class AsyncPages(_Walk[I, P]):
 
 def _begin(operation: str, position: str | None, max_pages: int | None) -> str:
     """The position to begin at, once the core has read it."""
-    given = dumps({"operation": operation}) if position is None else position
-    if not isinstance(given, str):
+    if position is not None and not isinstance(position, str):
         raise TypeError("`position` must be the text that a walk's `position` was")
-    _told(_hopline.page_params, given, "{}")
-    read = loads(given)
-    if read["operation"] != operation:
-        invalid(operation, "position", f"is of `{read['operation']}`; give it to the walk of that list")
-    if max_pages is None:
-        return given
-    if not isinstance(max_pages, int) or isinstance(max_pages, bool) or not 0 < max_pages < 1 << 32:
-        invalid(operation, "max_pages", "must be a whole number of at least 1")
-    return dumps({**read, "max_pages": max_pages})
+    return str(ask("walk", operation=operation, position=position, max_pages=max_pages)["position"])
 
 
 def _told(ask: Callable[[str, str], str], position: str, other: str) -> str:

@@ -185,14 +185,6 @@ export class Engine {
   }
 }
 
-/** What a function of the core says, where the core is here. */
-export function now(operation, question, ...texts) {
-  const loading = host.load();
-  if (!loading) return asked(question, ...texts);
-  loading.catch(() => {});
-  throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
-}
-
 function closed(operation) {
   return refuse("misuse", operation, "this client is closed; make another one");
 }

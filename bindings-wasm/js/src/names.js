@@ -6,7 +6,7 @@
 /** The options of more than one word. Parameters and answers are the service's, and keep its spelling. */
 const OPTIONS = new Set([
   "allow_http", "api_key", "at_least", "auto_rotate", "backend_ready", "backoff_ms", "base_url", "conflict_ms", "daily_cap_usd", "deadline_ms",
-  "expected_charge_usd", "idempotency_key", "max_backoff_ms", "max_body", "max_unit_price", "retry_paid", "same_account", "throttled_backoff_ms", "timeout_ms",
+  "expected_charge_usd", "idempotency_key", "max_backoff_ms", "max_body", "max_pages", "max_unit_price", "retry_paid", "same_account", "throttled_backoff_ms", "timeout_ms",
   "token_codes", "wait_for_intent", "window_ms",
 ]);
 

@@ -36,7 +36,7 @@ export class IndexedDBStore {
   }
 }
 
-export { Client as Core, StepKind, StoreCallKind, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
+export { Client as Core, StepKind, StoreCallKind, hostText, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./agent.js";
 export { HoplineError } from "./error.js";
 export { FolderStore } from "./folder.js";

@@ -1,5 +1,6 @@
 import { misfit, pageParams, pageTurn } from "../gen/hopline_wasm.js";
-import { asked, read, refuse } from "./error.js";
+import { ask, isHere } from "./ask.js";
+import { asked, read } from "./error.js";
 
 /** A walk through a list, page by page. hopline.d.ts documents it. */
 export class Walk {
@@ -8,18 +9,19 @@ export class Walk {
   #position;
   #end;
 
+  /** Where the core is not here yet, the walk begins with its first page: until then this is what it is asked. */
+  #begin;
+
   /** `fetch` gives the result of a page with those parameters. */
   constructor(list, fetch, { position, maxPages } = {}) {
-    const { operation } = list;
-    if (maxPages !== undefined && !(Number.isInteger(maxPages) && maxPages > 0 && maxPages < 2 ** 32)) {
-      throw refuse("invalid", operation, "`maxPages` must be a whole number of at least 1", { field: "maxPages" });
-    }
-    let begin = { operation };
-    if (position !== undefined) begin = parsed(position);
-    if (begin?.operation !== operation) throw refuse("invalid", operation, "`position` is not one of this list", { field: "position" });
     this.#list = list;
     this.#fetch = fetch;
-    this.#position = maxPages === undefined && position !== undefined ? position : JSON.stringify({ ...begin, max_pages: maxPages });
+    this.#position = position;
+    this.#begin = () => {
+      this.#position = ask("walk", { operation: list.operation, position, max_pages: maxPages }).position;
+      this.#begin = undefined;
+    };
+    if (isHere()) this.#begin();
   }
 
   /** Vue's reactive copies have no private members. */
@@ -57,23 +59,19 @@ export class Walk {
 
   async #read() {
     const { operation, items: member } = this.#list;
-    const position = this.#position;
-    const { data, facts, raw } = await this.#fetch((params) => asked(pageParams, position, params));
+    let position;
+    const { data, facts, raw } = await this.#fetch((params) => {
+      this.#begin?.();
+      position = this.#position;
+      return asked(pageParams, position, params);
+    });
     const items = data?.[member];
     if (!Array.isArray(items)) throw read(misfit(operation, JSON.stringify(facts), raw, member));
     return { page: data, items, turn: JSON.parse(asked(pageTurn, position, JSON.stringify(facts))) };
   }
 
   #turn({ position, end }) {
-    this.#position = position && JSON.stringify(position);
+    this.#position = position;
     this.#end = end;
-  }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,8 @@
 import { ipRangeText, isSharedText } from "../gen/hopline_wasm.js";
 import { resellerOperations, resellerWalks } from "../gen/operations.js";
+import { now } from "./ask.js";
 import { Client, equip } from "./client.js";
-import { Engine, now } from "./engine.js";
+import { Engine } from "./engine.js";
 import { refuse } from "./error.js";
 import { encode, object } from "./values.js";
 

@@ -191,7 +191,7 @@ fn misuse(misuse: Misuse) -> Error {
     Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::Nothing)
 }
 
-fn text(value: &impl Serialize) -> String {
+pub(super) fn text(value: &impl Serialize) -> String {
     // None of these types can fail to be written.
     serde_json::to_string(value).unwrap_or_default()
 }

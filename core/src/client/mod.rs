@@ -11,12 +11,14 @@ mod ending;
 mod errand;
 mod finishing;
 mod found;
+mod host_text;
 mod job;
 mod json;
 mod keep;
 mod list;
 mod login;
 mod lookup;
+mod members;
 mod observe;
 mod options;
 mod order;
@@ -40,6 +42,7 @@ pub use crate::state::{
     describe,
 };
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
+pub use host_text::host_text;
 pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
 pub use list::{Resumed, SavedRecords};
 pub use lookup::Reconcile;

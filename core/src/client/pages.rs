@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::members::Members;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::entropy::digest;
 use crate::policy::Error;
@@ -39,13 +40,11 @@ fn cap() -> u32 {
 }
 
 /// What comes after a page: a position to go on from, a reason to stop, or both at the cap.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// Where to go on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// Why to stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<PagesEnd>,
 }
 
@@ -114,6 +113,12 @@ impl Position {
         Turn { position: Some(self), end }
     }
 
+    /// As a text that a caller can save.
+    fn text(&self) -> String {
+        // It can't fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     fn list(&self) -> Result<&'static Endpoint, Error> {
         let pages = |endpoint: &&Endpoint| match endpoint.response {
             Shape::Record(record) if record.field("next_cursor").is_some() => endpoint.request.field("cursor").is_some(),
@@ -128,19 +133,57 @@ pub fn page_params_text(position: &str, params: &str) -> Result<String, Error> {
     read(position).and_then(|position| position.params(params))
 }
 
-/// What comes after a page, all as JSON text: `{"position":{…}}`, `{"end":"last_page"}`, or both at the cap.
+/// The text of a position.
+#[derive(Serialize)]
+pub(super) struct Begin {
+    position: String,
+}
+
+/// The position at which the walk of an `operation` begins: the list's beginning, or a saved `position`, and under `max_pages`, where that
+/// is given.
+pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
+    let start = Position::start(&given.text("operation")?.unwrap_or_default())?;
+    let list = start.list()?.name;
+    let saved = given.text("position").map_err(|_| not_saved(list))?;
+    let mut position = saved.map_or(Ok(start), |text| serde_json::from_str(&text).map_err(|_| not_saved(list)))?;
+    if position.operation != list {
+        // What it names may be anything, but where it is a list.
+        let other = position.list().map_err(|_| not_saved(list))?.name;
+        return Err(Error::invalid(list, "position", &format!("is of `{other}`; give it to the walk of that list")));
+    }
+    if let Some(most) = given.get("max_pages") {
+        let most = most.get().parse().ok().filter(|most| *most > 0);
+        position.max_pages = most.ok_or_else(|| Error::invalid(list, "max_pages", "must be a whole number of at least 1"))?;
+    }
+    Ok(Begin { position: position.text() })
+}
+
+fn not_saved(operation: &'static str) -> Error {
+    Error::invalid(operation, "position", "is not one that was saved; begin again without it")
+}
+
+/// What comes after a page, all as JSON text: `{"position":"…"}`, a text like the one that it was asked with, `{"end":"last_page"}`,
+/// or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     // By way of an object, since serde takes a list for the facts in their order.
     let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(facts);
     let position = read(position)?;
     let facts = object.and_then(|object| serde_json::from_value::<Facts>(object.into()));
     let facts = facts.map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
-    Ok(serde_json::to_string(&position.turn(&facts)).unwrap_or_default())
+    #[derive(Serialize)]
+    struct Told {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        position: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        end: Option<PagesEnd>,
+    }
+    let Turn { position, end } = position.turn(&facts);
+    Ok(serde_json::to_string(&Told { position: position.map(|position| position.text()), end }).unwrap_or_default())
 }
 
 fn read(position: &str) -> Result<Position, Error> {
     let read = serde_json::from_str::<Position>(position);
-    let position = read.map_err(|_| Error::invalid("pages", "position", "is not one that was saved; begin again without it"))?;
+    let position = read.map_err(|_| not_saved("pages"))?;
     position.list().map(|_| position)
 }
 

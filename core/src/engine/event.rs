@@ -91,3 +91,13 @@ pub enum EventKind {
         record: RecordId,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_shown_by_its_name_so_that_a_host_may_name_a_file_by_it() {
+        assert_eq!(format!("{}.json", RecordId("00ab-r1".to_owned())), "00ab-r1.json");
+    }
+}

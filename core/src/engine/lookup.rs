@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn what_just_fits_is_kept() {
+        let mut given = Given::reseller();
+        let mut lookup = lookup(&mut given, "create_user", &[]);
+        lookup.bytes = MAX_BYTES - r#"{"id":1}"#.len();
+        assert_eq!(given.tell(&mut lookup, [due(), success(r#"{"items":[{"id":1}]}"#)])[1], "end: done");
+        assert_eq!((shown(&lookup), lookup.found.complete), (vec![r#"{"id":1}"#], true));
+    }
+
+    #[test]
     fn a_read_that_fails_ends_it_and_is_named() {
         for (wanted, answer, says) in [
             (true, failure("AUTH_INVALID_KEY", 401), "end: Refused None Stop"),

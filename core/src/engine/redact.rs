@@ -108,3 +108,26 @@ fn clean(secrets: &[&Secret], json: &str) -> Option<Json> {
     let tells = secrets.iter().any(|secret| secret.reveal().len() >= SHORTEST && clean.contains(secret.reveal()));
     if tells { None } else { clean.parse().ok() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_as_it_is_and_as_json_escapes_it() {
+        let secret = Secret::new(r#"own"secret"#);
+        assert_eq!(without(&[&secret], r#"a own"secret b"#).as_deref(), Some("a [redacted] b"));
+        assert_eq!(without(&[&secret], r#"a own\"secret b"#).as_deref(), Some("a [redacted] b"));
+    }
+
+    #[test]
+    fn only_a_text_that_may_have_been_cut_can_end_within_a_secret() {
+        let secret = Secret::new("own-secret-7");
+        // A text is cut before a character of up to four bytes that would go beyond its limit.
+        for (missing, end) in [(4, "own-secret"), (3, REDACTED), (0, REDACTED)] {
+            let before = "x".repeat(KEPT_WORD - missing - "own-secret".len());
+            let clean = without(&[&secret], &format!("{before}own-secret"));
+            assert_eq!(clean, Some(format!("{before}{end}")), "{missing}");
+        }
+    }
+}

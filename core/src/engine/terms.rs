@@ -78,8 +78,7 @@ impl Terms {
 
     /// What the key that is sent next may be charged, where that is known: the caller's word does not make the list's price less.
     pub(crate) fn charge(&self) -> Option<Decimal> {
-        let known = self.said.into_iter().chain(self.quote);
-        known.reduce(|one, other| if other > one { other } else { one })
+        self.said.max(self.quote)
     }
 
     /// Whether the list has to be read before the key is sent.

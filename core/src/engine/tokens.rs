@@ -154,6 +154,8 @@ mod tests {
         assert!(tokens.keep_old() && !tokens.must_log_in(40_000));
         // One that is over by its own word when it comes: the service's clock may be another.
         assert!(!with(Some(&ends_at(100_000))).must_log_in(200_000));
+        // One that would be renewed as soon as it comes: every login may bring such a one.
+        assert!(!with(Some(&ends_at(100_000))).must_log_in(40_000));
     }
 
     #[test]

@@ -176,7 +176,22 @@ mod tests {
         let mut until = topped_up(&mut given);
         let said = given.tell(&mut until, [due(), less(), due(), less(), due(), success(r#"{"balance":10.0}"#)]);
         assert_eq!(said, [READ, "wake", READ, "wake", READ, "end: done Ready"]);
-        assert_eq!(given.notes(), ["event watched", "event watched"]);
+        assert_eq!(given.notes(), ["watched 9.99", "watched 10.0"]);
+    }
+
+    #[test]
+    fn an_event_shows_words_and_numbers_alone() {
+        for (data, shown) in [
+            (format!(r#"{{"balance":"{}"}}"#, "x".repeat(64)), "x".repeat(64)),
+            (format!(r#"{{"balance":"{}"}}"#, "x".repeat(65)), "nothing".to_owned()),
+            (r#"{"balance":{"usd":9}}"#.to_owned(), "nothing".to_owned()),
+            (r#"{"balance":[9]}"#.to_owned(), "nothing".to_owned()),
+        ] {
+            let mut given = Given::agent();
+            let mut until = topped_up(&mut given);
+            given.tell(&mut until, [due(), success(Box::leak(data.into_boxed_str()))]);
+            assert_eq!(given.notes(), [format!("watched {shown}")]);
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::contract::{Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
 use crate::time::Millis;
 
+/// Why a write is in doubt that nobody waits for any more.
+const GIVEN_UP: &str = "was given up after it may have been sent";
+
 /// A write.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Write {
@@ -140,6 +143,11 @@ impl Write {
                         return Part::Done(Written::NotThere(error));
                     }
                     match self.call.go_on(&failing, judgement, error, cx) {
+                        // Nobody waits for it any more, and its key has an answer that leaves nothing to ask for.
+                        Next::Is(Called::Unwanted) if judgement.effect == Effect::Unknown && !judgement.keep => {
+                            let error = cx.subject.error(Kind::Cancelled, Effect::Unknown, GIVEN_UP, judgement.advice);
+                            Part::Asks(self.conclude(judgement, error, cx))
+                        }
                         Next::Is(called) => self.called(called, cx),
                         Next::Repeats(again) => {
                             if again.new_key {
@@ -295,7 +303,7 @@ impl Write {
             return Action::Erase(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing));
         }
         let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::Resume);
-        Action::Doubt(cx.subject.error(Kind::Cancelled, Effect::Unknown, "was given up after it may have been sent", advice))
+        Action::Doubt(cx.subject.error(Kind::Cancelled, Effect::Unknown, GIVEN_UP, advice))
     }
 }
 

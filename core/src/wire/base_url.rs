@@ -1,8 +1,10 @@
 //! The address of an API, checked once.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
+
+use super::host::is_host;
 
 /// A base URL: scheme, host, and a path that already holds the version segment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,7 +51,7 @@ impl BaseUrl {
         let host = authority.host();
         // `http` takes any text after the colon; a port that is no number would only fail later, in the host.
         let port = authority.as_str().strip_prefix(host).unwrap_or_default();
-        if !is_plain(host) || !(port.is_empty() || authority.port_u16().is_some()) {
+        if !is_host(host) || !(port.is_empty() || authority.port_u16().is_some()) {
             return Err(BadBaseUrl::NotAbsolute);
         }
         if uri.path().split('/').any(|segment| matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")) {
@@ -74,18 +76,6 @@ impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Whether every client reads the host alike: a name of ordinary letters, or an address in its usual form. Browsers take
-/// `0x7f.1` for an address and others for a name.
-fn is_plain(host: &str) -> bool {
-    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return address.parse::<Ipv6Addr>().is_ok();
-    }
-    let letters = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
-    let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.to_ascii_lowercase().starts_with("0x");
-    letters && (host.parse::<Ipv4Addr>().is_ok() || !number)
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -4,14 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 
 use super::check::{Refusal, check, holds_secret, members, no_strangers, object, plain, quote, value_of};
+use super::host::encoded;
 use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape, Shaped};
-
-/// Everything but the unreserved characters of RFC 3986 is encoded, in paths and queries alike.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
 const MAX_PARAMS: usize = 64 << 10;
@@ -101,7 +98,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                 if field.name == "session_id" {
                     built.session_id = Some(plain.to_string());
                 }
-                let encoded = utf8_percent_encode(&plain, ENCODED).to_string();
+                let encoded = encoded(&plain);
                 built.target = built.target.replace(&format!("{{{}}}", field.name), &encoded);
             }
             Place::Query => {
@@ -145,7 +142,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
 
 fn push_query(query: &mut String, name: &str, value: &str) {
     let separator = if query.is_empty() { '?' } else { '&' };
-    query.push_str(&format!("{separator}{}={}", utf8_percent_encode(name, ENCODED), utf8_percent_encode(value, ENCODED)));
+    query.push_str(&format!("{separator}{}={}", encoded(name), encoded(value)));
 }
 
 /// The parameter that says how many items a page has, of a list that comes in numbered pages.

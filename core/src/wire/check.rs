@@ -24,7 +24,7 @@ impl Refusal {
         Refusal { field: field.to_owned(), rule: rule.into() }
     }
 }
-pub(super) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
     match given.iter().find(|(name, _)| record.field(name).is_none()) {
@@ -190,7 +190,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -200,7 +200,7 @@ fn shorten(name: &str) -> String {
 }
 
 /// The members of a JSON object in their order, refusing one that is repeated.
-pub(super) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
+pub(crate) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
     struct Reader;
     impl<'de> Visitor<'de> for Reader {
         type Value = Members<'de>;

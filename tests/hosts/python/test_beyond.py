@@ -55,13 +55,22 @@ def test_events_are_told_and_show_in_the_health_of_a_session(sandbox: Sandbox) -
     "wrong",
     [
         {"status": 99}, {"status": 600}, {"status": True}, {"status": "403"}, {"seen": "rain"}, {"latency_ms": -1}, {"bytes": 0.5},
-        {"target": "https://shop.example/?token=canary"}, {"target": "user:canary@shop.example"}, {"target": ""},
+        {"latency_ms": float("nan")}, {"target": "canary:canary"}, {"target": ""},
     ],
 )  # fmt: skip
 def test_an_event_that_is_none_is_refused_and_not_repeated(wrong: dict[str, Any]) -> None:
     with pytest.raises(hopline.Invalid) as caught:
         hopline.session_event(**wrong)
     assert caught.value.field == next(iter(wrong)) and "canary" not in str(caught.value)
+
+
+def test_of_a_target_only_its_host_is_told() -> None:
+    for target in ("https://shop.example/?token=canary", "user:canary@shop.example", "Shop.Example"):
+        assert hopline.session_event(target=target) == {"target": "shop.example"}
+    for nothing in ({}, {"note": "\ud800"}, {"target": "\ud800"}):
+        with pytest.raises(hopline.Invalid) as caught:
+            hopline.session_event(**nothing)
+        assert caught.value.effect == "none"
 
 
 def test_a_request_of_the_callers_own_reaches_what_has_no_method(sandbox: Sandbox) -> None:

@@ -37,3 +37,13 @@ def test_all_cases_were_read(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_the_runner_does_not_understand_it_refuses(step: Json) -> None:
     with pytest.raises(vector_format.Failure):
         vector_format.read_step(step)
+
+
+ASK = {"ask": "session_event", "given": {"facts": {"status": 200}}}
+
+
+def test_an_answer_that_is_another_does_not_pass() -> None:
+    vectors.run({"name": "n", "script": [{**ASK, "ok": {"status": 200}}]})
+    for wrong in ({}, {"ok": {}}, {"ok": {"status": 201}}, {"error": {}}, {"given": {}, "ok": {}}):
+        with pytest.raises(vector_format.Failure):
+            vectors.run({"name": "n", "script": [{**ASK, **wrong}]})

@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[set[str], set[str]]] = {
     "saved": (set(), set()),
     "observe": ({"seen"}, {"verdict", "reason", "why", "as"}),
     "walk": ({"operation"}, {"params", "from", "position_text", "max_pages", "pages", "items", "end", "error"}),
+    "ask": ({"given"}, {"ok", "error"}),
 }
 ANSWER = {"ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"}
 ANSWERS = {

@@ -3,16 +3,18 @@
 import json
 from typing import Any
 
-from hopline._hopline import page_params, page_turn
+from hopline._hopline import host_text, page_params, page_turn
 from vector_format import Json, check, like, no_secret, same
 
 
 def walk(world: Any, step: Json) -> str | None:
     """Reads the pages of a walk; returns where it stopped."""
-    position, end, items, failure = _begin(world, step), None, [], None
+    begin = {"operation": step["operation"], "position": _beginning(world, step), "max_pages": step.get("max_pages")}
+    position: Any = None
+    end, items, failure = None, [], None
     params = json.dumps(step.get("params", {}))
     try:
-        page_params(position, params)
+        position = json.loads(host_text("walk", json.dumps(begin)))["position"]
     except ValueError as refused:
         failure = str(refused)
     for page in step.get("pages", []):
@@ -24,7 +26,7 @@ def walk(world: Any, step: Json) -> str | None:
         if taken is not None and taken[0] == "answered":
             items += json.loads(taken[4] or taken[2]).get("items") or []
             turn = json.loads(page_turn(position, taken[1]))
-            position, end = json.dumps(turn["position"]) if "position" in turn else None, turn.get("end")
+            position, end = turn.get("position"), turn.get("end")
         else:
             failure = str(taken and taken[1])
     check(("error" in step) == (failure is not None), f"expected the error {step.get('error')}, came {failure}")
@@ -37,10 +39,8 @@ def walk(world: Any, step: Json) -> str | None:
     return None if position is None else str(position)
 
 
-def _begin(world: Any, step: Json) -> Any:
-    if "from" in step:
-        begin = world.walks.get(step["from"])
-        check(begin is not None, f"`{step['from']}` is no walk to go on from")
-    else:
-        begin = step.get("position_text", json.dumps({"operation": step["operation"]}))
-    return json.dumps(json.loads(begin or "") | {"max_pages": step["max_pages"]}) if "max_pages" in step else begin
+def _beginning(world: Any, step: Json) -> Any:
+    if "from" not in step:
+        return step.get("position_text")
+    check(world.walks.get(step["from"]) is not None, f"`{step['from']}` is no walk to go on from")
+    return world.walks[step["from"]]

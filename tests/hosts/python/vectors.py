@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import vector_walks
-from hopline._hopline import Client
+from hopline._hopline import Client, host_text
 from vector_format import Failure, Json, Names, check, like, no_secret, only, overlay, read_step, same
 from vector_store import Store, answers_itself
 
@@ -340,6 +340,17 @@ class World:
     def walk(self, step: Json) -> None:
         check(step["walk"] not in self.walks, f"a walk is named `{step['walk']}` already")
         self.walks[step["walk"]] = vector_walks.walk(self, step)
+
+    def ask(self, step: Json) -> None:
+        check(("ok" in step) != ("error" in step), "an answer is one of `ok` and `error`")
+        try:
+            answer = host_text(step["ask"], json.dumps(step["given"]))
+        except ValueError as refused:
+            no_secret("an error", str(refused))
+            check("error" in step, f"expected {step.get('ok')}, came {refused}")
+            return like(step["error"], json.loads(str(refused)), "error")
+        check("ok" in step, f"expected the error {step.get('error')}, came {answer}")
+        same(step["ok"], json.loads(answer), "ok")
 
 
 def run(case: Json) -> None:

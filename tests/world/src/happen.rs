@@ -184,6 +184,8 @@ impl World {
                 self.budget.acts = self.budget.acts.saturating_sub(1);
                 self.follow(*plan)
             }
+            // A request that is under way would be as old as the night is long: so it is in a life that is shortened.
+            Act::Sleep if self.sends_are_out() => Ok(()),
             Act::Sleep => {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
                 self.tell(|| "the machine sleeps for a night".into());

@@ -139,8 +139,8 @@ impl World {
         self.pass(HOUR + 2_000)?;
         self.arrive_all()?;
         for record in self.open_doubts() {
-            let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
-            let (job, found) = (self.jobs[at], self.checker.found(at).cloned());
+            let Some(about) = self.about_of(&record) else { continue };
+            let (job, found) = (self.jobs[about.job], self.checker.found(about).cloned());
             if self.scope.api == Api::Reseller
                 && !self.reconcile(&record, job, found.as_ref().and_then(|effect| effect.id.clone()), found.is_some())?
             {
@@ -157,7 +157,7 @@ impl World {
             if !settled {
                 return Err(format!("the doubt of {record} can't be settled"));
             }
-            self.checker.settled(at, job, happened);
+            self.checker.settled(about, job, happened);
             self.drain()?;
             self.settle_all()?;
         }
@@ -169,13 +169,14 @@ impl World {
         for record in self.saved().into_iter().filter(|saved| saved.holds == Holds::Refused).map(|saved| saved.record) {
             self.tell(|| format!("a person drops {record}, which can't be read"));
             let job = name_of(&record).and_then(|name| self.damaged.get(&name)).copied().flatten();
+            let about = job.and_then(|job| self.checker.current(job));
             if !self.is_forgotten(&record)? {
                 return Err(format!("{record} can't be dropped"));
             }
-            match job {
+            match about {
                 // Whoever starts it once more buys it once more.
-                Some(at) if self.checker.found(at).is_some() => self.checker.dropped(at),
-                Some(at) => self.checker.settled(at, self.jobs[at], false),
+                Some(about) if self.checker.was_done(about.job) => self.checker.dropped(about),
+                Some(about) => self.checker.settled(about, self.jobs[about.job], false),
                 None => {}
             }
             self.drain()?;
@@ -209,15 +210,12 @@ impl World {
     /// Somebody ends a doubt without looking.
     pub(crate) fn guess(&mut self, at: usize, happened: bool) -> Result<(), Wrong> {
         let Some(record) = self.open_doubts().get(at).cloned() else { return Ok(()) };
-        let job = name_of(&record).and_then(|name| self.job_of(&name));
+        let about = self.about_of(&record);
         let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: true } };
         let is_settled = self.settle(&record, settlement.clone())?;
-        if let Some(job) = job.filter(|_| is_settled) {
+        if let Some(about) = about.filter(|_| is_settled) {
             self.tell(|| format!("somebody guesses about {record}: {settlement:?}"));
-            self.checker.guessed(job, happened);
-            if !happened {
-                self.checker.freed(job);
-            }
+            self.checker.guessed(about, happened);
         }
         self.drain()
     }
@@ -225,12 +223,12 @@ impl World {
     /// Somebody drops a record too early.
     pub(crate) fn forget(&mut self, at: usize) -> Result<(), Wrong> {
         let Some(saved) = self.saved().into_iter().nth(at).filter(|saved| saved.holds != Holds::Refused) else { return Ok(()) };
-        let job = name_of(&saved.record).and_then(|name| self.job_of(&name));
+        let about = self.about_of(&saved.record);
         if self.is_forgotten(&saved.record)? {
             self.tell(|| format!("somebody drops {} too early", saved.record));
             self.checker.saw(saved.session_id.into_iter().chain(saved.order_no));
-            if let Some(job) = job {
-                self.checker.dropped(job);
+            if let Some(about) = about {
+                self.checker.dropped(about);
             }
         }
         self.drain()

@@ -90,12 +90,20 @@ impl World {
 
     /// Goes on with a record.
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        let about = name_of(record).and_then(|name| self.job_of(&name)).and_then(|job| self.checker.current(job));
+        let about = self.about_of(record);
         self.tell(|| format!("resume {record}"));
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.resume(record, CallOptions::default());
         process.commands.insert(command, about);
         self.drain()
+    }
+
+    /// The purchase of a record, by the key that the store has in it; the present one of its job where there is none.
+    pub(crate) fn about_of(&self, record: &RecordId) -> Option<About> {
+        let name = name_of(record)?;
+        let job = self.job_of(&name)?;
+        let key = self.store.data(&name).and_then(|data| describe(data)?.key);
+        self.checker.of_key(job, key.as_deref())
     }
 
     /// The job of a name, by the intent of what is under it, or by the mark in its request.
@@ -167,7 +175,9 @@ impl World {
         let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
-        let own = process.commands.get(&command).copied().flatten().filter(|about| Some(about.job) == job);
+        // A read is one of its command's.
+        let is_read = request.method == Method::Get;
+        let own = process.commands.get(&command).copied().flatten().filter(|about| is_read || Some(about.job) == job);
         let about = own.or_else(|| self.checker.current(job?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);

@@ -107,9 +107,8 @@ pub(crate) struct Remote {
 
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.digest, self.counts, &self.working, &self.token).hash(state);
-        // Its tokens are made from the number of the request.
-        (self.api == Api::Reseller).then_some(self.requests).hash(state);
+        // The ids of its answers, and its tokens, are made from the number of the request.
+        (self.digest, self.requests, self.counts, &self.working, &self.token).hash(state);
     }
 }
 

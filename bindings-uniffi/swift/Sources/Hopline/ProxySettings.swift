@@ -14,14 +14,12 @@ extension Proxy {
 
     /// The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up.
     public func url() throws(HoplineError) -> Secret {
-        let login = try credentials()
-        let encoded = [login.username, login.password].map { $0.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "" }
-        return try Secret("\(scheme())://\(encoded.joined(separator: ":"))@\(address())")
+        try Secret(told().url)
     }
 
     /// For curl: give it to the standard input of `curl --config -`. As an argument, every user could read it.
     public func curl() throws(HoplineError) -> Secret {
-        try Secret("proxy = \"\(url().reveal())\"\n")
+        try Secret(told().curl)
     }
 
     /// Sends what a `URLSession` of this configuration requests through the proxy, HTTP or SOCKS5, credentials included, and never
@@ -29,65 +27,45 @@ extension Proxy {
     ///
     /// On Apple's systems only. Elsewhere `URLSession` ignores proxies, so this throws and leaves the configuration as it is.
     public func configure(_ configuration: URLSessionConfiguration) throws(HoplineError) {
-        let (scheme, login) = try (scheme(), credentials())
-        _ = try address()
+        let told = try told()
         #if canImport(FoundationNetworking)
-            _ = (scheme, login)
-            throw refused("protocol", "is of no use here, since URLSession ignores proxies on this system; give `curl()` or `url()` to another client")
+            _ = told
+            let rule = "is of no use here, since URLSession ignores proxies on this system; give `curl()` or `url()` to another client"
+            throw .unfit("proxy", "protocol", rule)
         #else
-            // `address` has checked both.
-            let endpoint = NWEndpoint.hostPort(
-                host: NWEndpoint.Host(bareHost), port: NWEndpoint.Port(rawValue: UInt16(clamping: port ?? 0)) ?? .any)
+            let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(told.host), port: NWEndpoint.Port(rawValue: told.port) ?? .any)
             var proxy =
-                switch scheme {
+                switch told.scheme {
                 case "http": ProxyConfiguration(httpCONNECTProxy: endpoint)
                 case "https": ProxyConfiguration(httpCONNECTProxy: endpoint, tlsOptions: NWProtocolTLS.Options())
                 default: ProxyConfiguration(socksv5Proxy: endpoint)
                 }
-            proxy.applyCredential(username: login.username, password: login.password)
+            proxy.applyCredential(username: told.username, password: told.password)
             proxy.allowFailover = false
             configuration.proxyConfigurations = [proxy]
         #endif
     }
 
-    #if !canImport(FoundationNetworking)
-        /// The host without the brackets of a URL.
-        private var bareHost: String { (host ?? "").trimmingCharacters(in: CharacterSet(charactersIn: "[]")) }
-    #endif
-
-    private func scheme() throws(HoplineError) -> String {
-        // The service says so itself: a proxy for https may well be spoken to in plain HTTP.
-        let named = fullUrl.flatMap { $0.reveal().components(separatedBy: "://").first }
-        guard let scheme = named.flatMap({ schemes[$0] }) ?? self.protocol.flatMap({ schemes[$0.rawValue] }) else {
-            throw refused("protocol", "is not known; read the session again once it is active")
-        }
-        return scheme
-    }
-
-    private func address() throws(HoplineError) -> String {
-        guard let host, let port, !host.isEmpty else {
-            throw refused("host", "and port are missing, since the session was not active when it was read; wait for it")
-        }
-        // It goes into URLs and configurations as it is.
-        guard host.unicodeScalars.allSatisfy(hostly.contains), 1...65535 ~= port else { throw refused("host", "and port are invalid") }
-        return host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
-
-    private func credentials() throws(HoplineError) -> (username: String, password: String) {
-        guard let username, let password else {
-            let rule = "and password were not requested; use `credentials: true` to open or wait for a session, `includeCredentials: true` to read it"
-            throw refused("username", rule)
-        }
-        return (username.reveal(), password.reveal())
-    }
-
-    private func refused(_ field: String, _ rule: String) -> HoplineError {
-        .unfit("proxy", field, rule)
+    /// What the core makes of it.
+    private func told() throws(HoplineError) -> Told {
+        var proxy = Parameters()
+        proxy.add("host", host)
+        proxy.add("port", port)
+        proxy.add("protocol", self.protocol)
+        proxy.add("username", username)
+        proxy.add("password", password)
+        proxy.add("full_url", fullUrl)
+        return try ask("proxy", ["client": "any", "proxy": proxy.json])
     }
 }
 
-/// How what a proxy speaks stands in a URL: `h` leaves it names to look up.
-private let schemes = ["socks5": "socks5h", "socks5h": "socks5h", "http": "http", "https": "https"]
-private let letters = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-private let unreserved = letters.union(CharacterSet(charactersIn: "-._~"))
-private let hostly = letters.union(CharacterSet(charactersIn: "-._:[]%"))
+/// A proxy in the forms that a client takes.
+private struct Told: Decodable {
+    let url: String
+    let scheme: String
+    let host: String
+    let port: UInt16
+    let username: String
+    let password: String
+    let curl: String
+}

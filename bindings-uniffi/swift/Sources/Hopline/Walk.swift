@@ -31,7 +31,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     private var turn: Turn
 
     init(
-        _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: JSON,
+        _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: String,
         _ items: @escaping @Sendable (List) -> [Item]
     ) {
         (self.client, self.operation, self.params, self.told, self.items) = (client, operation, params.json.text, told, items)
@@ -40,7 +40,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
 
     /// Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, was
     /// handed out, and is nothing once there is nothing more.
-    public var position: String? { lock.withLock { turn.position?.text } }
+    public var position: String? { lock.withLock { turn.position } }
 
     /// Why the walk is over; nothing as long as it is not.
     public var end: WalkEnd? { lock.withLock { turn.end } }
@@ -103,7 +103,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     /// The page that comes next, if there is one, and what comes after it.
     private func read() async throws(HoplineError) -> (reply: Reply<List>, items: [Item], turn: Turn)? {
         let now = lock.withLock { turn }
-        guard now.end == nil, let position = now.position?.text else { return nil }
+        guard now.end == nil, let position = now.position else { return nil }
         let asked = try core { try pageParams(position: position, params: params) }
         let answered = try await client.answer(operation, asked, told)
         let reply: Reply<List> = try answered.reply(operation)
@@ -126,8 +126,13 @@ extension Walk: CustomStringConvertible, CustomReflectable {
 
 /// What comes after a page.
 private struct Turn: Decodable, Sendable {
-    let position: JSON?
+    let position: String?
     let end: WalkEnd?
+}
+
+/// Where a walk begins.
+private struct Begun: Decodable {
+    let position: String
 }
 
 extension HoplineClient {
@@ -136,18 +141,12 @@ extension HoplineClient {
         _ operation: String, _ params: Parameters, _ told: Parameters, _ position: String?, _ maxPages: Int?,
         _ items: @escaping @Sendable (List) -> [Item]
     ) throws(HoplineError) -> Walk<List, Item> {
-        let given = position ?? JSON.object(["operation": .string(operation)]).text
-        _ = try core { try pageParams(position: given, params: "{}") }
-        var begin = try core { try JSON(text: given) }.object ?? [:]
-        let list = begin["operation"]?.string ?? ""
-        if list != operation {
-            throw .unfit(operation, "position", "is of `\(list)`; give it to the walk of that list")
-        }
-        if let maxPages {
-            guard maxPages > 0, maxPages <= UInt32.max else { throw .unfit(operation, "max_pages", "must be a whole number of at least 1") }
-            begin["max_pages"] = .number(Decimal(maxPages))
-        }
-        return Walk(self, operation, params, told, .object(begin), items)
+        var begin = Parameters()
+        begin.add("operation", operation)
+        begin.add("position", position)
+        begin.add("max_pages", maxPages)
+        let begun: Begun = try ask("walk", begin.json)
+        return Walk(self, operation, params, told, begun.position, items)
     }
 }
 

@@ -96,6 +96,9 @@ fn what_is_throttled_waits_where_the_throttle_ends_within_the_window() {
     assert_eq!(attempts.window(0, true, &given.cx()), Window::Throttled);
     given.gate.close(60_001);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::TooLong);
+    // The window is counted from the first send, not from now.
+    given.pass(10_000);
+    assert_eq!(attempts.window(10_000, true, &given.cx()), Window::TooLong);
 }
 
 #[test]
@@ -124,6 +127,15 @@ fn an_answer_that_came_after_a_sleep_grants_a_write_with_a_key_one_more_send() {
             attempts.sent(slept);
             assert_eq!(attempts.after(Again::Same, 0, 0, is_keyed, &mut given.cx()), None);
         }
+    }
+    // The granted send waits for a throttle as any other does: no longer than a window.
+    let mut given = Given::agent();
+    let mut attempts = begun(&given);
+    given.pass(70_000);
+    assert_eq!(attempts.after(Again::Same, 0, 0, true, &mut given.cx()), Some(0));
+    for (throttled_until, then) in [(130_000, Window::Throttled), (130_001, Window::TooLong)] {
+        given.gate.close(throttled_until);
+        assert_eq!(attempts.window(70_000, true, &given.cx()), then);
     }
     // No sleep, but a window that is shorter than an attempt.
     let mut given = Given::agent();

@@ -95,6 +95,15 @@ fn a_read_whose_window_is_over_when_its_time_comes_ends_with_what_came_of_the_la
 }
 
 #[test]
+fn a_sleep_is_told_by_the_time_of_the_send_and_not_by_how_long_the_client_has_lived() {
+    let mut given = Given::agent();
+    given.service.retry.window_ms = 1000;
+    given.pass(3_600_000);
+    let mut write = given.write("rotate_session", r#"{"session_id":"s-1"}"#);
+    assert_eq!(given.tell(&mut write, [due(), stored(), lost().after(20_000)])[2], "doubt: InDoubt Unknown Resume");
+}
+
+#[test]
 fn what_nobody_waits_for_any_more_is_not_sent_and_its_answer_still_counts() {
     for (sent, input, says) in [
         (false, due(), "unwanted"),

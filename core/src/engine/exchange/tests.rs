@@ -116,6 +116,17 @@ fn an_answer_about_the_account_tells_whether_it_can_buy() {
 }
 
 #[test]
+fn what_the_service_writes_otherwise_is_kept_as_it_came_and_shown_under_the_names_of_the_table() {
+    for (data, view) in [(r#"{"list":[{"id":1}]}"#, Some(r#"{"items":[{"id":1}]}"#)), (r#"{"items":[{"id":1}]}"#, None)] {
+        let mut given = Given::reseller();
+        let mut call = given.read("list_sub_users", "{}");
+        given.tell(&mut call, [due(), success(data)]);
+        let answered = given.answered.expect("it was answered");
+        assert_eq!((answered.raw.text(), answered.view.as_ref().map(|view| view.text())), (data, view));
+    }
+}
+
+#[test]
 fn two_spellings_with_two_values_are_reported() {
     let mut given = Given::reseller();
     let mut call = given.read("list_sub_users", "{}");
@@ -176,6 +187,19 @@ fn without_a_password_or_a_second_attempt_no_token_is_fetched() {
 }
 
 #[test]
+fn a_login_is_refused_by_what_was_sent_and_not_by_a_service_that_failed_at_it() {
+    let says_no = r#"{"code":1001,"message":"no"}"#;
+    let rows = [(400, says_no, true), (500, says_no, false), (429, says_no, false), (401, "<html>", true), (403, "<html>", false)];
+    for (status, body, is_refusal) in rows {
+        let mut given = Given::reseller();
+        let mut exchange = given.exchange("login", r#"{"username":"u","password":"p"}"#);
+        let received = Received::Response { status, headers: &[], body: body.as_bytes(), truncated: false };
+        let Heard::Failure(failing) = exchange.take_in(received, &mut given.cx()) else { panic!("{status} is a failure") };
+        assert_eq!(failing.is_refusal(&given.service), is_refusal, "{status} {body}");
+    }
+}
+
+#[test]
 fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
     let said =
         r#"{"success":false,"error":{"code":"INVALID_REQUEST","message":"THE-API-KEY and own-secret","details":{"k":"the-api-key"}}}"#;
@@ -187,6 +211,17 @@ fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
         let error = given.error.expect("it failed");
         let shown = serde_json::to_string(&error).expect("an error is JSON").to_lowercase();
         assert!(shown.contains("[redacted]") && !shown.contains("the-api-key") && !shown.contains("own-secret"), "{shown}");
+    }
+    // What is not the text of a JSON string can't be cleaned: then there are no details, unless the secret is so short that it is part
+    // of any text.
+    for (key, details) in [("987654321", None), ("98765", Some(r#"{"k":987654321}"#))] {
+        let mut given = Given::agent();
+        given.service.key = Some(Secret::new(key));
+        let mut call = given.read("get_balance", "{}");
+        let said = r#"{"success":false,"error":{"code":"INVALID_REQUEST","message":"no","details":{"k":987654321}}}"#;
+        given.tell(&mut call, [due(), response(400, said)]);
+        let shown = given.error.and_then(|error| error.into_report().details);
+        assert_eq!(shown.as_ref().map(|details| details.text()), details);
     }
     let mut given = Given::reseller();
     let mut call = refused_once(&mut given);

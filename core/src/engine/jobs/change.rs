@@ -146,6 +146,8 @@ mod tests {
         given.service.retry.attempts = 2;
         let mut job = resent(&mut given);
         assert_eq!(given.tell(&mut job, [due(), lost(), due(), page(200)]), [READ, "wake", READ, "end: Unavailable Done ReadSession"]);
+        // The error says what the service answered to the read.
+        assert_eq!(given.error.and_then(|error| error.status), Some(200));
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod change;
 pub(crate) mod open_session;
 mod place_order;
 mod terminate;
+#[cfg(test)]
+mod tests;
 
 use self::change::Change;
 use self::open_session::OpenSession;

@@ -164,7 +164,10 @@ mod tests {
     fn a_second_delete_that_finds_no_session_ended_it_if_a_read_ever_showed_it() {
         let mut given = Given::agent();
         given.session = Some(("active", true));
-        assert_eq!(not_there(&mut given).1, "end: done Ended");
+        let mut job = terminate(&mut given);
+        let said = given.tell(&mut job, [due(), stored(), lost(), due(), stored(), missing().request_id("req-2")]);
+        assert_eq!(said[5], "end: done Ended");
+        assert_eq!(given.answered.and_then(|answered| answered.facts.request_id).as_deref(), Some("req-2"));
         let mut given = Given::agent();
         given.session = Some(("active", false));
         assert_eq!(not_there(&mut given).1, "wake");

@@ -34,6 +34,8 @@ fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
     assert_eq!(given.notes(), ["event order_status", "event order_status"]);
     let answered = given.answered.expect("it ended");
     assert_eq!(answered.facts.status.as_deref(), Some("active"));
+    // Each read is a call of its own.
+    assert_eq!((answered.http_status, answered.attempts), (Some(200), 1));
     assert!(answered.raw.text().contains(r#""items":[{"orderNo":"o-1","status":"active"}]"#), "{}", answered.raw.text());
 }
 
@@ -92,6 +94,12 @@ fn a_throttle_beyond_the_deadline_ends_it_with_what_is_known() {
     let mut order = order(&mut given, true);
     order.status = Some("processing".to_owned());
     assert_eq!(given.tell(&mut order, [due(), failure("1", 429).retry_after(11)])[1], "end: done Pending");
+    // One that ends with the deadline leaves time for the last read.
+    let mut given = Given::reseller();
+    (given.wants.deadline_ms, given.service.retry.attempts) = (10_000, 1);
+    let mut order = self::order(&mut given, true);
+    assert_eq!(given.tell(&mut order, [due(), failure("1", 429).retry_after(10)])[1], "wake");
+    assert_eq!(given.wait(), 10_000);
 }
 
 #[test]
@@ -126,6 +134,36 @@ fn waiting_that_was_given_up_leaves_the_order_alone() {
     }
 }
 
+#[test]
+fn an_order_that_only_a_person_named_is_kept_by_its_intent_once_the_service_shows_it() {
+    for (intent, ends) in [(None, "rest: Cancelled Done WaitOrder"), (Some("job-17"), "end: Cancelled Done WaitOrder")] {
+        let mut given = Given::reseller();
+        given.subject.intent = intent.map(str::to_owned);
+        let mut order = order(&mut given, true);
+        (order.only_named, order.outlives_wait) = (true, true);
+        assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "wake");
+        given.wanted = false;
+        assert_eq!(given.tell(&mut order, [due()]), [ends]);
+    }
+}
+
+#[test]
+fn who_follows_it_again_reads_it_soon_again() {
+    let mut given = Given::reseller();
+    let mut order = order(&mut given, true);
+    given.tell(&mut order, [due(), none(), due(), none(), due(), none()]);
+    assert!(given.wait() > 2000);
+    order.resume(&mut given.cx());
+    given.tell(&mut order, [due(), none()]);
+    assert!((900..=1100).contains(&given.wait()));
+}
+
+#[test]
+fn the_number_of_an_order_is_not_empty_and_fits_a_request() {
+    assert_eq!(["o-1", ""].map(bad_order_no), [None, Some("must not be empty")]);
+    assert_eq!(bad_order_no(&"x".repeat(1 << 20)), Some("is too long"));
+}
+
 /// A full page of items, of which those with this status are of the order.
 fn full(status: &str) -> Tell {
     let item = format!(r#"{{"orderNo":"o-1","status":"{status}"}}"#);
@@ -152,6 +190,19 @@ fn a_service_that_takes_no_notice_of_the_page_is_not_asked_for_ever() {
     assert_eq!(given.tell(&mut order, [due(), full("active"), due(), full("active")])[3], "end: done Ready");
     let known: serde_json::Value = given.answered.expect("it ended").raw.read().expect("an order is JSON");
     assert_eq!(known.get("items").and_then(|items| items.as_array()).map(Vec::len), Some(100));
+}
+
+#[test]
+fn an_order_is_read_no_further_than_there_is_room_for_its_items() {
+    let page = 100 * r#"{"orderNo":"o-1","status":"odd"}"#.len();
+    for (beyond, turns) in [(0, true), (1, false)] {
+        let mut given = Given::reseller();
+        let mut order = order(&mut given, true);
+        let item = format!("\"{}\"", "x".repeat(MAX_BYTES - page - 2 + beyond));
+        order.pages.items = vec![item.parse().expect("a text is JSON")];
+        assert_eq!(given.tell(&mut order, [due(), full("odd")])[1], "wake");
+        assert_eq!(given.wait() == 0, turns, "{beyond}");
+    }
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn a_failing_read_never_ends_the_waiting_before_the_deadline() {
 #[test]
 fn a_read_that_is_refused_ends_the_waiting_and_the_session_lives_on() {
     for (was_bought, ends) in [(true, "end: Refused Done ReadSession"), (false, "end: Refused None ReadSession")] {
-        for answer in [failure("AUTH_INVALID_KEY", 401), failure("SOMETHING_ELSE", 400), page(404)] {
+        for answer in [failure("AUTH_INVALID_KEY", 401), failure("SOMETHING_ELSE", 400), page(404), page(300)] {
             let mut given = session();
             let mut follow = follow(was_bought);
             assert_eq!(given.tell(&mut follow, [due(), answer]), [READ, ends]);
@@ -175,6 +175,7 @@ fn a_throttle_is_never_undercut_and_at_the_deadline_the_caller_gets_what_is_know
     assert_eq!(given.clock.monotonic(), 300_000);
     let answered = given.answered.expect("it ended");
     assert_eq!(answered.raw.text(), r#"{"session_id":"s-1","session_type":"dynamic","status":"creating"}"#);
+    assert_eq!(answered.facts.session_type.as_deref(), Some("dynamic"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::engine::answer::Answered;
 use crate::engine::call::{Call, Called};
 use crate::engine::confirm::{Confirm, Confirmed};
 use crate::engine::counted::Counted;
+use crate::engine::event::EventKind;
 use crate::engine::jobs::Job;
 use crate::engine::lookup::Lookup;
 use crate::engine::machine::{Action, Cx, Input, Note, Part};
@@ -104,6 +105,7 @@ impl Machine for Confirm {
 /// A note by its name and the words that matter.
 pub(super) fn named(note: &Note) -> String {
     match note {
+        Note::Event(EventKind::Watched { value }) => format!("watched {}", value.as_deref().unwrap_or("nothing")),
         Note::Event(event) => {
             let event = serde_json::to_value(event).expect("an event is JSON");
             let name = event.get("event").and_then(|name| name.as_str()).expect("an event has a name");

@@ -107,3 +107,35 @@ fn no_price(what: String, cx: &Cx<'_>) -> Error {
     error.field = Some(PRICE_FIELD.to_owned());
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::testing::*;
+    use crate::engine::write::Write;
+
+    /// A purchase whose price is being read for a limit, when somebody goes on with it who sets none.
+    fn without_a_limit(given: &mut Given) -> Write {
+        let mut write = given.write_within("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#, Some("3"), None);
+        assert!(given.tell_one(&mut write, due()).starts_with("send GET /products"));
+        write.take_options(Vec::new(), given.service.retry, None, None);
+        write
+    }
+
+    #[test]
+    fn who_goes_on_with_a_purchase_without_a_limit_needs_no_price() {
+        for answer in [lost(), failure("AUTH_INVALID_KEY", 401), success(r#"{"items":[{"product_no":"p-1","price":4}]}"#)] {
+            let mut given = Given::agent();
+            let mut write = without_a_limit(&mut given);
+            assert_eq!(given.tell(&mut write, [answer, due()]), ["wake", "put"]);
+        }
+    }
+
+    #[test]
+    fn a_purchase_that_needs_no_price_any_more_and_is_given_up_is_not_sent() {
+        let mut given = Given::agent();
+        let mut write = without_a_limit(&mut given);
+        assert_eq!(given.tell(&mut write, [lost()]), ["wake"]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut write, [due()]), ["erase: Cancelled None Nothing"]);
+    }
+}

@@ -204,7 +204,7 @@ fn what_may_have_been_bought_under_an_intent_stays_until_it_is_settled() {
 fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() {
     const NEVER_SENT: &str = "erase: Cancelled None Nothing";
     const PERHAPS_SENT: &str = "doubt: Cancelled Unknown Resume";
-    let before: [(usize, Tell, &str); 12] = [
+    let before: [(usize, Tell, &str); 13] = [
         (0, due(), NEVER_SENT),
         (1, at_4(), NEVER_SENT),
         (1, lost(), NEVER_SENT),
@@ -215,6 +215,8 @@ fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() 
         (5, unreachable(), NEVER_SENT),
         (5, lost(), PERHAPS_SENT),
         (5, failure("INSUFFICIENT_BALANCE", 402), NEVER_SENT),
+        // What was answered is not asked about again.
+        (5, failure("BACKEND_TIMEOUT", 504), "end: Cancelled Unknown CheckAccount"),
         (5, success(BOUGHT), "end: done"),
         (6, due(), PERHAPS_SENT),
     ];

@@ -100,10 +100,10 @@ test("an empty page goes on, a cursor that comes again ends the walk, and a page
 
 test("a walk with wrong options is refused, and nothing is sent", async (t) => {
   const { agent, asked } = answering(t, { items: [] });
-  for (const options of [null, 7, { maxPages: 0 }, { maxPages: 1.5 }, { maxPages: "2" }, { position: "" }, { position: 7 }, { position: "[]" }, { position: '{"operation":"list_public_products"}' }]) {
+  for (const options of [null, 7, { maxPages: 0 }, { maxPages: 1.5 }, { maxPages: "2" }, { position: "" }, { position: 7 }, { position: "[]" }, { position: '{"operation":"list_public_products"}' }, { position: '{"operation":"list_products","page":1}' }]) {
     assert.throws(() => agent.walkProducts({}, options), { kind: "invalid", effect: "none", operation: "list_products" }, JSON.stringify(options));
   }
-  const late = [[null, {}], [[], {}], [{ limit: 1000 }, {}], [{ colour: 1 }, {}], [{}, { attempt: 1 }], [{}, { position: '{"operation":"list_products","page":1}' }], [{}, { signal: 7 }]];
+  const late = [[null, {}], [[], {}], [{ limit: 1000 }, {}], [{ colour: 1 }, {}], [{}, { attempt: 1 }], [{}, { signal: 7 }]];
   for (const [params, options] of late) await assert.rejects(some(agent.walkProducts(params, options)), { kind: "invalid", effect: "none" });
   assert.deepEqual(asked, []);
 });

@@ -193,6 +193,18 @@ fn a_walk_is_compared_with_what_is_expected() {
 }
 
 #[test]
+fn an_answer_without_a_client_is_compared_with_what_is_expected() {
+    let ask = |members: &str| failure_of(&format!(r#"{{"ask":"session_event","given":{{"facts":{{"status":200}}}}{members}}}"#));
+    assert!(ask(r#","ok":{"status":201}"#).contains("ok.status"));
+    assert!(ask(r#","ok":{}"#).contains("no more"));
+    assert!(ask(r#","error":{}"#).contains("expected the error"));
+    assert!(ask("").contains("one of `ok` and `error`"));
+    let refused = r#"{"ask":"session_event","given":{"facts":{"status":1}},"#;
+    assert!(failure_of(&format!(r#"{refused}"ok":{{}}}}"#)).contains("came report_session_event"));
+    assert!(failure_of(&format!(r#"{refused}"error":{{"field":"seen"}}}}"#)).contains("error.field"));
+}
+
+#[test]
 fn a_result_is_compared_with_what_is_expected() {
     let fails = |step: &str, part: &str| {
         let failure = failure_of(&format!("{START},{SEND},{step}"));

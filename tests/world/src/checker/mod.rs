@@ -156,9 +156,9 @@ impl Checker {
         self.jobs.get(job).is_some_and(History::was_done)
     }
 
-    /// What was done in the present purchase of a job.
-    pub(crate) fn found(&self, job: usize) -> Option<&Effect> {
-        self.jobs.get(job)?.found()
+    /// What was done in a purchase.
+    pub(crate) fn found(&self, about: About) -> Option<&Effect> {
+        self.jobs.get(about.job)?.found(about.purchase)
     }
 
     /// A command has ended, whether or not anybody hears of it.
@@ -193,44 +193,36 @@ impl Checker {
 
     /// The record of a job's call is gone from the store: what comes next is a purchase of its own, if the service has done nothing.
     pub(crate) fn erased(&mut self, at: usize) {
-        if let Some(history) = self.jobs.get_mut(at) {
-            history.erased();
+        if let Some(purchase) = self.jobs.get_mut(at).and_then(History::erased) {
+            self.spending.freed(About { job: at, purchase });
         }
     }
 
     /// A person ends a doubt by what the service shows when no message can be under way any more.
-    pub(crate) fn settled(&mut self, at: usize, job: Job, happened: bool) {
-        let is_misled = self.jobs.get(at).is_some_and(|history| history.misled);
-        match happened {
-            true => {}
-            // A record that was dropped too early may be there again beside a later one.
-            false if is_misled => self.spending.freed_all(at),
-            false => self.freed(at),
+    pub(crate) fn settled(&mut self, about: About, job: Job, happened: bool) {
+        if !happened {
+            self.spending.freed(about);
         }
-        if let Some(history) = self.jobs.get_mut(at) {
-            history.settled(job, happened);
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.settled(about.purchase, job, happened);
         }
     }
 
     /// A person ends a doubt without looking: whatever comes of it is theirs to answer for.
-    pub(crate) fn guessed(&mut self, at: usize, happened: bool) {
-        if let Some(history) = self.jobs.get_mut(at) {
-            history.guessed(happened);
+    pub(crate) fn guessed(&mut self, about: About, happened: bool) {
+        if !happened {
+            self.spending.freed(about);
+        }
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.guessed(about.purchase, happened);
         }
     }
 
     /// A person drops the record of what was done; it may be there again, or hide another one of its name.
-    pub(crate) fn dropped(&mut self, at: usize) {
-        if let Some(history) = self.jobs.get_mut(at) {
-            history.guessed(false);
+    pub(crate) fn dropped(&mut self, about: About) {
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.guessed(about.purchase, false);
             history.misled = true;
-        }
-    }
-
-    /// It is said that nothing came of the present purchase of a job, so that what it might have cost may be spent again.
-    pub(crate) fn freed(&mut self, at: usize) {
-        if let Some(about) = self.current(at) {
-            self.spending.freed(about);
         }
     }
 
@@ -282,8 +274,8 @@ impl Checker {
             self.jobs[about.job].hears(about.purchase, key, response);
             self.spending.hears(key, response);
         }
-        if request.url.contains("/products") && response.status == 200 {
-            self.spending.shows(command, price);
+        if let Some(about) = about.filter(|_| request.url.contains("/products") && response.status == 200) {
+            self.spending.shows(about, price);
         }
         self.traffic.hears(command, request, response, now, clocks);
     }

@@ -61,10 +61,12 @@ pub(super) struct History {
     excused: usize,
     /// A person said that it was done without looking, or dropped its record, so that nobody knows how often it will be done.
     pub(super) misled: bool,
+    /// Two calls of it were started that nothing tells from one another, so that what is said of one does not hold for both.
+    is_ambiguous: bool,
 }
 
 /// A command, and the purchase that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct About {
     pub(crate) job: usize,
     pub(crate) purchase: usize,
@@ -82,6 +84,7 @@ pub(crate) struct Listed<'a> {
 impl History {
     /// The purchase that a start is of.
     pub(super) fn begin(&mut self, job: Job) -> usize {
+        self.is_ambiguous |= job.name == Name::None && !self.purchases.is_empty();
         if self.purchases.last().is_none_or(|purchase| purchase.closed) {
             self.purchases.push(Purchase::default());
         }
@@ -97,7 +100,7 @@ impl History {
     }
 
     pub(super) fn of_key(&self, key: &str) -> Option<usize> {
-        self.purchases.iter().position(|purchase| purchase.keys.iter().any(|sent| sent.key == key))
+        self.purchases.iter().rposition(|purchase| purchase.keys.iter().any(|sent| sent.key == key))
     }
 
     /// The service did it.
@@ -108,7 +111,8 @@ impl History {
         match () {
             () if purchase.guessed => Ok(()),
             () if purchase.denied => Err(DENIED),
-            () if (is_repeated && self.excused == 0) || self.done(retry_paid) > 1 + self.excused => Err(TWICE),
+            () if is_repeated && self.excused == 0 => Err(TWICE),
+            () if self.done(retry_paid) > 1 + self.excused && !self.misled => Err(TWICE),
             () => Ok(()),
         }
     }
@@ -122,14 +126,16 @@ impl History {
         self.purchases.iter().any(|purchase| !purchase.effects.is_empty())
     }
 
-    pub(super) fn erased(&mut self) {
-        if let Some(purchase) = self.purchases.last_mut() {
-            purchase.erased = true;
-        }
+    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same.
+    pub(super) fn erased(&mut self) -> Option<usize> {
+        let at = self.current()?;
+        let purchase = &mut self.purchases[at];
+        purchase.erased = true;
+        (purchase.effects.is_empty() && !purchase.closed && !purchase.guessed).then_some(at)
     }
 
-    pub(super) fn found(&self) -> Option<&Effect> {
-        self.purchases.last()?.effects.last()
+    pub(super) fn found(&self, purchase: usize) -> Option<&Effect> {
+        self.purchases.get(purchase)?.effects.last()
     }
 
     /// A key goes out. The key that it takes the place of, if the service has refused that one for good.
@@ -173,7 +179,7 @@ impl History {
                 return Err(DENIED);
             }
             // What was given a key goes on under it, whatever is said.
-            (purchase.denied, purchase.closed) = (true, job.name != Name::Key);
+            (purchase.denied, purchase.closed) = (!self.is_ambiguous, job.name != Name::Key);
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
@@ -210,8 +216,8 @@ impl History {
         self.excused > 0 || self.misled
     }
 
-    pub(super) fn settled(&mut self, job: Job, happened: bool) {
-        let Some(purchase) = self.purchases.last_mut() else { return };
+    pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
         purchase.denied |= !happened && job.name != Name::Key;
@@ -221,8 +227,8 @@ impl History {
         }
     }
 
-    pub(super) fn guessed(&mut self, happened: bool) {
-        let Some(purchase) = self.purchases.last_mut() else { return };
+    pub(super) fn guessed(&mut self, purchase: usize, happened: bool) {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         purchase.guessed = true;
         purchase.closed |= !happened;
         self.misled |= happened;

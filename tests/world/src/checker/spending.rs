@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopline::client::{CommandId, Millis};
+use hopline::client::Millis;
 
 use super::{About, CAPPED, Harm, MISCOUNTED, Sending, UNCOUNTED};
 use crate::job::{Job, cost};
@@ -27,6 +27,10 @@ struct Counted {
     days: BTreeMap<i64, i64>,
     /// The service has refused it.
     refused: bool,
+    /// So many sends of it have no answer of the service.
+    unanswered: u32,
+    /// The service was too busy for it each time, so that it need not be counted until it is sent again.
+    may_be_free: bool,
     /// The service has done it.
     bought: bool,
 }
@@ -34,8 +38,8 @@ struct Counted {
 /// What was bought, and what may have been.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spending {
-    /// What each command was shown that a GB costs, and the least that any was.
-    shown: BTreeMap<CommandId, i64>,
+    /// What was shown for each purchase that a GB costs, to whichever of its commands, and the least that was shown.
+    shown: BTreeMap<About, i64>,
     least: i64,
     keys: BTreeMap<String, Counted>,
     /// A program died, so that a total may count what was never sent.
@@ -49,13 +53,13 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// A client was shown a price.
-    pub(super) fn shows(&mut self, command: CommandId, price: i64) {
-        self.shown.insert(command, price);
+    /// A client was shown a price for a purchase.
+    pub(super) fn shows(&mut self, about: About, price: i64) {
+        self.shown.insert(about, price);
         self.least = if self.least == 0 { price } else { self.least.min(price) };
     }
 
-    /// Commands of a new client begin at 1 again.
+    /// A new client reads prices anew.
     pub(super) fn restarted(&mut self) {
         self.shown.clear();
         self.freed_twice |= self.keys.values().any(|counted| counted.refused);
@@ -71,17 +75,26 @@ impl Spending {
 
     /// A key that may cost money goes out.
     pub(super) fn sends(&mut self, sending: &Sending<'_>, about: About, job: Job, key: &str, cap: i64) -> Result<(), Harm> {
-        let price = self.shown.get(&sending.command).copied().unwrap_or(self.least);
-        let entry = || Counted { about, quote: cost(job, price), days: BTreeMap::new(), refused: false, bought: false };
+        let price = self.shown.get(&about).copied().unwrap_or(self.least);
+        let entry = || Counted {
+            about,
+            quote: cost(job, price),
+            days: BTreeMap::new(),
+            refused: false,
+            unanswered: 0,
+            may_be_free: false,
+            bought: false,
+        };
         let counted = self.keys.entry(key.to_owned()).or_insert_with(entry);
         let today = sending.clocks.is_right.then(|| sending.clocks.unix.div_euclid(DAY));
         let total = sending.total.filter(|total| today.is_none_or(|today| total.day >= today)).ok_or(UNCOUNTED)?;
         if std::mem::take(&mut counted.refused) {
             counted.days.clear();
         }
+        (counted.unanswered, counted.may_be_free) = (counted.unanswered + 1, false);
         counted.days.entry(total.day).or_insert(counted.quote);
         // What others were charged above their quotes may be on its way to the store.
-        let due = self.due(total.day, |counted, amount| amount.min(counted.quote));
+        let due = self.due(total.day, |counted, amount| if counted.may_be_free { 0 } else { amount.min(counted.quote) });
         match () {
             () if self.freed_twice => Ok(()),
             () if due > cap => Err(CAPPED),
@@ -103,9 +116,16 @@ impl Spending {
     /// A key was answered.
     pub(super) fn hears(&mut self, key: &str, response: &Response) {
         let Some(counted) = self.keys.get_mut(key) else { return };
-        if response.failure().is_some_and(|status| status < 500 && status != 429) {
-            counted.refused = true;
-            counted.days.values_mut().for_each(|amount| *amount = 0);
+        match response.failure() {
+            Some(429) => {
+                counted.unanswered = counted.unanswered.saturating_sub(1);
+                counted.may_be_free = counted.unanswered == 0;
+            }
+            Some(..500) => {
+                (counted.refused, counted.unanswered) = (true, 0);
+                counted.days.values_mut().for_each(|amount| *amount = 0);
+            }
+            _ => {}
         }
         let charge = &response.json()["data"]["estimated_charge_usd"];
         let charge = charge.as_str().map(str::to_owned).or_else(|| charge.is_number().then(|| charge.to_string()));
@@ -125,11 +145,6 @@ impl Spending {
         self.keys.retain(|_, counted| counted.about != about);
     }
 
-    /// The same of every purchase of a job, where nobody knows which one a person spoke of.
-    pub(super) fn freed_all(&mut self, job: usize) {
-        self.keys.retain(|_, counted| counted.about.job != job);
-    }
-
     /// The service sold it, or was made to.
     pub(super) fn bought(&mut self, key: &str, cap: i64) -> Result<(), Harm> {
         let Some(counted) = self.keys.get_mut(key) else { return Ok(()) };
@@ -147,8 +162,11 @@ impl Spending {
         let newest = newest.filter(|day| *day >= now.div_euclid(DAY));
         let (Some(newest), false) = (newest, self.freed_twice) else { return Ok(()) };
         let total = total.filter(|total| total.day >= newest).ok_or(MISCOUNTED)?;
-        let due = self.due(total.day, |_, amount| amount);
-        let is_right = if self.crashed || self.abandoned || store_failed { due <= total.amount } else { due == total.amount };
+        // A charge above its quote may not have reached a store that failed.
+        let due = self.due(total.day, |counted, amount| if store_failed { amount.min(counted.quote) } else { amount });
+        let free = self.due(total.day, |counted, amount| if counted.may_be_free { amount } else { 0 });
+        let is_enough = due - free <= total.amount;
+        let is_right = is_enough && (total.amount <= due || self.crashed || self.abandoned || store_failed);
         if is_right { Ok(()) } else { Err(MISCOUNTED) }
     }
 }

@@ -123,7 +123,7 @@ fn what_was_denied_must_not_be_done_before_or_after() {
     after.ends(about, OPEN, &refusal).unwrap();
     assert_eq!(after.did(about, effect("a")), Err(DENIED));
     let (mut settled, about) = begun(Terms::default(), OPEN);
-    settled.settled(0, OPEN, false);
+    settled.settled(about, OPEN, false);
     assert_eq!(settled.did(about, effect("a")), Err(DENIED));
 }
 
@@ -138,7 +138,7 @@ fn what_was_said_to_be_done_must_be() {
 #[test]
 fn what_a_person_guessed_is_theirs_and_nothing_else() {
     let (mut checker, first) = begun(Terms::default(), OPEN);
-    checker.guessed(0, false);
+    checker.guessed(first, false);
     let second = checker.begun(0, OPEN);
     assert_ne!(first, second);
     assert_eq!((checker.did(first, effect("a")), checker.did(second, effect("b"))), (Ok(()), Ok(())));
@@ -194,7 +194,7 @@ fn a_wait_that_was_asked_for_is_kept() {
 fn capped() -> (Checker, About) {
     let (mut checker, about) = begun(Terms { cap: Some(7_999), retry_paid: false }, CREATE);
     let prices = request(Method::Get, "/v1/products", &[]);
-    checker.hears((CommandId(1), None), &prices, &response(200, "{}"), (4, 0), at(0));
+    checker.hears((CommandId(1), Some(about)), &prices, &response(200, "{}"), (4, 0), at(0));
     (checker, about)
 }
 
@@ -217,6 +217,119 @@ fn two_purchases_are_more_than_the_cap() {
     buy(&mut checker, about, "a", total(4_000)).unwrap();
     let other = checker.begun(1, CREATE);
     assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
+}
+
+/// Whether another purchase is still more than the cap, after what was done with the first one.
+fn buys_more(with: impl Fn(&mut Checker, About)) -> Result<(), Harm> {
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    with(&mut checker, about);
+    let other = checker.begun(1, CREATE);
+    buy(&mut checker, other, "b", total(4_000))
+}
+
+#[test]
+fn a_key_counts_until_its_record_is_gone_and_nothing_was_done() {
+    assert_eq!(buys_more(|_, _| {}), Err(CAPPED));
+    assert_eq!(buys_more(|checker, _| checker.erased(0)), Ok(()));
+    let done = |checker: &mut Checker, about| {
+        checker.did(about, effect("a")).unwrap();
+        checker.erased(0);
+    };
+    let guessed = |checker: &mut Checker, about| {
+        checker.guessed(about, true);
+        checker.erased(0);
+    };
+    assert_eq!((buys_more(done), buys_more(guessed)), (Err(CAPPED), Err(CAPPED)));
+}
+
+#[test]
+fn a_key_that_the_service_was_always_too_busy_for_need_not_count_until_it_is_sent_again() {
+    let busy = || response(429, REFUSAL);
+    assert_eq!(buys_more(|checker, about| hear(checker, about, "a", &busy())), Ok(()));
+    // An earlier send without an answer may have bought.
+    let lost_first = |checker: &mut Checker, about| {
+        buy(checker, about, "a", total(4_000)).unwrap();
+        hear(checker, about, "a", &busy());
+    };
+    assert_eq!(buys_more(lost_first), Err(CAPPED));
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    hear(&mut checker, about, "a", &busy());
+    let now = crate::service::Remote::START;
+    assert_eq!([0, 4_000, 4_001].map(|amount| checker.total_is_right(total(amount), now)), [Ok(()), Ok(()), Err(MISCOUNTED)]);
+    assert_eq!(buy(&mut checker, about, "a", total(0)), Err(UNCOUNTED));
+}
+
+#[test]
+fn a_key_of_the_callers_own_is_that_of_the_last_purchase_that_sent_it() {
+    let given = Job::given(Task::Create, 0);
+    let (mut checker, first) = begun(Terms::default(), given);
+    buy(&mut checker, first, "mine-0", None).unwrap();
+    checker.settled(first, given, false);
+    let second = checker.begun(0, given);
+    buy(&mut checker, second, "mine-0", None).unwrap();
+    assert_eq!(checker.of_key(0, Some("mine-0")), Some(second));
+}
+
+#[test]
+fn a_record_that_is_dropped_too_early_excuses_a_second_key_and_no_second_effect_of_one() {
+    let (mut checker, _) = begun(Terms::default(), OPEN);
+    let dropped = checker.current(0).unwrap();
+    checker.dropped(dropped);
+    let later = checker.begun(0, OPEN);
+    assert_eq!((checker.did(later, effect("a")), checker.did(later, effect("b"))), (Ok(()), Ok(())));
+    assert_eq!(checker.did(later, effect("b")), Err(TWICE));
+}
+
+#[test]
+fn what_is_said_of_one_end_of_a_session_is_not_said_of_another() {
+    let end = Job::unnamed(Task::Terminate, 0);
+    for (starts, harm) in [(1, Err(DENIED)), (2, Ok(()))] {
+        let mut checker = Checker::default();
+        let mut about = checker.begun(0, end);
+        for _ in 1..starts {
+            about = checker.begun(0, end);
+        }
+        checker.ends(about, end, &told(402, REFUSAL)).unwrap();
+        assert_eq!(checker.did(about, Effect { key: None, id: None }), harm, "started {starts} times");
+    }
+}
+
+#[test]
+fn a_price_that_one_command_was_shown_is_that_of_the_purchase() {
+    let (mut checker, about) = capped();
+    let prices = request(Method::Get, "/v1/products", &[]);
+    checker.hears((CommandId(2), Some(about)), &prices, &response(200, "{}"), (6, 0), at(0));
+    assert_eq!(buy(&mut checker, about, "a", total(5_999)), Err(UNCOUNTED));
+    assert_eq!(buy(&mut checker, about, "a", total(6_000)), Ok(()));
+}
+
+#[test]
+fn a_charge_above_its_quote_may_be_lost_by_a_store_that_fails_and_the_quote_may_not() {
+    let (mut checker, about) = capped();
+    buy(&mut checker, about, "a", total(4_000)).unwrap();
+    let dearer = DONE.replace(r#""status""#, r#""estimated_charge_usd":12,"status""#);
+    hear(&mut checker, about, "a", &response(202, &dearer));
+    let now = crate::service::Remote::START;
+    assert_eq!([4_000, 12_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
+    checker.store_failed();
+    assert_eq!([3_999, 4_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
+}
+
+#[test]
+fn a_person_speaks_of_the_purchase_that_sent_the_key_of_a_record() {
+    let (mut checker, first) = capped();
+    buy(&mut checker, first, "a", total(4_000)).unwrap();
+    checker.did(first, effect("a")).unwrap();
+    checker.dropped(first);
+    let second = checker.begun(0, CREATE);
+    assert_eq!((checker.of_key(0, Some("a")), checker.of_key(0, None)), (Some(first), Some(second)));
+    assert_eq!((checker.found(first).is_some(), checker.found(second).is_some()), (true, false));
+    // Nothing came of the second, and the first stays counted.
+    checker.settled(second, CREATE, false);
+    let now = crate::service::Remote::START;
+    assert_eq!([0, 4_000].map(|amount| checker.total_is_right(total(amount), now)), [Err(MISCOUNTED), Ok(())]);
 }
 
 #[test]

@@ -44,6 +44,7 @@ const VERBS = {
     operation: undefined, params: undefined, from: undefined, position_text: undefined, max_pages: undefined, pages: undefined,
     items: undefined, end: undefined, error: undefined,
   },
+  ask: { given: undefined, ok: undefined, error: undefined },
 };
 /** The members of values that are objects themselves. */
 const VALUES = { wait: ["min", "max"], sleep: ["min", "max"], advance: ["unix", "monotonic"], crash: ["entropy", "client", "also", "after"] };

@@ -1,5 +1,5 @@
 // Runs one case: each step of its script says what is done to the client, or what the client must do next.
-import { StepKind, StoreCallKind } from "hopline";
+import { StepKind, StoreCallKind, hostText } from "hopline";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";
@@ -212,6 +212,20 @@ const DO = {
     if (step.as !== undefined) world.nameCommand(step.as, command);
   },
   walk: (world, name, step) => walk(world, name, step, (page) => DO.send(world, page.send, page)),
+  ask(world, question, { given, ok, error }) {
+    if ((ok === undefined) === (error === undefined)) fail("an answer is one of `ok` and `error`");
+    let answer;
+    try {
+      answer = JSON.parse(hostText(question, JSON.stringify(given)));
+    } catch (refused) {
+      if (refused instanceof Error) throw refused;
+      noSecret("an error", JSON.stringify(refused));
+      if (!error) fail(`expected ${short(ok)}, came ${short(refused)}`);
+      return like(error, refused, "error");
+    }
+    if (!ok) fail(`expected the error ${short(error)}, came ${short(answer)}`);
+    equals(ok, answer, "ok");
+  },
 };
 
 /** The store was asked what the script named. */

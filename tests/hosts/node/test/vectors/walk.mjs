@@ -1,5 +1,5 @@
 // A walk through a list, its pages as the script has them.
-import { StepKind, pageParams, pageTurn } from "hopline";
+import { StepKind, hostText, pageParams, pageTurn } from "hopline";
 
 import { fail, like, short } from "./matching.mjs";
 import { noSecret } from "./world.mjs";
@@ -7,11 +7,12 @@ import { noSecret } from "./world.mjs";
 /** `send` expects the read of a page. */
 export function walk(world, name, step, send) {
   const { operation, params = {}, pages = [], items, error } = step;
-  let [position, end, failure] = [begin(world, step)];
+  const asked = JSON.stringify({ operation, position: beginning(world, step), max_pages: step.max_pages });
   const found = [];
   const given = JSON.stringify(params);
+  let position, end, failure;
   try {
-    pageParams(position, given);
+    ({ position } = JSON.parse(hostText("walk", asked)));
   } catch (refused) {
     failure = refused;
   }
@@ -28,8 +29,7 @@ export function walk(world, name, step, send) {
     }
     found.push(...(JSON.parse(view ?? raw).items ?? []));
     const turn = JSON.parse(pageTurn(position, facts));
-    position = turn.position && JSON.stringify(turn.position);
-    end = turn.end;
+    ({ position, end } = turn);
   }
   if ((failure === undefined) !== (error === undefined)) fail(`expected the error ${short(error)}, came ${short(failure)}`);
   if (failure !== undefined) {
@@ -42,8 +42,7 @@ export function walk(world, name, step, send) {
   world.walks.set(name, position);
 }
 
-function begin(world, { operation, from, position_text, max_pages }) {
-  if (from !== undefined && !world.walks.get(from)) fail(`\`${from}\` is no walk to go on from`);
-  const text = from === undefined ? (position_text ?? JSON.stringify({ operation })) : world.walks.get(from);
-  return max_pages === undefined ? text : JSON.stringify({ ...JSON.parse(text), max_pages });
+function beginning(world, { from, position_text }) {
+  if (from === undefined) return position_text;
+  return world.walks.get(from) ?? fail(`\`${from}\` is no walk to go on from`);
 }

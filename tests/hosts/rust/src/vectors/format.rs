@@ -71,6 +71,7 @@ pub(super) enum Verb {
     Saved(Vec<Value>),
     Observe(Observe),
     Walk(Walk),
+    Ask(Ask),
 }
 
 macro_rules! verbs {
@@ -83,7 +84,7 @@ macro_rules! verbs {
     };
 }
 
-const VERBS: [&str; 30] = [
+const VERBS: [&str; 31] = [
     "start",
     "put",
     "delete",
@@ -114,6 +115,7 @@ const VERBS: [&str; 30] = [
     "saved",
     "observe",
     "walk",
+    "ask",
 ];
 
 impl Verb {
@@ -130,7 +132,8 @@ impl Verb {
             whole: "start" => Start, "put" => Put, "delete" => Delete, "claim" => Claim, "release" => Release, "list" => List,
                 "spend" => Spend, "send" => Send, "resolve" => Resolve, "complete" => Complete, "take" => Take, "plant" => Plant,
                 "resume" => Resume, "resume_intent" => ResumeIntent, "reconcile" => Reconcile, "resume_all" => ResumeAll,
-                "settle" => Settle, "forget" => Forget, "release_session" => ReleaseSession, "observe" => Observe, "walk" => Walk;
+                "settle" => Settle, "forget" => Forget, "release_session" => ReleaseSession, "observe" => Observe, "walk" => Walk,
+                "ask" => Ask;
             value: "wait" => Wait, "sleep" => Sleep, "advance" => Advance, "completed" => Completed, "notify" => Notify,
                 "cancel" => Cancel, "crash" => Crash, "lost" => Lost, "saved" => Saved);
         read.map(|read| (verb, read)).map_err(|error| format!("({verb}) {error}"))

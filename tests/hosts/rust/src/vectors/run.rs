@@ -1,11 +1,11 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, verdict_text};
+use hopline::client::{CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, host_text, verdict_text};
 use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
-use super::matching::matches;
-use super::steps::{Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
+use super::matching::{equals, matches};
+use super::steps::{Ask, Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
 use super::world::{Came, World, answers_itself, no_secret, show};
 
 /// Reads the steps of a case.
@@ -202,6 +202,7 @@ impl World {
             Verb::Saved(expected) => self.saved(expected),
             Verb::Observe(observe) => self.observe_session(observe),
             Verb::Walk(walk) => self.walk(walk),
+            Verb::Ask(asked) => ask(&asked),
         }
     }
 
@@ -370,6 +371,21 @@ impl World {
             (None, None) => Ok(()),
             (name, _) => Err(format!("expected a command for {name:?}, came {found}")),
         }
+    }
+}
+
+/// Asks what needs no client.
+fn ask(asked: &Ask) -> Result<(), String> {
+    match (host_text(&asked.ask, &asked.given.to_string()), &asked.ok, &asked.error) {
+        (Ok(answer), Some(expected), None) => equals(expected, &serde_json::from_str(&answer).map_err(|error| error.to_string())?, "ok"),
+        (Err(error), None, Some(expected)) => {
+            let error = json!(error);
+            no_secret("an error", &error.to_string())?;
+            matches(expected, &error, "error")
+        }
+        (_, Some(_), Some(_)) | (_, None, None) => Err("an answer is one of `ok` and `error`".to_owned()),
+        (Ok(answer), None, _) => Err(format!("expected the error {:?}, came {answer}", asked.error)),
+        (Err(error), ..) => Err(format!("expected {:?}, came {error}", asked.ok)),
     }
 }
 

@@ -325,12 +325,21 @@ pub(super) struct Walk {
     /// The walk whose position this one goes on from.
     pub(super) from: Option<String>,
     pub(super) position_text: Option<String>,
-    pub(super) max_pages: Option<u32>,
+    pub(super) max_pages: Option<Value>,
     /// The reads, one for each page.
     #[serde(default)]
     pub(super) pages: Vec<Send>,
     pub(super) items: Option<Vec<Value>>,
     /// Why it is over; left out where it is not.
     pub(super) end: Option<String>,
+    pub(super) error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ask {
+    pub(super) ask: String,
+    pub(super) given: Value,
+    pub(super) ok: Option<Value>,
     pub(super) error: Option<Value>,
 }

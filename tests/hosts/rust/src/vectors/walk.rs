@@ -1,7 +1,8 @@
 //! A walk through a list, its pages as the script has them.
 
-use hopline::client::{Step, error_text, page_params_text, page_turn_text};
-use serde_json::{Map, Value, json};
+use hopline::Error;
+use hopline::client::{Step, error_text, host_text, page_params_text, page_turn_text};
+use serde_json::{Value, json};
 
 use super::matching::matches;
 use super::run::expect;
@@ -10,10 +11,13 @@ use super::world::{World, no_secret, show};
 
 impl World {
     pub(super) fn walk(&mut self, mut walk: Walk) -> Result<(), String> {
-        let mut position = Some(self.begin_walk(&walk)?);
+        let begun = self.begin_walk(&walk)?;
         let (mut items, mut end) = (Vec::new(), None);
         let params = Value::from(std::mem::take(&mut walk.params)).to_string();
-        let mut failure = page_params_text(position.as_deref().unwrap_or_default(), &params).err();
+        let (mut position, mut failure) = match begun {
+            Ok(position) => (Some(position), None),
+            Err(error) => (None, Some(error)),
+        };
         for page in std::mem::take(&mut walk.pages) {
             let (None, None, Some(from)) = (&failure, &end, &position) else {
                 return Err(format!("expected a read of {}, and the walk is over: {end:?} {failure:?}", page.send));
@@ -34,7 +38,7 @@ impl World {
                     items.extend(data["items"].as_array().cloned().unwrap_or_default());
                     let turn = page_turn_text(from, &json!(answered.facts).to_string()).map_err(|error| error_text(&error))?;
                     let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;
-                    position = turn.get("position").map(Value::to_string);
+                    position = turn["position"].as_str().map(str::to_owned);
                     end = turn["end"].as_str().map(str::to_owned);
                 }
                 Err(error) => failure = Some(error),
@@ -58,18 +62,21 @@ impl World {
         expect("a new name", Some(None), self.walks.insert(walk.walk, position))
     }
 
-    /// Where it begins, as JSON.
-    fn begin_walk(&self, walk: &Walk) -> Result<String, String> {
+    /// Where it begins, or why it can't.
+    fn begin_walk(&self, walk: &Walk) -> Result<Result<String, Error>, String> {
         let known = |from: &String| self.walks.get(from).cloned().flatten().ok_or_else(|| format!("`{from}` is no walk to go on from"));
-        let begin = match (&walk.from, &walk.position_text) {
-            (Some(from), None) => known(from)?,
-            (None, Some(text)) => text.clone(),
-            (None, None) => json!({ "operation": walk.operation }).to_string(),
+        let position = match (&walk.from, &walk.position_text) {
+            (Some(from), None) => Some(known(from)?),
+            (None, text) => text.clone(),
             _ => return Err("`from` and `position_text` are one too many".to_owned()),
         };
-        let Some(max_pages) = walk.max_pages else { return Ok(begin) };
-        let mut position: Map<String, Value> = serde_json::from_str(&begin).map_err(|error| error.to_string())?;
-        position.insert("max_pages".to_owned(), max_pages.into());
-        Ok(Value::from(position).to_string())
+        let given = json!({ "operation": walk.operation, "position": position, "max_pages": walk.max_pages });
+        Ok(match host_text("walk", &given.to_string()) {
+            Ok(begun) => {
+                let begun: Value = serde_json::from_str(&begun).map_err(|error| error.to_string())?;
+                Ok(begun["position"].as_str().ok_or("a walk begins at a position")?.to_owned())
+            }
+            Err(error) => Err(error),
+        })
     }
 }

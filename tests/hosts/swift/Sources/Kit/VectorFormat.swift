@@ -37,6 +37,7 @@ public enum VectorFormat {
         "saved": ([], []),
         "observe": (["seen"], ["verdict", "reason", "why", "as"]),
         "walk": (["operation"], ["params", "from", "position_text", "max_pages", "pages", "items", "end", "error"]),
+        "ask": (["given"], ["ok", "error"]),
     ]
     /// What the store says.
     static let words: Set<String> = ["done", "lost", "failed", "claimed", "busy", "listed", "counted", "over"]

@@ -27,6 +27,7 @@ extension Vectors {
         case "saved": try saved(step)
         case "observe": try observe(step)
         case "walk": try walk(step)
+        case "ask": try ask(step)
         default: throw Unmet("`\(verb)` is a verb")
         }
     }

@@ -6,9 +6,16 @@ import HoplineCore
 extension Vectors {
     mutating func walk(_ step: Step) throws {
         let (operation, params) = try (step["operation"]?.string ?? "", (step["params"] ?? [:]).written)
-        var position = try beginning(step, operation)
+        let begin = try JSON.object([
+            "operation": .string(operation), "position": beginning(step), "max_pages": step["max_pages"] ?? .null,
+        ]).written
+        var position: String?
         var (end, items): (JSON, [JSON]) = (.null, [])
-        var failure = try refusal { try pageParams(position: position ?? "", params: params) }
+        var failure = try refusal {
+            let begun = try hostText(question: "walk", given: begin)
+            position = try JSON.text(begun)["position"]?.string
+            return begun
+        }
         for page in step["pages"]?.array ?? [] {
             let page = Step(members: page.object ?? [:], verb: "send")
             guard let from = position, failure == nil, end == .null else { throw Unmet("expected a read of \(page.about), and the walk is over: \(end)") }
@@ -20,7 +27,7 @@ extension Vectors {
             case .answered(let answer)?:
                 items += try JSON.text(answer.raw)["items"]?.array ?? []
                 let turn = try JSON.text(pageTurn(position: from, facts: answer.facts))
-                position = try turn["position"]?.written
+                position = turn["position"]?.string
                 end = turn["end"] ?? .null
             case .failed(let error)?: failure = error
             case nil: throw Unmet("a page that has ended has a result")
@@ -37,15 +44,28 @@ extension Vectors {
         try VectorFormat.check(before == nil, "a walk is named \(step.about) already")
     }
 
-    /// Where it begins, as JSON.
-    private func beginning(_ step: Step, _ operation: String) throws -> String? {
-        var begin = try step["position_text"]?.string ?? JSON.object(["operation": .string(operation)]).written
-        if let name = step["from"]?.string {
-            guard let position = walks[name]?.string else { throw Unmet("`\(name)` is no walk to go on from") }
-            begin = position
+    /// The position where it begins; null for the first page.
+    private func beginning(_ step: Step) throws -> JSON {
+        guard let name = step["from"]?.string else { return step["position_text"] ?? .null }
+        guard let position = walks[name], position != .null else { throw Unmet("`\(name)` is no walk to go on from") }
+        return position
+    }
+
+    /// What needs no client.
+    func ask(_ step: Step) throws {
+        try VectorFormat.check((step["ok"] == nil) != (step["error"] == nil), "an answer is one of `ok` and `error`")
+        var answer = ""
+        let failure = try refusal {
+            answer = try hostText(question: step.name, given: (step["given"] ?? .null).written)
+            return answer
         }
-        guard let most = step["max_pages"] else { return begin }
-        return try JSON.object(VectorFormat.overlay(JSON.text(begin).object ?? [:], ["max_pages": most])).written
+        if let failure {
+            try VectorFormat.noSecret("an error", failure)
+            guard let expected = step["error"] else { throw Unmet("expected \(step["ok"] ?? .null), came \(failure)") }
+            return try VectorFormat.like(expected, JSON.text(failure), "error")
+        }
+        guard let expected = step["ok"] else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer)") }
+        try VectorFormat.same(expected, JSON.text(answer), "ok")
     }
 
     /// What the core says against it.

@@ -47,6 +47,9 @@ struct BeyondTests {
         let health = try await agent.getSessionHealth(sessionId: open.sessionId).raw.decode(JSON.self)
         #expect(health["metrics"]?["bad_events"] == 3 && health["rotation"] == ["recommended": true, "reason": "http_403"])
         #expect(try sessionEvent(seen: .captcha) == ["seen": "captcha"])
+        for target in ["https://shop.example/?token=canary", "user:canary@shop.example"] {
+            #expect(try sessionEvent(target: target) == ["target": "shop.example"])
+        }
         try await agent.reportSessionEvent(sessionId: open.sessionId, event: ["anything": ["else"]])
     }
 
@@ -54,10 +57,10 @@ struct BeyondTests {
     func noEvent() async throws {
         let bad: [(String, HoplineError)] = [
             ("status", try await failure { try sessionEvent(status: 99) }), ("status", try await failure { try sessionEvent(status: 600) }),
-            ("latency", try await failure { try sessionEvent(latency: .milliseconds(-1)) }),
+            ("latency_ms", try await failure { try sessionEvent(latency: .milliseconds(-1)) }),
             ("bytes", try await failure { try sessionEvent(bytes: -1) }), ("target", try await failure { try sessionEvent(target: "") }),
-            ("target", try await failure { try sessionEvent(target: "https://shop.example/?token=canary") }),
-            ("target", try await failure { try sessionEvent(target: "user:canary@shop.example") }),
+            ("target", try await failure { try sessionEvent(target: "canary:canary") }), ("facts", try await failure { try sessionEvent() }),
+            ("more", try await failure { try sessionEvent(status: 200, more: ["status": "canary"]) }),
         ]
         for (field, error) in bad {
             #expect(error.kind == .invalid && error.field == field && !error.debugDescription.contains("canary"), "\(error.debugDescription)")

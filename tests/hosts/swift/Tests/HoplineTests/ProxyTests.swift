@@ -58,10 +58,10 @@ struct ProxyTests {
     @Test("a proxy that is not complete says what to do, and no secret")
     func incomplete() async throws {
         for (members, field, said) in [
-            (#""host":"h","port":1,"protocol":"socks5""#, "username", "use `credentials: true`"),
-            (#""protocol":"http",\#(odd)"#, "host", "wait for it"), (#""host":"h","port":1,"protocol":"quic",\#(odd)"#, "protocol", "is not known"),
-            (#""host":"h","port":1,\#(odd)"#, "protocol", "is not known"), (#""host":"h\"\nx","port":1,"protocol":"http",\#(odd)"#, "host", "are invalid"),
-            (#""host":"h","port":0,"protocol":"http",\#(odd)"#, "host", "are invalid"),
+            (#""host":"h","port":1,"protocol":"socks5""#, "username", "use `credentials` to open or wait for a session"),
+            (#""protocol":"http",\#(odd)"#, "host", "wait for it"), (#""host":"h","port":1,"protocol":"quic",\#(odd)"#, "protocol", "is missing or unknown"),
+            (#""host":"h","port":1,\#(odd)"#, "protocol", "is missing or unknown"), (#""host":"h\"\nx","port":1,"protocol":"http",\#(odd)"#, "host", "is not a host name"),
+            (#""host":"h","port":0,"protocol":"http",\#(odd)"#, "port", "1 to 65535"),
         ] {
             let proxy = try proxy(members)
             for error in [try await failure { try proxy.url() }, try await failure { try proxy.curl() }] {

@@ -50,7 +50,7 @@ struct SecretTests {
         let calls: [@Sendable () async throws -> Any] = [
             { try await agent.requestApiKey(email: "canary@mail.example", options: headers) },
             { try await agent.registerAccount(name: "A", contactEmail: "canary-contact@mail.example") },
-            { try await agent.getSession(sessionId: "s-1", includeCredentials: true, until: Until(at: "/proxy/password", is: ["canary-password"])) },
+            { try await agent.getSession(sessionId: "s-1", includeCredentials: true, until: Until(at: "/proxy/password", is: ["canary-password"]), deadline: .zero) },
             { try await agent.request(.post, "/x", body: ["note": "canary-body"], options: headers) },
             // What may be sent again is kept, its body included, so this one has nothing to hide there.
             { try await agent.request(.put, "/x", body: ["note": "plain"], safety: .keyed, options: headers) },

@@ -39,7 +39,12 @@ struct VectorTests {
         let page: JSON = ["send": "GET /products", "answer": ["ok": ["items": [1], "next_cursor": nil]]]
         func walk(_ members: VectorFormat.Object) -> JSON { .object(["walk": "w", "operation": "list_products"].merging(members) { $1 }) }
         try run(walk(["pages": [page], "items": [1], "end": "last_page"]))
+        func ask(_ members: VectorFormat.Object) -> JSON {
+            .object(["ask": "session_event", "given": ["facts": ["status": 200]]].merging(members) { $1 })
+        }
+        try run(ask(["ok": ["status": 200]]))
         let bad: [[JSON]] = [
+            [ask([:])], [ask(["ok": [:]])], [ask(["ok": ["status": 201]])], [ask(["error": [:]])], [ask(["given": [:], "ok": [:]])],
             [walk(["pages": [page]])], [walk(["pages": [page], "end": "page_cap"])], [walk(["pages": [page, page], "end": "last_page"])],
             [walk(["pages": [page], "items": [2], "end": "last_page"])], [walk(["from": "v"])], [walk(["error": [:]])],
             [walk(["pages": [["sned": 1]], "end": "last_page"])], [walk(["position_text": "x"])],

@@ -12,13 +12,12 @@ import java.net.http.HttpClient
  * `-Djdk.http.auth.tunneling.disabledSchemes=`.
  */
 public fun HttpClient.Builder.through(proxy: Proxy): HttpClient.Builder {
-    val (host, port) = proxy.overHttp("java.net.http can't log in to such a proxy")
-    val (username, password) = proxy.login()
+    val told = proxy.told("java.net.http")
     val login =
         object : Authenticator() {
             // Sites are not told the password of the proxy.
             override fun getPasswordAuthentication(): PasswordAuthentication? =
-                if (requestorType == RequestorType.PROXY) PasswordAuthentication(username, password.toCharArray()) else null
+                if (requestorType == RequestorType.PROXY) PasswordAuthentication(told.username, told.password.toCharArray()) else null
         }
-    return proxy(ProxySelector.of(InetSocketAddress.createUnresolved(host, port))).authenticator(login)
+    return proxy(ProxySelector.of(InetSocketAddress.createUnresolved(told.host, told.port))).authenticator(login)
 }

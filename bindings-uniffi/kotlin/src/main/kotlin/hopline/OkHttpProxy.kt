@@ -2,7 +2,6 @@ package hopline
 
 import java.net.InetSocketAddress
 import okhttp3.Authenticator
-import okhttp3.Credentials
 import okhttp3.OkHttpClient
 
 /**
@@ -10,16 +9,15 @@ import okhttp3.OkHttpClient
  * only, as the login for SOCKS5 is one for the whole process in Java.
  */
 public fun OkHttpClient.Builder.through(proxy: Proxy): OkHttpClient.Builder {
-    val (host, port) = proxy.overHttp("OkHttp can't log in to such a proxy")
-    val (username, password) = proxy.login()
+    val told = proxy.told("okhttp")
     // Looked up by OkHttp when it connects: here it may be the main thread, where Android allows no such thing.
-    val address = InetSocketAddress.createUnresolved(host, port)
-    val told = Credentials.basic(username, password, Charsets.UTF_8)
+    val address = InetSocketAddress.createUnresolved(told.host, told.port)
+    val login = told.text("authorization").orEmpty()
     return proxy(java.net.Proxy(java.net.Proxy.Type.HTTP, address)).proxyAuthenticator(
         Authenticator { _, response ->
             // One try: the same answer again means that the password is wrong.
-            if (response.request.header("Proxy-Authorization") == told) null
-            else response.request.newBuilder().header("Proxy-Authorization", told).build()
+            if (response.request.header("Proxy-Authorization") == login) null
+            else response.request.newBuilder().header("Proxy-Authorization", login).build()
         },
     )
 }

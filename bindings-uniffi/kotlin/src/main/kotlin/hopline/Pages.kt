@@ -1,10 +1,8 @@
 package hopline
 
-import hopline.core.pageParams
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
 
 /** Why a walk is over. */
 public enum class PagesEnd {
@@ -27,7 +25,7 @@ internal class Turn(val position: String?, val end: PagesEnd?)
 internal fun turn(text: String): Turn {
     val told = parse(text) as JsonObject
     val end = told.text("end")?.let { word -> PagesEnd.entries.firstOrNull { it.name.lowercase() == word } }
-    return Turn(told["position"]?.toString(), end)
+    return Turn(told.text("position"), end)
 }
 
 /**
@@ -48,7 +46,7 @@ public class Pages<I, P : Reply> internal constructor(
      * handed out, and not before. Null once there is nothing more.
      */
     @Volatile
-    public var position: String? = begin(operation, position, maxPages)
+    public var position: String? = ask("walk", "operation" to operation, "position" to position, "max_pages" to maxPages).text("position")
         private set
 
     /** Why the walk is over; null as long as it is not. */
@@ -90,18 +88,4 @@ public class Pages<I, P : Reply> internal constructor(
         position = turn.position
         end = turn.end
     }
-}
-
-/** The position to begin at, once the core has read it. */
-private fun begin(operation: String, position: String?, maxPages: Int?): String {
-    val given = position ?: encode("operation" to operation)
-    asked { pageParams(sound(operation, "position", given), "{}") }
-    val told = parse(given) as JsonObject
-    if (told.text("operation") != operation) {
-        val what = "`position` is of `${told.text("operation")}`; give it to the walk of that list"
-        throw refusal("invalid", operation, what, field = "position", advice = "change_request")
-    }
-    if (maxPages == null) return given
-    if (maxPages < 1) throw refusal("invalid", operation, "`max_pages` must be at least 1", field = "max_pages", advice = "change_request")
-    return JsonObject(told + ("max_pages" to JsonPrimitive(maxPages))).toString()
 }

@@ -80,6 +80,9 @@ class BeyondTest {
             }
         }
         assertEquals("""{"seen":"captcha"}""", sessionEvent(seen = Seen.Captcha).toString())
+        for (target in listOf("https://shop.example/?token=canary", "user:canary@shop.example")) {
+            assertEquals("""{"target":"shop.example"}""", sessionEvent(target = target).toString())
+        }
     }
 
     @Test
@@ -87,8 +90,8 @@ class BeyondTest {
         val wrong: List<Pair<String, () -> JsonObject>> =
             listOf(
                 "status" to { sessionEvent(status = 99) }, "status" to { sessionEvent(status = 600) }, "seen" to { sessionEvent(seen = Seen.Status(403)) },
-                "latency" to { sessionEvent(latency = (-1).milliseconds) }, "bytes" to { sessionEvent(bytes = -1) }, "target" to { sessionEvent(target = "") },
-                "target" to { sessionEvent(target = "https://shop.example/?token=canary") }, "target" to { sessionEvent(target = "user:canary@shop.example") },
+                "latency_ms" to { sessionEvent(latency = (-1).milliseconds) }, "bytes" to { sessionEvent(bytes = -1) }, "target" to { sessionEvent(target = "") },
+                "target" to { sessionEvent(target = "canary:canary") }, "facts" to { sessionEvent() },
                 "more" to { sessionEvent(status = 200, more = mapOf("status" to JsonPrimitive("canary"))) },
             )
         for ((field, make) in wrong) {

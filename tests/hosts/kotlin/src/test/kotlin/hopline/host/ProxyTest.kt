@@ -109,12 +109,12 @@ class ProxyTest {
     fun `a proxy that is not complete says what to do, and prints no secret`() {
         val odds =
             mapOf(
-                Proxy(host = "h", port = 1, protocol = Protocol.Socks5) to "`username` and password were not asked for; use `credentials`",
+                Proxy(host = "h", port = 1, protocol = Protocol.Socks5) to "`username` and password are missing, since they were not requested; use `credentials`",
                 proxy(host = null) to "`host` and port are missing",
-                proxy(host = "h\"\nx") to "`host` is no host name",
-                proxy(port = 65536) to "`port` is none",
-                proxy(protocol = null) to "`protocol` is none that is known",
-                proxy(protocol = Protocol("quic")) to "`protocol` is none that is known",
+                proxy(host = "h\"\nx") to "`host` is not a host name",
+                proxy(port = 65536) to "`port` must be 1 to 65535",
+                proxy(protocol = null) to "`protocol` is missing or unknown",
+                proxy(protocol = Protocol("quic")) to "`protocol` is missing or unknown",
             )
         for ((proxy, said) in odds) {
             for (settings in listOf<(Proxy) -> Any>({ it.url() }, { it.forCurl() })) {

@@ -48,6 +48,7 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "saved" to (emptySet<String>() to emptySet()),
         "observe" to (setOf("seen") to setOf("verdict", "reason", "why", "as")),
         "walk" to (setOf("operation") to setOf("params", "from", "position_text", "max_pages", "pages", "items", "end", "error")),
+        "ask" to (setOf("given") to setOf("ok", "error")),
     )
 
 /** What the store may answer; to a step that is resolved, each of these. */

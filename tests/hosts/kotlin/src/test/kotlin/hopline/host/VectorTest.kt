@@ -33,21 +33,24 @@ class VectorTest {
     }
 
     @Test
-    fun `a walk and a verdict that go otherwise do not pass`() {
+    fun `a walk, a verdict and an answer that go otherwise do not pass`() {
         val page = """{"send":"GET /products","answer":{"ok":{"items":[1],"next_cursor":null}}}"""
         val walk = """"walk":"w","operation":"list_products""""
         fun script(step: String) = Json.parseToJsonElement("""{"name":"n","script":[{$step}]}""").members()
         run(script("""$walk,"pages":[$page],"items":[1],"end":"last_page""""))
+        run(script("""$ASK,"ok":{"status":200}"""))
         for (step in listOf(
             """$walk,"pages":[$page]""", """$walk,"pages":[$page],"end":"page_cap"""", """$walk,"pages":[$page,$page],"end":"last_page"""",
             """$walk,"pages":[$page],"items":[2],"end":"last_page"""", """$walk,"from":"v"""", """$walk,"error":{}""", """$walk,"position_text":"x"""",
             """"observe":"s","seen":"block","verdict":"rotate","reason":"block"""", """"observe":"s","seen":"block","as":"r"""",
+            ASK, """$ASK,"ok":{}""", """$ASK,"ok":{"status":201}""", """$ASK,"error":{}""", """"ask":"session_event","given":{},"ok":{}""",
         )) {
             assertThrows(Failure::class.java, { run(script(step)) }, step)
         }
     }
 
     private companion object {
+        const val ASK = """"ask":"session_event","given":{"facts":{"status":200}}"""
         const val WALK = """{"walk":"w","operation":"list_products","pages":[{"sned":1}]}"""
     }
 

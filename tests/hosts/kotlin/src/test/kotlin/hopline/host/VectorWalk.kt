@@ -3,6 +3,7 @@ package hopline.host
 import hopline.core.ClientException
 import hopline.core.Step
 import hopline.core.Taken
+import hopline.core.hostText
 import hopline.core.pageParams
 import hopline.core.pageTurn
 import kotlinx.serialization.json.Json
@@ -10,8 +11,9 @@ import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
-// The verbs about what was seen through a session, and about pages of a list.
+// The verbs about what was seen through a session, about pages of a list, and about what needs no client.
 
 internal fun World.observe(step: JsonObject) {
     val told = client.observe(step.word("observe"), step.getValue("seen").toString(), unix, monotonic)
@@ -24,11 +26,12 @@ internal fun World.observe(step: JsonObject) {
 }
 
 internal fun World.walk(step: JsonObject) {
-    var position: String? = beginWalk(step)
+    val begin = JsonObject(step.filterKeys { it == "operation" || it == "max_pages" } + ("position" to beginning(step)))
+    var position: String? = null
     var end: String? = null
     val params = (step["params"] ?: EMPTY).toString()
     val items = ArrayList<JsonElement>()
-    var failure = refusal { pageParams(position!!, params) }
+    var failure = refusal { position = Json.parseToJsonElement(hostText("walk", begin.toString())).members().word("position") }
     for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
         val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
         val command = client.start(step.word("operation"), pageParams(from, params), "{}")
@@ -39,7 +42,7 @@ internal fun World.walk(step: JsonObject) {
             is Taken.Answered -> {
                 items.addAll((Json.parseToJsonElement(taken.answer.view ?: taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
                 val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
-                position = turn["position"]?.toString()
+                position = turn.maybe("position")
                 end = turn.maybe("end")
             }
             is Taken.Failed -> failure = taken.error
@@ -57,12 +60,24 @@ internal fun World.walk(step: JsonObject) {
     walks[step.word("walk")] = position
 }
 
-private fun World.beginWalk(step: JsonObject): String {
-    val begin =
-        step.maybe("from")?.let { walks[it] ?: throw Failure("`$it` is no walk to go on from") }
-            ?: step.maybe("position_text")
-            ?: JsonObject(mapOf("operation" to step.getValue("operation"))).toString()
-    return step["max_pages"]?.let { JsonObject(Json.parseToJsonElement(begin).members() + ("max_pages" to it)).toString() } ?: begin
+/** The position where it begins, as its text; null for the first page. */
+private fun World.beginning(step: JsonObject): JsonElement =
+    step.maybe("from")?.let { JsonPrimitive(walks[it] ?: throw Failure("`$it` is no walk to go on from")) } ?: step["position_text"] ?: JsonNull
+
+/** What needs no client. */
+internal fun ask(step: JsonObject) {
+    check(("ok" in step) != ("error" in step)) { "an answer is one of `ok` and `error`" }
+    var answer: String? = null
+    val failure = refusal { answer = hostText(step.word("ask"), step.getValue("given").toString()) }
+    failure?.let { error ->
+        noSecret("an error", error)
+        check("error" in step) { "expected ${step["ok"]}, came $error" }
+        like(step.getValue("error"), Json.parseToJsonElement(error), "error")
+    }
+    answer?.let {
+        check("ok" in step) { "expected the error ${step["error"]}, came $it" }
+        same(step.getValue("ok"), Json.parseToJsonElement(it), "ok")
+    }
 }
 
 private fun refusal(ask: () -> Unit): String? =

@@ -96,6 +96,7 @@ internal class World(case: JsonObject) {
             "saved" -> saved(step)
             "observe" -> observe(step)
             "walk" -> walk(step)
+            "ask" -> ask(step)
             else -> throw Failure("the runner has no verb `$verb`")
         }
 

@@ -1,0 +1,22 @@
+import { hostText } from "../gen/hopline_wasm.js";
+import { asked, refuse } from "./error.js";
+import { host } from "./host.js";
+import { encode } from "./values.js";
+
+/** Asks the core what needs no client. */
+export function ask(question, given) {
+  return JSON.parse(now(question, hostText, question, encode(question, "given", given)));
+}
+
+/** Whether the core is here. Where it is not, it is on its way. */
+export function isHere() {
+  const loading = host.load();
+  loading?.catch(() => {});
+  return !loading;
+}
+
+/** What a function of the core says, where the core is here. */
+export function now(operation, question, ...texts) {
+  if (isHere()) return asked(question, ...texts);
+  throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
+}

@@ -1,0 +1,29 @@
+//! What a host hands on that needs no client, as text: settings of a proxy, the beginning of a walk, events of a session. One
+//! function, so that a rule is in one place and each binding has one crossing for all of them.
+
+mod event;
+mod proxy;
+
+use super::json::text;
+use super::members::Members;
+use super::pages;
+use crate::policy::Error;
+
+/// Answers one question of a host, both as JSON.
+///
+/// | Question | Takes | Gives |
+/// |---|---|---|
+/// | `proxy` | a session's `proxy`, and the HTTP `client` that it is for | the proxy as a URL, as parts and as a configuration of curl |
+/// | `use_with` | an HTTP `client`, and the `protocol` of a session that is to be bought | the `scheme` that the client will speak |
+/// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
+/// | `session_event` | the `facts` that were seen through a session, and `more` of the caller's own | the `event` of `report_session_event` |
+pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
+    let read = |operation| Members::read(operation, "given", given);
+    match question {
+        "proxy" => Ok(text(&proxy::settings(&read("proxy")?)?)),
+        "use_with" => Ok(text(&proxy::check(&read("open_session")?)?)),
+        "session_event" => event::event(&read("report_session_event")?),
+        "walk" => Ok(text(&pages::begin(&read("pages")?)?)),
+        _ => Err(Error::invalid("host_text", "question", "is not one that is answered")),
+    }
+}

@@ -1,0 +1,52 @@
+//! What was seen through a session, as the `event` of `report_session_event`. The service does not document which members it reads,
+//! so the names of the facts are Hopline's own.
+
+use super::super::members::Members;
+use crate::policy::Error;
+use crate::wire::{host_of, quote};
+
+/// A fact: its name, whether a value fits it, and what it must be.
+struct Fact(&'static str, fn(&str) -> bool, &'static str);
+
+const FACTS: [Fact; 5] = [
+    Fact("status", |json| json.parse::<u16>().is_ok_and(|status| (100..600).contains(&status)), "must be an HTTP status, 100 to 599"),
+    Fact("seen", |json| matches!(json, r#""captcha""# | r#""timeout""# | r#""block""#), "must be one of captcha, timeout, block"),
+    Fact(
+        "latency_ms",
+        |json| json.parse::<f64>().is_ok_and(|ms| ms.is_finite() && ms >= 0.0),
+        "must be a number of milliseconds, at least 0",
+    ),
+    Fact("bytes", |json| json.parse::<u64>().is_ok(), "must be a whole number of bytes, at least 0"),
+    Fact("target", |json| target(json).is_some(), "must be a host name, or a URL that has one"),
+];
+
+/// The event, as JSON. The facts have Hopline's names or the caller's own; where the host has a place of its own for the latter, they
+/// are `more`. Of a target only the host name is told: a path, a query or a login may be secret.
+pub(super) fn event(given: &Members<'_>) -> Result<String, Error> {
+    let (facts, more) = (given.object("facts")?.into_all(), given.object("more")?.into_all());
+    if let Some((name, _)) = more.iter().find(|(name, _)| fact(name).is_some()) {
+        return Err(given.refuse("more", &format!("must not hold `{name}`, which is a parameter of its own")));
+    }
+    if facts.is_empty() && more.is_empty() {
+        return Err(given.refuse("facts", "must not be empty"));
+    }
+    let mut members = Vec::new();
+    for (name, value) in facts.into_iter().chain(more) {
+        if let Some(Fact(name, fits, rule)) = fact(&name)
+            && !fits(value.get())
+        {
+            return Err(given.refuse(name, rule));
+        }
+        let host = if name == "target" { target(value.get()) } else { None };
+        members.push(format!("{}:{}", quote(&name), host.map_or_else(|| value.get().to_owned(), |host| quote(&host))));
+    }
+    Ok(format!("{{{}}}", members.join(",")))
+}
+
+fn fact(name: &str) -> Option<&'static Fact> {
+    FACTS.iter().find(|Fact(known, ..)| *known == name)
+}
+
+fn target(json: &str) -> Option<String> {
+    host_of(&serde_json::from_str::<String>(json).ok()?)
+}

@@ -89,10 +89,10 @@ impl World {
             self.arrive_all()?;
         }
         for record in self.open_doubts() {
-            let Some(at) = name_of(&record).and_then(|name| self.job_of(&name)) else { continue };
-            let happened = self.checker.found(at).is_some();
+            let Some(about) = self.about_of(&record) else { continue };
+            let happened = self.checker.found(about).is_some();
             self.tell(|| format!("somebody looks at {record}: {}", if happened { "it happened" } else { "it did not happen" }));
-            self.noted.push((record, at, happened));
+            self.noted.push((record, about, happened));
         }
         if waits { Ok(()) } else { self.settle_noted() }
     }
@@ -102,11 +102,11 @@ impl World {
         if self.noted.is_empty() {
             return Ok(());
         }
-        for (record, at, happened) in std::mem::take(&mut self.noted) {
+        for (record, about, happened) in std::mem::take(&mut self.noted) {
             let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: false } };
             if self.settle(&record, settlement)? {
                 self.tell(|| format!("{record} is settled as it was seen"));
-                self.checker.settled(at, self.jobs[at], happened);
+                self.checker.settled(about, self.jobs[about.job], happened);
             }
         }
         Ok(())

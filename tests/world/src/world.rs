@@ -82,7 +82,7 @@ pub struct World {
     /// What must never be shown.
     pub(crate) secrets: BTreeSet<String>,
     /// What somebody has looked at and not settled yet: the record, its job, and whether it was done.
-    pub(crate) noted: Vec<(RecordId, usize, bool)>,
+    pub(crate) noted: Vec<(RecordId, About, bool)>,
     /// What a reconcile showed last.
     pub(crate) shown: Option<String>,
     pub(crate) steps: u64,

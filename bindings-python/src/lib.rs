@@ -10,8 +10,8 @@ mod store;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
-    quote_text, verdict_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, host_text as answer, misfit_text, page_params_text,
+    page_turn_text, quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};

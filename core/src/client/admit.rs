@@ -50,8 +50,8 @@ impl Client {
                 }
                 Some(User::Result) => {
                     let visit = self.next_visit(name);
-                    let what = "the operation of this record has ended, and its result waits to be taken";
-                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Nothing));
+                    let what = "the operation of this record has ended, and its result has not been taken yet";
+                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
                 }
                 None if self.journal.claim(name) => {
                     let command = self.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));

@@ -39,7 +39,7 @@ impl Client {
             return self.set_timer(id, not_before);
         }
         let Some(entry) = self.jobs.get(&id) else { return };
-        let what = "must wait longer than it may take, since the service asked for it";
+        let what = "can't go on, since the service asked to wait beyond the deadline";
         let mut error = entry.subject.error(Kind::Unavailable, Effect::Unknown, what, Advice::Wait);
         error.retry_at = Some(self.clock.unix().saturating_add(wait));
         self.tell(id, Input::Granted(Err(error)));

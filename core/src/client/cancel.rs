@@ -69,8 +69,8 @@ impl Client {
         }
         // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
         let (effect, what, advice) = match may_have_been {
-            true => (Effect::Unknown, "was given up before it was known what became of it before", Advice::Resume),
-            false => (Effect::None, "was given up before it had any effect", Advice::Nothing),
+            true => (Effect::Unknown, "was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
+            false => (Effect::None, "was cancelled before it had any effect", Advice::Nothing),
         };
         let report = Error::new(Kind::Cancelled, effect, operation, what, advice).into_report();
         self.complete(command, Err(Error::from(Report { intent, ..report })));

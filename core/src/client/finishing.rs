@@ -60,13 +60,12 @@ impl Client {
         match (written, finished.last) {
             (Written::Done, _) | (Written::Failed, Last::Put) => {}
             (Written::Failed, Last::Erase) => {
-                let what =
-                    "stays in doubt, since the store could not delete its record; resume it, or settle it as not happened, once it can";
+                let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
                 let report = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
                     Ok(_) => {
-                        let what = "may not have been done, since the store could not delete the record; look again";
+                        let what = "may not have been done, since the store could not delete the record: look again";
                         Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_report()
                     }
                 };
@@ -100,7 +99,7 @@ fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) 
 
 /// Another client has taken over what this was about, before it could be written down.
 pub(super) fn taken_over(operation: &'static str, result: &Result<Answered, Error>) -> Error {
-    let what = "another client has taken it over; start it again to see what came of it";
+    let what = "was taken over by another client, which goes on with it";
     match result {
         Ok(answered) => Error::from(Report {
             session_id: answered.facts.session_id.clone(),

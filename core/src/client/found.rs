@@ -27,7 +27,7 @@ impl Client {
         }
         let Some((name, _)) = Name::of(record) else {
             return self
-                .reject(Error::new(Kind::Misuse, Effect::None, "resume", "this is not the name of a record", Advice::Nothing), None);
+                .reject(Error::new(Kind::Misuse, Effect::None, "resume", "this is not the name of a record", Advice::ChangeRequest), None);
         };
         self.resume_name(&name, Resume { options, intent: None })
     }
@@ -63,7 +63,7 @@ impl Client {
                 self.finish_visit(command, Ok(answered), intent, name);
             }
             Found::Nothing => {
-                let error = Error::new(Kind::Misuse, Effect::None, "resume", "no such record is held", Advice::Nothing);
+                let error = Error::new(Kind::Misuse, Effect::None, "resume", "there is no such record", Advice::ChangeRequest);
                 self.finish_visit(command, Err(error), intent, name);
             }
             Found::Bad(bad, known) => {

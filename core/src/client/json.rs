@@ -188,7 +188,7 @@ pub fn error_text(error: &Error) -> String {
 }
 
 fn misuse(misuse: Misuse) -> Error {
-    Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::Nothing)
+    Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::ChangeRequest)
 }
 
 pub(super) fn text(value: &impl Serialize) -> String {

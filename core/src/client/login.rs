@@ -29,7 +29,7 @@ impl Client {
                 return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
-            let what = "must wait longer than it may take, since the service asked for it";
+            let what = "can't go on, since the service asked to wait beyond the deadline";
             let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, what, Advice::Wait);
             error.retry_at = Some(self.clock.unix().saturating_add(wait));
             return self.no_login(&error);

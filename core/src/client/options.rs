@@ -151,8 +151,8 @@ impl CallOptions {
     /// Whether they may go with what is resumed, which has an intent and a key of its own.
     pub(super) fn check_resume(&self) -> Result<(), Error> {
         let refusal = match () {
-            () if self.intent.is_some() => Some(("intent", "can't be given to what is resumed")),
-            () if self.idempotency_key.is_some() => Some(("idempotency_key", "can't be given to what is resumed")),
+            () if self.intent.is_some() => Some(("intent", "can't be set when something is resumed")),
+            () if self.idempotency_key.is_some() => Some(("idempotency_key", "can't be set when something is resumed")),
             () if self.until.is_some() => Some(("until", "belongs to an operation that only reads")),
             () => self.refusal(),
         };

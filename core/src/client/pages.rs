@@ -124,7 +124,7 @@ impl Position {
             Shape::Record(record) if record.field("next_cursor").is_some() => endpoint.request.field("cursor").is_some(),
             _ => page_size(endpoint).is_some(),
         };
-        endpoint(&self.operation).filter(pages).ok_or_else(|| Error::invalid("pages", "operation", "is none that comes in pages"))
+        endpoint(&self.operation).filter(pages).ok_or_else(|| Error::invalid("pages", "operation", "is not a list that comes in pages"))
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
 }
 
 fn not_saved(operation: &'static str) -> Error {
-    Error::invalid(operation, "position", "is not one that was saved; begin again without it")
+    Error::invalid(operation, "position", "is not a position of a walk; begin again without it")
 }
 
 /// What comes after a page, all as JSON text: `{"position":"…"}`, a text like the one that it was asked with, `{"end":"last_page"}`,

@@ -61,7 +61,7 @@ impl Client {
             (Some((field, rule)), _) => Some((field, rule)),
             (_, Some(_)) => Some(("intent", "names a write, and this operation only reads")),
             _ if options.until.is_some() => Some(("until", "belongs to a read that is repeated")),
-            _ if options.idempotency_key.is_some() => Some(("idempotency_key", "is not taken by this operation")),
+            _ if options.idempotency_key.is_some() => Some(("idempotency_key", "is not an option of this operation")),
             _ => None,
         };
         match error {
@@ -73,7 +73,7 @@ impl Client {
     fn act_on(&mut self, record: &RecordId, what: What, scans: bool) -> CommandId {
         let Some((name, version)) = Name::of(record) else {
             let act = Act { version: None, what, others: Vec::new() };
-            let error = Error::new(Kind::Misuse, Effect::None, act.operation(), "this is not the name of a record", Advice::Nothing);
+            let error = Error::new(Kind::Misuse, Effect::None, act.operation(), "this is not the name of a record", Advice::ChangeRequest);
             return self.reject(error, None);
         };
         let act = Act { version, what, others: Vec::new() };
@@ -157,7 +157,7 @@ impl Client {
             (Settlement::NotHappened { early }, open) => {
                 let left = UNDER_WAY.saturating_sub(self.clock.at_least_since(data.at));
                 if left > 0 && !early && self.rules.holds(Rule::HourBeforeNone) {
-                    let what = "may still be under way: settle it as not happened once an hour has passed, or say that it is early";
+                    let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
                     let report = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_report();
                     let retry_at = Some(self.clock.unix().saturating_add(left));
                     return self.finish_visit(command, Err(Error::from(Report { retry_at, ..report })), None, name);
@@ -270,7 +270,7 @@ impl Client {
             return self.finish_visit(command, Err(no_doubt()), None, name);
         };
         if lookups(&call.operation).is_empty() {
-            let what = format!("can't look up {}, since the contract shows no list of it", call.operation);
+            let what = format!("can't look up {}, since the service documents no list of it", call.operation);
             let error = Error::new(Kind::Refused, Effect::None, "reconcile", what, Advice::CheckAccount);
             return self.finish_visit(command, Err(error), None, name);
         }
@@ -293,7 +293,7 @@ fn said(there: bool) -> Answered {
 }
 
 fn no_doubt() -> Error {
-    Error::new(Kind::Misuse, Effect::None, "reconcile", "names a record that holds no operation in doubt", Advice::Nothing)
+    Error::new(Kind::Misuse, Effect::None, "reconcile", "is for a record in doubt, and this one is not", Advice::ChangeRequest)
 }
 
 /// What tells one outcome of an operation from another.

@@ -38,8 +38,7 @@ impl Client {
             }
             StoreAnswer::Over { total } => {
                 let cap = self.cap.unwrap_or_default();
-                let what =
-                    format!("was not sent, because it costs {usd} USD and {total} of the {cap} USD that may be spent today are spent");
+                let what = format!("was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used");
                 Err(entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),

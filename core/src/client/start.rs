@@ -257,7 +257,7 @@ impl Client {
         if endpoint.api != self.service.api {
             let what =
                 format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
-            return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::Nothing));
+            return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
         }
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
@@ -270,7 +270,7 @@ impl Client {
             return refuse("until", "belongs to an operation that only reads");
         }
         if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
-            return refuse("idempotency_key", "is not taken by this operation");
+            return refuse("idempotency_key", "is not an option of this operation");
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::time::Millis;
 use crate::wire::Verdict;
 
 /// Why a call ends that was not sent, since a throttle is longer than it may take.
-pub(crate) const TOO_LONG: &str = "must wait longer than it may take, since the service asked for it";
+pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
 
 /// A call.
 #[derive(Debug, Clone, Hash)]
@@ -106,7 +106,7 @@ impl Call {
     pub(crate) fn not_logged_in(&self, error: &Error, cx: &Cx<'_>) -> Called {
         let why = match error.kind {
             Kind::Refused => "the login was refused",
-            _ => "there could be no login",
+            _ => "the login failed",
         };
         let (judgement, ended) = self.ending(error.kind, &format!("was not sent, because {why}: {}", error.what), error.advice, cx);
         let report = Report {
@@ -171,7 +171,7 @@ impl Call {
     pub(crate) fn not_sent(&self, mut error: Error, cx: &Cx<'_>) -> (Judgement, Error) {
         let keep = self.ledger.unanswered;
         if self.is_open() {
-            error = after_first(error, cx);
+            error = after_first(error, cx).not_again();
             error.kind = Kind::InDoubt;
             error.effect = Effect::Unknown;
             error.advice = if keep { Advice::Resume } else { Advice::CheckAccount };

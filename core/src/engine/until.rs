@@ -32,8 +32,8 @@ pub struct Until {
 impl Until {
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         match () {
-            () if !self.at.is_empty() && !self.at.starts_with('/') => Some("must look at a JSON pointer, such as `/status`"),
-            () if self.is.is_empty() && self.at_least.is_none() => Some("must say which values, or which number, end it"),
+            () if !self.at.is_empty() && !self.at.starts_with('/') => Some("must name a member by a JSON pointer, such as `/status`"),
+            () if self.is.is_empty() && self.at_least.is_none() => Some("must say which values, or which number, end the wait"),
             () => None,
         }
     }
@@ -124,7 +124,7 @@ impl UntilRead {
 
 /// Nobody waits for a read any more.
 pub(crate) fn stop(cx: &Cx<'_>) -> Action {
-    let what = "was given up before it had any effect";
+    let what = "was cancelled before it had any effect";
     Action::End(Err(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing)))
 }
 

@@ -17,7 +17,7 @@ use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy,
 use crate::time::Millis;
 
 /// Why a write is in doubt that nobody waits for any more.
-const GIVEN_UP: &str = "was given up after it may have been sent";
+const GIVEN_UP: &str = "was cancelled after it may have been sent";
 
 /// A write.
 #[derive(Debug, Clone, Hash)]
@@ -223,7 +223,7 @@ impl Write {
     fn too_old(&mut self, cx: &mut Cx<'_>) -> Action {
         let error = |kind, effect, what, advice| cx.subject.error(kind, effect, what, advice);
         if !self.call.ledger.is_open() {
-            let what = "waited longer than its key may be used";
+            let what = "waited until its key was too old to be sent";
             return Action::Erase(error(Kind::Unavailable, Effect::None, what, Advice::RetryLater));
         }
         let what = "its key is too old to be sent again, or its age is not known";
@@ -239,7 +239,7 @@ impl Write {
         };
         let (kind, what) = match cx.wanted {
             true => (Kind::InDoubt, "was not resumed, because the service's time could not be read"),
-            false => (Kind::Cancelled, "was given up before it was resumed"),
+            false => (Kind::Cancelled, "was cancelled before it was resumed"),
         };
         let mut error = cx.subject.error(kind, Effect::Unknown, what, Advice::Resume);
         error.retry_at = because.retry_at;
@@ -268,13 +268,16 @@ impl Write {
         let open = self.call.ledger.is_open();
         let effect = if open { Effect::Unknown } else { Effect::None };
         let error = cx.subject.error(Kind::Store, effect, what, Advice::MendStore);
-        if open { Action::Doubt(error) } else { Action::Erase(error) }
+        if open { Action::Doubt(error.not_again()) } else { Action::Erase(error) }
     }
 
     /// Another client has taken over what it stands for: from here on that one goes on with it.
     pub(crate) fn lost(&self, cx: &Cx<'_>) -> Action {
-        let (effect, advice) = if self.call.is_open() { (Effect::Unknown, Advice::Resume) } else { (Effect::None, Advice::WaitForOther) };
-        Action::End(Err(cx.subject.error(Kind::Busy, effect, "was not sent, because another client has taken it over", advice)))
+        let error = |effect, advice| cx.subject.error(Kind::Busy, effect, "was not sent, because another client has taken it over", advice);
+        Action::End(Err(match self.call.is_open() {
+            true => error(Effect::Unknown, Advice::Resume).not_again(),
+            false => error(Effect::None, Advice::WaitForOther),
+        }))
     }
 
     fn not_sent(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
@@ -299,7 +302,7 @@ impl Write {
     /// Nobody waits for it any more, and nothing of it is out: without effect if it was never sent, else in doubt.
     pub(crate) fn stop(&mut self, cx: &mut Cx<'_>) -> Action {
         if !self.call.is_open() {
-            let what = "was given up before it had any effect";
+            let what = "was cancelled before it had any effect";
             return Action::Erase(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing));
         }
         let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::Resume);

@@ -145,6 +145,12 @@ impl Error {
         })
     }
 
+    /// What was sent before is not sent again.
+    pub(crate) fn not_again(mut self) -> Self {
+        self.what = self.what.replacen("was not sent,", "was not sent again,", 1);
+        self
+    }
+
     /// Whether a read that ended with this may go better later.
     pub(crate) fn may_pass(&self) -> bool {
         let passing = self.status.is_none_or(|status| (200..300).contains(&status) || super::is_passing(status));
@@ -225,7 +231,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.operation)?;
         if let Some(intent) = &self.intent {
-            write!(f, " `{intent}`")?;
+            write!(f, " `{}`", one_line(intent))?;
         }
         write!(f, ": {}", one_line(&self.what))?;
         match (&self.code, self.status) {

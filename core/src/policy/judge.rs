@@ -44,7 +44,7 @@ impl FailureKind {
             FailureKind::Tls => "no secure connection could be made",
             FailureKind::Timeout => "no answer came in time",
             FailureKind::Closed => "the connection broke before the answer",
-            FailureKind::Aborted => "the request was given up",
+            FailureKind::Aborted => "the request was aborted",
             FailureKind::Late => "the request came too late to be sent",
             FailureKind::Store => "the store could not save the record",
             FailureKind::Headers => "the function given as `headers` failed",

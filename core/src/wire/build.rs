@@ -93,7 +93,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             Place::Path => {
                 let plain = plain(&text);
                 if plain.is_empty() || plain == "." || plain == ".." {
-                    return Err(Refusal::new(field.name, "must be a name, since it is a segment of the path: not empty, `.` or `..`"));
+                    return Err(Refusal::new(field.name, "is part of the path and must not be empty, `.` or `..`"));
                 }
                 if field.name == "session_id" {
                     built.session_id = Some(plain.to_string());
@@ -258,7 +258,7 @@ mod tests {
             pair("quantity", "must be a whole number when `session_type` is `static`")
         );
         assert_eq!(rule(r#"{"session_type":"static","product_no":"p","duration":0}"#), pair("duration", "must be at least 1"));
-        assert_eq!(rule(r#"{"session_type":"static","product_no":"p","colour":1}"#), pair("colour", "is no field of `CreateSession`"));
+        assert_eq!(rule(r#"{"session_type":"static","product_no":"p","colour":1}"#), pair("colour", "is not a field of `CreateSession`"));
         assert_eq!(rule("[]").0, "parameters");
         assert_eq!(rule(r#"{"product_no":"p","product_no":"q"}"#).0, "parameters");
         assert_eq!(refusal("list_products", r#"{"limit":101}"#), pair("limit", "must be 1 to 100"));

@@ -28,7 +28,7 @@ pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
     match given.iter().find(|(name, _)| record.field(name).is_none()) {
-        Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is no field of `{}`", record.name))),
+        Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is not a field of `{}`", record.name))),
         None => Ok(()),
     }
 }

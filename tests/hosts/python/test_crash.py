@@ -97,7 +97,7 @@ def test_an_interrupt_in_the_middle_of_a_purchase_leaves_it_in_doubt(sandbox: Sa
 
 def test_a_folder_with_files_of_other_people_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("mine")
-    with pytest.raises(hopline.StoreError, match="mend the store"):
+    with pytest.raises(hopline.StoreError, match="repair the store"):
         hopline.AgentClient(base_url="https://api.example/v1", store=hopline.FolderStore(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["notes.json"]
 

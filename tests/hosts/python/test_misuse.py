@@ -150,7 +150,7 @@ def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path) -> None:
     with hopline.AgentClient(**SOUND, http=never, store=Wrapped(tmp_path / "records", full)) as agent:
         with pytest.raises(hopline.StoreError) as caught:
             agent.create_session(**BUY, intent="job-1")
-        assert "No space left" in str(caught.value.__notes__) and "mend the store" in str(caught.value)
+        assert "No space left" in str(caught.value.__notes__) and "repair the store" in str(caught.value)
 
 
 @pytest.mark.parametrize("nonsense", [None, 5, "lost", [], hopline.OverCap(Decimal(1)), {"a name": "text"}])
@@ -174,7 +174,7 @@ def test_a_folder_that_is_read_only_is_refused_at_once(tmp_path: Path) -> None:
         folder = tmp_path / "sealed"
         folder.mkdir(mode=0o500)
     if folder is not None:
-        with pytest.raises(hopline.StoreError, match="mend the store"):
+        with pytest.raises(hopline.StoreError, match="repair the store"):
             hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(folder))
 
 

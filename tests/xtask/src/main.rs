@@ -39,6 +39,7 @@ cargo xtask check NAME                  one of those checks by itself, such as `
 cargo xtask only HOST WORDS             the tests of a host that have these words in their names (kotlin: `Class`, `Class#method`; swift: a pattern)
 cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
 cargo xtask vectors migrate DIR         rewrites vectors with saves and restores for the store's calls, and says which need a hand
+cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         "only" => test::only(&rest),
         "vector" => vector::command(&rest),
         "vectors" => migrate(&rest),
+        "sentences" => sentences(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)
@@ -109,6 +111,13 @@ fn migrate(arguments: &[String]) -> Result<ExitCode, Fail> {
         [command, _] if command == "migrate" => cargo::run_program_of("hopline-host-rust", "hopline-vectors", arguments),
         _ => Err("say which folder of vectors to rewrite: `cargo xtask vectors migrate DIR`".into()),
     }
+}
+
+/// Writes down what the errors of the vectors say, by the test that compares it.
+fn sentences() -> Result<ExitCode, Fail> {
+    let mut test = cargo::development("test");
+    let status = test.args(["--test", "sentences"]).env("HOPLINE_WRITE_SENTENCES", "1").status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What `package` prints before it packs, into the same places, which git ignores.

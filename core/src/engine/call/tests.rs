@@ -137,7 +137,7 @@ fn what_can_not_be_sent_at_all_is_no_attempt_and_names_the_headers() {
 fn a_call_without_a_login_says_why_there_is_none() {
     for (kind, what) in [
         (Kind::Refused, "was not sent, because the login was refused: no"),
-        (Kind::Unavailable, "was not sent, because there could be no login: no"),
+        (Kind::Unavailable, "was not sent, because the login failed: no"),
     ] {
         let mut given = Given::reseller();
         given.tokens.drop();

@@ -80,13 +80,13 @@ impl Change {
 
 /// Nobody waits for it any more: the session lives on.
 fn let_go(cx: &Cx<'_>) -> Action {
-    let what = "waiting for the session was given up; the session lives on";
+    let what = "waiting for the session was cancelled, and the session goes on";
     Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
 }
 
 /// The service asks to wait before the read longer than a call may take.
 pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
-    let what = "could not be confirmed by a read, since the service asked to wait longer than it may take";
+    let what = "could not be confirmed by a read, since the service asked to wait beyond the deadline";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
     error.retry_at = Some(cx.clock.unix().saturating_add(wait));
     error

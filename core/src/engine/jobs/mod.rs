@@ -179,9 +179,16 @@ impl Job {
             Job::OpenSession(job) if job.is_following() => Effect::Done,
             Job::Change(job) if job.is_reading() => Effect::Done,
             Job::WaitSession(follow) => follow.effect(),
-            _ => return subject.error(Kind::Cancelled, Effect::Unknown, "was given up by one of those who wait for it", Advice::Resume),
+            _ => {
+                return subject.error(
+                    Kind::Cancelled,
+                    Effect::Unknown,
+                    "was cancelled by one of its callers, and others still wait for it",
+                    Advice::Resume,
+                );
+            }
         };
-        let what = "waiting for the session was given up; the session lives on";
+        let what = "waiting for the session was cancelled, and the session goes on";
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::ReadSession)
     }
 }

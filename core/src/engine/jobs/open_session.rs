@@ -41,7 +41,7 @@ impl OpenSession {
     fn bought(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         let named = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..");
         let Some(session_id) = named else {
-            let what = "was accepted, but the answer names no session";
+            let what = "was accepted, but the answer has no session id";
             let mut error = cx.subject.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw);
             error.raw = Some(answered.raw);
             return Action::End(Err(error));

@@ -34,7 +34,7 @@ impl PlaceOrder {
     /// It was accepted: from here on it is followed, and its record says so.
     fn placed(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         let Some(order_no) = answered.facts.order_no.clone().filter(|order_no| !order_no.is_empty()) else {
-            let what = "was accepted, but the answer names no order";
+            let what = "was accepted, but the answer has no order number";
             let mut error = cx.subject.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw);
             error.raw = Some(answered.raw);
             return Action::End(Err(error));

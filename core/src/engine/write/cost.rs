@@ -40,7 +40,7 @@ impl Write {
             Price::Usd(price) => {
                 cx.note(EventKind::Priced { unit_price: price.to_string() });
                 limit.filter(|limit| price > limit).map(|limit| {
-                    let what = format!("was not sent, because one unit costs {price} USD, above the {limit} USD that the caller pays");
+                    let what = format!("was not sent, because one unit costs {price} USD, above `max_unit_price`, {limit} USD");
                     cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
                 })
             }
@@ -64,7 +64,7 @@ impl Write {
             return Some(no_price(what, cx));
         };
         let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
-        let what = format!("was not sent, because it costs {said} USD, above the {limit} USD that the caller pays for one unit");
+        let what = format!("was not sent, because it costs {said} USD, above `max_unit_price`, {limit} USD");
         Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
     }
 

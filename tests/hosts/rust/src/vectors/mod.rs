@@ -6,6 +6,7 @@ mod matching;
 mod migrate;
 mod names;
 mod run;
+mod sentences;
 mod steps;
 mod store;
 mod walk;
@@ -16,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use migrate::{Migrated, migrate};
+pub use sentences::sentences;
 
 /// What became of a directory of vectors.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::format::{Case, Verb};
 use super::matching::{equals, matches};
 use super::steps::{Ask, Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
-use super::world::{Came, World, answers_itself, no_secret, show};
+use super::world::{Came, World, answers_itself, heard, no_secret, show};
 
 /// Reads the steps of a case.
 pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
@@ -41,7 +41,7 @@ pub(super) fn run_to(case: &Case, names_spends: bool) -> Result<(), Failure> {
     let steps = read(case).map_err(before)?;
     let mut world = match (World::new(case).map_err(before)?, &case.refused) {
         (Err(error), Some(expected)) if steps.is_empty() => {
-            no_secret("an error", &error.to_string()).map_err(before)?;
+            heard(&error).map_err(before)?;
             return matches(expected, &error, "refused").map_err(before);
         }
         (Err(error), _) => return Err(before(format!("the client was refused: {error}"))),
@@ -345,7 +345,7 @@ impl World {
             }
             (Some(Err(error)), None, Some(expected), false) => {
                 let error = serde_json::to_value(error).map_err(|error| error.to_string())?;
-                no_secret("an error", &error.to_string())?;
+                heard(&error)?;
                 matches(&expected, &self.named(error), "error")
             }
             (Some(Ok(answered)), None, Some(error), false) => Err(format!("expected the error {error}, came {}", answered.raw.text())),
@@ -380,7 +380,7 @@ fn ask(asked: &Ask) -> Result<(), String> {
         (Ok(answer), Some(expected), None) => equals(expected, &serde_json::from_str(&answer).map_err(|error| error.to_string())?, "ok"),
         (Err(error), None, Some(expected)) => {
             let error = json!(error);
-            no_secret("an error", &error.to_string())?;
+            heard(&error)?;
             matches(expected, &error, "error")
         }
         (_, Some(_), Some(_)) | (_, None, None) => Err("an answer is one of `ok` and `error`".to_owned()),

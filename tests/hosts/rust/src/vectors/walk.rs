@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::matching::matches;
 use super::run::expect;
 use super::steps::Walk;
-use super::world::{World, no_secret, show};
+use super::world::{World, heard, show};
 
 impl World {
     pub(super) fn walk(&mut self, mut walk: Walk) -> Result<(), String> {
@@ -48,7 +48,7 @@ impl World {
             (None, None) => {}
             (Some(failure), Some(expected)) => {
                 let failure = json!(failure);
-                no_secret("an error", &failure.to_string())?;
+                heard(&failure)?;
                 matches(expected, &self.named(failure), "error")?;
             }
             (failure, expected) => return Err(format!("expected the error {expected:?}, came {failure:?}")),

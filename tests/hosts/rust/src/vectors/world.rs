@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::format::Case;
 use super::names::Names;
+use super::sentences;
 use super::steps::{Crash, Shift, Word};
 use super::store::Store;
 
@@ -260,6 +261,12 @@ impl World {
 
 pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
     if text.contains(CANARY) { Err(format!("{what} holds a secret: {text}")) } else { Ok(()) }
+}
+
+/// An error that came: it holds no secret, and its sentence belongs to those that users can see.
+pub(super) fn heard(error: &Value) -> Result<(), String> {
+    sentences::heard(error);
+    no_secret("an error", &error.to_string())
 }
 
 /// A call of the store, as the beginning and the rest of a step of a script.

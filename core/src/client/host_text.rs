@@ -1,8 +1,9 @@
-//! What a host hands on that needs no client, as text: settings of a proxy, the beginning of a walk, events of a session. One
-//! function, so that a rule is in one place and each binding has one crossing for all of them.
+//! What a host hands on that needs no client, as text: settings of a proxy, the beginning of a walk, events of a session, and what
+//! it refuses by itself. One function, so that a rule is in one place and each binding has one crossing for all of them.
 
 mod event;
 mod proxy;
+mod refusal;
 
 use super::json::text;
 use super::members::Members;
@@ -15,6 +16,7 @@ use crate::policy::Error;
 /// |---|---|---|
 /// | `proxy` | a session's `proxy`, and the HTTP `client` that it is for | the proxy as a URL, as parts and as a configuration of curl |
 /// | `use_with` | an HTTP `client`, and the `protocol` of a session that is to be bought | the `scheme` that the client will speak |
+/// | `refusal` | the `operation` that is refused, and `because`: `closed`, `forked`, `store_in_use`, `store` (with what it `said`), `base_url` (with its `variable`), `not_text` (with its `field`) | the error, always |
 /// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
 /// | `session_event` | the `facts` that were seen through a session, and `more` of the caller's own | the `event` of `report_session_event` |
 pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
@@ -23,6 +25,7 @@ pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
         "proxy" => Ok(text(&proxy::settings(&read("proxy")?)?)),
         "use_with" => Ok(text(&proxy::check(&read("open_session")?)?)),
         "session_event" => event::event(&read("report_session_event")?),
+        "refusal" => Err(refusal::refusal(&read("client")?)?),
         "walk" => Ok(text(&pages::begin(&read("pages")?)?)),
         _ => Err(Error::invalid("host_text", "question", "is not one that is answered")),
     }

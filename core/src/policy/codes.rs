@@ -42,6 +42,10 @@ pub enum Advice {
     WaitOrder,
     /// Choose a new intent, or forget this one.
     NewIntent,
+    /// Make another client, or make it after the fork.
+    NewClient,
+    /// Make a store for each client.
+    NewStore,
     /// Mend the store.
     MendStore,
     /// It is done: read it from `raw`.
@@ -71,6 +75,8 @@ impl Advice {
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",
+            Advice::NewClient => "make another client",
+            Advice::NewStore => "make a store for each client",
             Advice::MendStore => "repair the store",
             Advice::ReadRaw => "read the answer from `raw`",
             Advice::Nothing => "nothing needs to be done",

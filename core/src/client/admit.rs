@@ -1,10 +1,9 @@
 //! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
-use super::root::{Client, Pending, Timer};
+use super::root::{Client, Pending};
 use super::types::busy;
 use super::waiting::{After, Purpose, Start, Visit};
-use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::state::{BadRecord, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
 use crate::time::Now;
@@ -92,14 +91,13 @@ impl Client {
                 for visit in self.visits.remove(name).unwrap_or_default() {
                     self.is_busy(name, visit, &found);
                 }
+                self.answered(&After::Name(name.clone()), None);
             }
             // It may be this client's now.
             _ => {
                 self.journal.claimed(name, true, None);
                 self.release(name);
-                for visit in self.visits.remove(name).unwrap_or_default() {
-                    self.turn_away(visit, Kind::Store, "was not started, because the store could not be asked about it", Advice::MendStore);
-                }
+                self.store_fails(name, "was not started, because the store could not be asked about it");
             }
         }
     }
@@ -165,7 +163,7 @@ impl Client {
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
             (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
             (Purpose::Change(start), Some(command)) => self.admit_change(name, command, *start, found),
-            (Purpose::TakeBack(session), _) => self.take_back_session(name, &session, found),
+            (Purpose::TakeBack(session, _), _) => self.take_back_session(name, &session, found),
             (_, None) => {}
         }
     }
@@ -226,55 +224,6 @@ impl Client {
         }
     }
 
-    /// Another living client has it.
-    fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
-        let known = if let Found::Data(data) = found { Some(&**data) } else { None };
-        let (session, status) = known
-            .and_then(|data| data.session.as_ref())
-            .map(|session| (Some(session.id.clone()), session.status.clone()))
-            .unwrap_or_default();
-        let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
-        let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
-        let now = self.clock.monotonic();
-        let (operation, intent, effect) = visit.subject();
-        if let Purpose::TakeBack(session) = visit.purpose {
-            return self.lost_by(User::Session(session));
-        }
-        let Visit { command: Some(command), purpose } = visit else { return };
-        if let Purpose::Start(mut start) = purpose
-            && start.options.wait_for_intent
-        {
-            let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
-            let (wait, until) = start.patience.unwrap_or((200, until));
-            if now < until {
-                let at = now.saturating_add(wait).min(until);
-                start.patience = Some((wait.saturating_mul(2).min(5000), until));
-                let visit = Visit::new(Some(command), Purpose::Start(start));
-                self.visits.entry(name.clone()).or_default().push(visit);
-                if let Some(known) = self.commands.get_mut(&command) {
-                    known.waits_for = Some(name.clone());
-                }
-                self.timers.insert((at, Timer::Name(name.clone())));
-                return;
-            }
-        }
-        let report = busy(operation, &format!("another client has it{with}")).into_report();
-        let error = Error::from(Report { session_id: session, intent, effect, ..report });
-        self.complete(command, Err(error));
-    }
-
-    /// What somebody asked for can't be had.
-    fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
-        if let Purpose::TakeBack(session) = visit.purpose {
-            return self.lost_by(User::Session(session));
-        }
-        let Some(command) = visit.command else { return };
-        let (operation, intent, effect) = visit.subject();
-        let effect = if kind == Kind::Misuse { Effect::None } else { effect };
-        let report = Error::new(kind, effect, operation, what, advice).into_report();
-        self.complete(command, Err(Error::from(Report { intent, ..report })));
-    }
-
     /// A job is at work under the name: who wants the same joins it.
     fn join(&mut self, id: JobId, visit: Visit) {
         let Some(command) = visit.command else { return };
@@ -299,12 +248,13 @@ impl Client {
                 let report = busy(start.endpoint.name, "the session's change is under way").into_report();
                 self.complete(command, Err(Error::from(Report { session_id: start.built.session_id.clone(), ..report })));
             }
-            Purpose::TakeBack(_) => {}
+            Purpose::TakeBack(..) => {}
         }
     }
 
     /// The time has come to ask again for a name, or to try again to write what could not be written.
     pub(super) fn wake_name(&mut self, name: &Name) {
+        self.name_timers.remove(name);
         self.journal.wake(name);
         self.push_next(name);
         self.attend(name);
@@ -322,7 +272,7 @@ impl Client {
                     match held {
                         Some(tracked) => {
                             tracked.name = None;
-                            self.visit(&name, Visit::new(None, Purpose::TakeBack(session)));
+                            self.ask_back(&name, session, 0);
                         }
                         None => self.lost_by(User::Session(session)),
                     }

@@ -44,7 +44,8 @@ impl Client {
             let record = name.and_then(|name| Some(name.at(&self.journal.slot(name)?.version).0));
             *error = Error::from(Report { record, ..error.clone().into_report() });
         }
-        let (mut left, after) = (self.sessions_left(&mut entry, &result), self.after(&entry));
+        let after = self.after(&entry);
+        let mut left = self.sessions_left(&mut entry, &result);
         let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
         if let Some(name) = entry.custody.name.take() {
             self.leave(&name, &entry, &mut finished, &mut left);
@@ -89,7 +90,7 @@ impl Client {
     /// The records of sessions that go once the result was taken, and what becomes of a session that nobody has.
     fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> Left {
         let mut left = Left { own: None, others: entry.custody.also_delete.take().into_iter().collect() };
-        let Some(session) = entry.subject.session_id.clone().filter(|_| !entry.waiting.is_empty()) else { return left };
+        let Some(session) = entry.subject.session_id.clone() else { return left };
         let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
         let over = match result {
             Ok(_) => self.take_finished_session(&session),
@@ -97,10 +98,9 @@ impl Client {
             Err(_) => None,
         };
         if result.is_ok() && entry.job.follows() {
-            self.sessions.get_mut(&session).into_iter().for_each(|known| known.held = true);
-        } else if entry.job.follows() {
-            self.let_go_of_session(&session);
+            self.promise_session(&session, &entry.waiting);
         }
+        self.let_go_of_session(&session);
         // A purchase has the record of its session.
         match over {
             Some(name) if entry.subject.operation == CreateSession::ENDPOINT.name => left.own = Some(name),
@@ -163,6 +163,7 @@ impl Client {
         let is_lost = name.as_ref().is_some_and(|name| !self.journal.is_owned(name));
         after.extend(name.iter().cloned().map(After::Name));
         name.iter().for_each(|name| self.journal.give(name, None));
+        entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         let result = if is_lost { Err(taken_over(entry.subject.operation, &Err(error))) } else { Err(error) };
         self.finish_after(Finished { commands: entry.waiting, result, left: Left::default(), last: Last::Put, after });
     }

@@ -144,12 +144,16 @@ impl Client {
     /// From here on a session is this client's, under that name.
     pub(super) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
         let id = session.id;
-        let before = self.sessions.remove(&id).unwrap_or_default();
-        if before.name.is_none() {
-            self.journal.give(name, Some(User::Session(id.clone())));
+        if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
+            // It is followed already under another name: that one has it.
+            known.credentials |= session.credentials;
+            known.auto_rotate |= session.auto_rotate;
+            return;
         }
+        let before = self.sessions.remove(&id).unwrap_or_default();
+        self.journal.give(name, Some(User::Session(id.clone())));
         let tracked = Tracked {
-            name: before.name.clone().or_else(|| Some(name.clone())),
+            name: Some(name.clone()),
             session_type: session.session_type,
             status: session.status,
             seen: before.seen,
@@ -308,6 +312,7 @@ impl Client {
             (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
             self.journal.give(name, Some(User::Session(session.to_owned())));
             self.put_session(session);
+            self.let_go_of_session(session);
         } else if !same {
             self.lost_by(User::Session(session.to_owned()));
         }

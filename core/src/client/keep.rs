@@ -1,7 +1,7 @@
 //! What is put under names, and when: jobs, sessions, and what finished purchases are remembered by.
 
 use super::job::Entry;
-use super::root::{Client, Pending, Timer};
+use super::root::{Client, Pending};
 use super::types::{Event, Step};
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
@@ -128,7 +128,8 @@ impl Client {
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }
         if let Some(again) = told.again {
-            self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Name(name.clone())));
+            self.set_name_timer(name, self.clock.monotonic().saturating_add(again));
+            self.store_fails(name, "was not started, because the store could not write what is under its name");
         }
         if let Some(user) = told.lost {
             self.lost_by(user);

@@ -5,12 +5,14 @@
 
 mod admit;
 mod ask;
+mod away;
 mod cancel;
 mod drive;
 mod ending;
 mod errand;
 mod finishing;
 mod found;
+mod holding;
 mod host_text;
 mod job;
 mod json;

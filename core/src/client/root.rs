@@ -57,6 +57,8 @@ pub struct Client {
     pub(super) login: Errand,
     pub(super) asking: Errand,
     pub(super) timers: BTreeSet<(Millis, Timer)>,
+    /// The one timer of a name.
+    pub(super) name_timers: BTreeMap<Name, Millis>,
     /// How often a timer was set, for the tests that count work.
     #[cfg(test)]
     pub(super) timers_set: usize,
@@ -75,6 +77,8 @@ pub(super) enum Timer {
     /// What failed is tried again, and who was told that it is busy claims it again.
     Name(Name),
     Spend(u32),
+    /// A session is claimed again, since the store has failed so often.
+    TakeBack(Name, String, u32),
 }
 
 /// Says how much there is, and nothing of what it is.
@@ -96,6 +100,8 @@ pub(super) struct Command {
     pub(super) waits_for: Option<Name>,
     /// The list whose records are resumed together, of which it is one.
     pub(super) part_of: Option<u32>,
+    /// The session that it ended with.
+    pub(super) session: Option<String>,
     pub(super) operation: &'static str,
     pub(super) ended: Option<Box<Ended>>,
 }
@@ -186,6 +192,7 @@ impl Client {
             login: Errand::new(options.retry),
             asking: Errand::new(options.retry),
             timers: BTreeSet::new(),
+            name_timers: BTreeMap::new(),
             #[cfg(test)]
             timers_set: 0,
             steps: VecDeque::new(),
@@ -212,6 +219,7 @@ impl Client {
                 Timer::Job(id) => self.advance(id, at),
                 Timer::Name(name) => self.wake_name(&name),
                 Timer::Spend(number) => self.push_spend(number),
+                Timer::TakeBack(name, session, failures) => self.ask_back(&name, session, failures),
             }
         }
         let mut step = self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) });
@@ -237,6 +245,7 @@ impl Client {
     pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
         self.commands.get(&command)?.ended.as_ref()?;
         let taken = self.commands.remove(&command)?;
+        taken.session.iter().for_each(|session| self.give_session(session, command, true));
         let ended = *taken.ended?;
         ended.left.names().for_each(|name| self.delete(name, true));
         Some(ended.result)
@@ -277,6 +286,16 @@ impl Client {
                 self.timers.remove(&(old, Timer::Job(id)));
             }
             self.timers.insert((at, Timer::Job(id)));
+        }
+    }
+
+    /// Wakes a name then, or earlier where it is woken anyway.
+    pub(super) fn set_name_timer(&mut self, name: &Name, at: Millis) {
+        let old = self.name_timers.get(name).copied();
+        if old.is_none_or(|old| at < old) {
+            old.into_iter().for_each(|old| _ = self.timers.remove(&(old, Timer::Name(name.clone()))));
+            self.name_timers.insert(name.clone(), at);
+            self.timers.insert((at, Timer::Name(name.clone())));
         }
     }
 

@@ -6,7 +6,6 @@ use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
-use super::waiting::{Purpose, Visit};
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
@@ -88,7 +87,9 @@ impl Client {
             }
             Some(known) => {
                 known.changing.insert(id);
-                *known = Tracked { changing: std::mem::take(&mut known.changing), ..tracked };
+                let before = std::mem::take(known);
+                let Tracked { held, promised, doubt, changing, .. } = before;
+                *known = Tracked { held, promised, doubt, changing, ..tracked };
             }
             None => _ = self.sessions.insert(session_id.clone(), tracked),
         }
@@ -102,31 +103,6 @@ impl Client {
     pub(super) fn opening(&self, session: &str) -> Option<JobId> {
         let tracked = self.sessions.get(session)?;
         tracked.changing.iter().copied().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
-    }
-
-    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
-    pub fn follows(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|known| known.name.is_some())
-    }
-
-    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
-    pub fn release_session(&mut self, session: &str) -> bool {
-        self.sessions.get_mut(session).into_iter().for_each(|known| known.held = false);
-        let follows = self.follows(session);
-        self.let_go_of_session(session);
-        follows
-    }
-
-    /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
-    pub(super) fn let_go_of_session(&mut self, session: &str) {
-        let is_about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session);
-        let Some(tracked) = self.sessions.get(session).filter(|known| !known.held && known.changing.is_empty()) else { return };
-        let Some(name) = tracked.name.clone().filter(|_| !self.jobs.values().any(|entry| is_about(entry))) else { return };
-        if let Some(data) = self.session_data(session) {
-            self.put(&name, data, None, true, None);
-        }
-        self.journal.give(&name, None);
-        self.sessions.remove(session);
     }
 
     /// Takes in what an answer says of a session. Returns whether that is to be put: it is over now and was not, it lives again, or a
@@ -154,7 +130,7 @@ impl Client {
     fn live_again(&mut self, session: &str) {
         let Some(tracked) = self.sessions.get_mut(session) else { return };
         match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.visit(&name, Visit::new(None, Purpose::TakeBack(session.to_owned()))),
+            Some(name) => self.ask_back(&name, session.to_owned(), 0),
             None => {
                 let name = self.space.random(&self.entropy.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);

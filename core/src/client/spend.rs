@@ -7,7 +7,7 @@ use super::waiting::{After, Spend};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{JobId, StoreAnswer, StoreCall};
+use crate::state::{JobId, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
 impl Client {
@@ -75,7 +75,7 @@ impl Client {
     /// It counts so, or it is tried again later: nobody waits for that.
     pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
         if let (StoreAnswer::Failed, Some(spend)) = (answer, self.spends.get_mut(&number)) {
-            let again = 1000_i64.saturating_mul(1 << spend.failures.min(6)).min(60_000);
+            let again = again_after(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
             self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Spend(number)));
         } else {

@@ -319,9 +319,8 @@ impl Client {
 
     /// A command that ended before it began.
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
-        let command = self.command_id();
+        let command = self.command_for(error.operation);
         let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
-        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, operation: error.operation, ended: None });
         self.complete(command, Err(error));
         command
     }
@@ -332,7 +331,7 @@ impl Client {
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = self.command_id();
-        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, operation, ended: None });
+        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None });
         command
     }
 }

@@ -21,8 +21,14 @@ impl Client {
         if self.result(command).is_none() {
             return false;
         }
-        let Some(Command { operation, ended: Some(ended), .. }) = self.commands.remove(&command) else { return false };
+        let Some(Command { operation, session, ended: Some(ended), .. }) = self.commands.remove(&command) else { return false };
+        session.iter().for_each(|session| self.give_session(session, command, false));
         let Ended { result, mut left } = *ended;
+        if let (Ok(answered), "resume_all") = (&result, operation) {
+            // What they ended with was only to be had by its answer.
+            let parts: Vec<CommandId> = answered.raw.read().unwrap_or_default();
+            parts.into_iter().for_each(|part| _ = self.abandon(part));
+        }
         if let Some(name) = left.own.take() {
             self.journal.give(&name, None);
             match result {

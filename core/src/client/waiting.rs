@@ -37,8 +37,8 @@ pub(super) enum Purpose {
     Act(Box<Act>),
     /// To see whether the change of a session that was left in doubt still is, before another one begins.
     Change(Box<Start>),
-    /// To take back a session that lives again.
-    TakeBack(String),
+    /// To take back a session that lives again, or whose claim has ended; and how often the store has failed meanwhile.
+    TakeBack(String, u32),
 }
 
 /// A write that is to begin.
@@ -77,7 +77,7 @@ impl Visit {
             // What is resumed may have been done.
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
-            Purpose::TakeBack(_) => ("store", None, Effect::None),
+            Purpose::TakeBack(..) => ("store", None, Effect::None),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::names::Name;
-use super::store::StoreCall;
+use super::store::{StoreCall, again_after};
 use crate::time::Millis;
 
 /// A number that names a job inside the client.
@@ -159,11 +159,6 @@ impl Journal {
         }
     }
 
-    /// Whether it is being claimed.
-    pub(crate) fn is_claiming(&self, name: &Name) -> bool {
-        self.slots.get(name).is_some_and(|slot| matches!(slot.out, Some(Out::Claim)))
-    }
-
     /// It is to be claimed. False where it is this client's, or a step of it is out.
     pub(crate) fn claim(&mut self, name: &Name) -> bool {
         let slot = self.slots.entry(name.clone()).or_default();
@@ -236,7 +231,7 @@ impl Journal {
                 }
             }
             Written::Failed if wanted.insists && slot.next.is_none() => {
-                let again = 1000_i64.saturating_mul(1 << slot.failures.min(6)).min(60_000);
+                let again = again_after(slot.failures);
                 slot.failures = slot.failures.saturating_add(1);
                 slot.next = Some(Wanted { waiters: Vec::new(), ..wanted_again(wanted.write) });
                 (slot.resting, told.again) = (true, Some(again));

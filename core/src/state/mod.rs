@@ -21,5 +21,5 @@ pub use self::observed::{Seen, Verdict};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
 pub(crate) use self::sessions::{BoughtAs, Tracked, forbidden, is_over_for_good};
-pub(crate) use self::store::Memory;
 pub use self::store::{Listed, StoreAnswer, StoreCall, Whose};
+pub(crate) use self::store::{Memory, again_after};

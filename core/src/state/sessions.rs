@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::ids::CommandId;
 use super::journal::JobId;
 use super::names::Name;
 use super::observed::Observed;
@@ -14,6 +15,8 @@ pub(crate) struct Tracked {
     pub(crate) name: Option<Name>,
     /// Whether a caller has it: `open_session` or `resume` gave it.
     pub(crate) held: bool,
+    /// The commands that have ended with it and were not taken yet.
+    pub(crate) promised: BTreeSet<CommandId>,
     pub(crate) session_type: Option<String>,
     pub(crate) status: Option<String>,
     /// Whether a read has shown it.
@@ -62,6 +65,23 @@ impl Tracked {
 
     pub(crate) fn is_over(&self) -> bool {
         phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
+    }
+
+    /// Whether a caller has it, or is about to. Nobody has what is over for good and was let go of.
+    pub(crate) fn is_held(&self) -> bool {
+        (self.held || !self.promised.is_empty()) && !(self.lapsed && self.is_over_for_good())
+    }
+
+    fn is_over_for_good(&self) -> bool {
+        is_over_for_good(self.status.as_deref(), self.session_type.as_deref())
+    }
+
+    /// What is still to be known of it once nobody here has it: that it may live again, and which change of it is in doubt.
+    pub(crate) fn without_name(self) -> Option<Tracked> {
+        if self.lapsed && !self.is_over_for_good() {
+            return Some(self);
+        }
+        self.doubt.is_some().then(|| Tracked { doubt: self.doubt, ..Tracked::default() })
     }
 }
 

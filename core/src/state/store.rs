@@ -1,6 +1,7 @@
 //! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::names::{Name, Space};
 use crate::contract::Decimal;
@@ -124,6 +125,11 @@ pub enum Whose {
     Other,
 }
 
+/// How long after so many failures in a row a store is asked again.
+pub(crate) fn again_after(failures: u32) -> Millis {
+    1000_i64.saturating_mul(1 << failures.min(6)).min(60_000)
+}
+
 /// How many names a list has at most.
 const PAGE: usize = 500;
 
@@ -131,6 +137,8 @@ const PAGE: usize = 500;
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Memory {
     kept: BTreeMap<Name, Kept>,
+    /// On which day of this client's life what may be dropped was dropped last.
+    swept: i64,
     /// The day that counts, and its entries. Time that runs backwards does not bring an old day back.
     day: i64,
     entries: BTreeMap<String, Decimal>,
@@ -143,13 +151,21 @@ struct Kept {
     owned: bool,
 }
 
+impl Kept {
+    /// Whether it may be dropped.
+    fn is_past(&self, elapsed: Millis) -> bool {
+        !self.owned && self.until.is_some_and(|until| until <= elapsed)
+    }
+}
+
 impl Memory {
     /// `elapsed` is how long the client has lived.
     pub(crate) fn call(&mut self, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
+        self.sweep(elapsed);
         match call {
             StoreCall::Claim { names, .. } => {
                 let data = |kept: &mut BTreeMap<Name, Kept>, name: &Name| {
-                    if kept.get(name).is_some_and(|kept| !kept.owned && kept.until.is_some_and(|until| until <= elapsed)) {
+                    if kept.get(name).is_some_and(|kept| kept.is_past(elapsed)) {
                         kept.remove(name);
                     }
                     kept.get_mut(name).map(|kept| {
@@ -172,13 +188,16 @@ impl Memory {
                 StoreAnswer::Done
             }
             StoreCall::Release { names } => {
-                let is_meant = |name: &Name| names.as_ref().is_none_or(|names| names.contains(name));
-                self.kept.iter_mut().filter(|(name, _)| is_meant(name)).for_each(|(_, kept)| kept.owned = false);
+                match names {
+                    Some(names) => names.iter().for_each(|name| self.kept.get_mut(name).into_iter().for_each(|kept| kept.owned = false)),
+                    None => self.kept.values_mut().for_each(|kept| kept.owned = false),
+                }
                 StoreAnswer::Done
             }
             StoreCall::List { space, after, open } => {
                 let is_there = |kept: &Kept| kept.owned || kept.until.is_none_or(|until| until > elapsed && !open);
-                let behind = self.kept.iter().filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
+                let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let behind = self.kept.range::<Name, _>((from, Bound::Unbounded));
                 let mut found = behind.filter(|(name, kept)| space.has(name) && is_there(kept));
                 let listed = |(name, kept): (&Name, &Kept)| {
                     let whose = if kept.owned { Whose::Mine } else { Whose::Free };
@@ -188,6 +207,15 @@ impl Memory {
                 StoreAnswer::Listed { entries, more: found.next().is_some() }
             }
             StoreCall::Spend { day, entry, amount, cap, .. } => self.spend(day, entry, amount, cap, unix),
+        }
+    }
+
+    /// Drops what may be dropped, once a day.
+    fn sweep(&mut self, elapsed: Millis) {
+        let today = elapsed.div_euclid(DAY);
+        if today > self.swept {
+            self.swept = today;
+            self.kept.retain(|_, kept| !kept.is_past(elapsed));
         }
     }
 
@@ -207,5 +235,29 @@ impl Memory {
         }
         self.entries.insert(entry, amount);
         StoreAnswer::Granted { day }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Api;
+
+    #[test]
+    fn what_may_be_dropped_is_dropped_once_a_day_and_never_what_is_owned() {
+        let (mut memory, space) = (Memory::default(), Space::of(Api::Agent, ""));
+        let put = |memory: &mut Memory, name: Name, keep_for, release, elapsed| {
+            let call = StoreCall::Put { name, data: b"{}".to_vec(), new: true, keep_for, release };
+            assert_eq!(memory.call(call, 0, elapsed), StoreAnswer::Done);
+        };
+        for number in 0..100 {
+            put(&mut memory, space.intent(&format!("past {number}")), Some(1), true, 0);
+        }
+        put(&mut memory, space.intent("owned"), Some(1), false, 0);
+        put(&mut memory, space.intent("kept"), None, true, 0);
+        put(&mut memory, space.intent("later"), Some(2 * DAY), true, DAY - 1);
+        assert_eq!(memory.kept.len(), 103);
+        memory.call(StoreCall::Release { names: Some(Vec::new()) }, 0, DAY);
+        assert_eq!(memory.kept.len(), 3);
     }
 }

@@ -1,0 +1,71 @@
+//! Who waited for a name and can't have it: another client has it, or the store fails.
+
+use super::admit::Found;
+use super::root::{Client, Timer};
+use super::types::busy;
+use super::waiting::{Purpose, Visit};
+use crate::engine::DEADLINE;
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::{Name, User, again_after};
+
+impl Client {
+    /// Another living client has it.
+    pub(super) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let known = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let (session, status) = known
+            .and_then(|data| data.session.as_ref())
+            .map(|session| (Some(session.id.clone()), session.status.clone()))
+            .unwrap_or_default();
+        let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
+        let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
+        let now = self.clock.monotonic();
+        let (operation, intent, effect) = visit.subject();
+        if let Purpose::TakeBack(session, _) = visit.purpose {
+            return self.lost_by(User::Session(session));
+        }
+        let Visit { command: Some(command), purpose } = visit else { return };
+        if let Purpose::Start(mut start) = purpose
+            && start.options.wait_for_intent
+        {
+            let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
+            let (wait, until) = start.patience.unwrap_or((200, until));
+            if now < until {
+                let at = now.saturating_add(wait).min(until);
+                start.patience = Some((wait.saturating_mul(2).min(5000), until));
+                let visit = Visit::new(Some(command), Purpose::Start(start));
+                self.visits.entry(name.clone()).or_default().push(visit);
+                if let Some(known) = self.commands.get_mut(&command) {
+                    known.waits_for = Some(name.clone());
+                }
+                self.set_name_timer(name, at);
+                return;
+            }
+        }
+        let report = busy(operation, &format!("another client has it{with}")).into_report();
+        let error = Error::from(Report { session_id: session, intent, effect, ..report });
+        self.complete(command, Err(error));
+    }
+
+    /// The store fails: whoever waits for the name is told so. A session that is to be taken back is somebody's still, so that is tried
+    /// again.
+    pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
+        for visit in self.visits.remove(name).unwrap_or_default() {
+            match visit.purpose {
+                Purpose::TakeBack(session, failures) => {
+                    let at = self.clock.monotonic().saturating_add(again_after(failures));
+                    self.timers.insert((at, Timer::TakeBack(name.clone(), session, failures.saturating_add(1))));
+                }
+                _ => self.turn_away(visit, Kind::Store, what, Advice::MendStore),
+            }
+        }
+    }
+
+    /// What somebody asked for can't be had.
+    pub(super) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
+        let Some(command) = visit.command else { return };
+        let (operation, intent, effect) = visit.subject();
+        let effect = if kind == Kind::Misuse { Effect::None } else { effect };
+        let report = Error::new(kind, effect, operation, what, advice).into_report();
+        self.complete(command, Err(Error::from(Report { intent, ..report })));
+    }
+}

@@ -1,0 +1,156 @@
+//! Who has a session: callers whom it was given to, jobs that are about it, or nobody. Then its name is let go of, and what is known of it
+//! is forgotten.
+
+use super::job::Entry;
+use super::root::Client;
+use super::waiting::{Purpose, Visit};
+use crate::state::{CommandId, Name};
+
+impl Client {
+    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
+    pub fn follows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.name.is_some())
+    }
+
+    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
+    pub fn release_session(&mut self, session: &str) -> bool {
+        let follows = self.follows(session);
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.held = false;
+            known.promised.clear();
+        }
+        self.let_go_of_session(session);
+        follows
+    }
+
+    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over; and not one that was
+    /// resumed with all others and has a name of its caller's: whoever starts that asks for it.
+    pub(super) fn promise_session(&mut self, session: &str, commands: &[CommandId]) {
+        let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over()) else { return };
+        let is_callers = tracked.name.as_ref().is_some_and(Name::is_callers);
+        for id in commands {
+            if let Some(command) = self.commands.get_mut(id).filter(|command| !is_callers || command.part_of.is_none()) {
+                tracked.promised.insert(*id);
+                command.session = Some(session.to_owned());
+            }
+        }
+    }
+
+    /// A command that ended with a session was taken, or its caller is gone.
+    pub(super) fn give_session(&mut self, session: &str, command: CommandId, taken: bool) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.held |= known.promised.remove(&command) && taken;
+        }
+        self.let_go_of_session(session);
+    }
+
+    /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
+    pub(super) fn let_go_of_session(&mut self, session: &str) {
+        let is_about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session);
+        let Some(tracked) = self.sessions.get(session).filter(|known| !known.is_held() && known.changing.is_empty()) else { return };
+        if self.jobs.values().any(|entry| is_about(entry)) {
+            return;
+        }
+        if let Some(name) = tracked.name.clone() {
+            if let Some(data) = self.session_data(session) {
+                self.put(&name, data, None, true, None);
+            }
+            self.journal.give(&name, None);
+        }
+        let known = self.sessions.remove(session).and_then(|known| known.without_name());
+        known.into_iter().for_each(|known| _ = self.sessions.insert(session.to_owned(), known));
+    }
+
+    /// A session that is this client's still, for all that is known, is claimed again.
+    pub(super) fn ask_back(&mut self, name: &Name, session: String, failures: u32) {
+        self.visit(name, Visit::new(None, Purpose::TakeBack(session, failures)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUY, agent, drain, saved};
+    use super::super::{CallOptions, Whose};
+    use super::*;
+
+    const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
+
+    /// A client in which so many callers wait for one session that is usable by now.
+    fn opened(callers: usize) -> (Client, Vec<CommandId>) {
+        let mut client = agent(7, false);
+        let commands = (0..callers).map(|_| client.start_json("open_session", BUY, CallOptions::intent("job"))).collect();
+        drain(&mut client, 202, ACTIVE);
+        (client, commands)
+    }
+
+    fn whose(client: &mut Client) -> Vec<Whose> {
+        drain(client, 500, "");
+        saved(client).into_iter().map(|saved| saved.whose).collect()
+    }
+
+    #[test]
+    fn a_session_whose_callers_are_all_gone_is_let_go_of() {
+        let (mut client, commands) = opened(2);
+        assert!(client.abandon(commands[0]));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (true, vec![Whose::Mine]));
+        assert!(client.abandon(commands[1]));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (false, vec![Whose::Free]));
+    }
+
+    #[test]
+    fn a_caller_who_took_it_has_it_until_it_is_released() {
+        let (mut client, commands) = opened(2);
+        client.take_answer(commands[0]).expect("has completed").expect("was bought");
+        assert!(client.abandon(commands[1]) && client.follows("s-1"));
+        assert!(client.release_session("s-1"));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (false, vec![Whose::Free]));
+        // One that was released before its result was taken stays so.
+        let (mut client, commands) = opened(1);
+        assert!(client.release_session("s-1"));
+        client.take_answer(commands[0]).expect("has completed").expect("was bought");
+        assert!(!client.follows("s-1"));
+    }
+
+    #[test]
+    fn what_is_abandoned_with_all_that_was_resumed_is_let_go_of() {
+        let mut client = agent(7, false);
+        let open = client.start_json("open_session", BUY, CallOptions::default());
+        drain(&mut client, 202, ACTIVE);
+        client.take_answer(open).expect("has completed").expect("was bought");
+        assert!(client.release_session("s-1"));
+        assert_eq!(whose(&mut client), [Whose::Free]);
+        let all = client.resume_all(CallOptions::default()).command;
+        drain(&mut client, 200, ACTIVE);
+        assert_eq!((client.follows("s-1"), client.commands.len()), (true, 2));
+        assert!(client.abandon(all));
+        assert_eq!((client.follows("s-1"), client.commands.len(), whose(&mut client)), (false, 0, vec![Whose::Free]));
+    }
+
+    #[test]
+    fn nothing_stays_known_of_sessions_that_nobody_has() {
+        let mut client = agent(7, false);
+        for number in 0..20 {
+            let session = format!("s-{number}");
+            let body = |status: &str| {
+                format!(r#"{{"success":true,"data":{{"session_id":"{session}","session_type":"dynamic","status":"{status}"}}}}"#)
+            };
+            let named = format!(r#"{{"session_id":"{session}"}}"#);
+            let options = if number % 2 == 0 { CallOptions::default() } else { CallOptions::intent(&session) };
+            let steps = [("open_session", BUY, options, "active"), ("get_session", &named, CallOptions::default(), "expired")];
+            for (operation, params, options, status) in steps {
+                let command = client.start_json(operation, params, options);
+                drain(&mut client, 200, &body(status));
+                client.take_answer(command).expect("has completed").expect("was accepted");
+            }
+            // Another one is only rotated, and a third one only watched.
+            for (operation, auto_rotate) in [("rotate_session", false), ("wait_session", true)] {
+                let command = client.start_json(operation, &named, CallOptions { auto_rotate, ..CallOptions::default() });
+                drain(&mut client, 200, &body("active"));
+                client.take_answer(command).expect("has completed").expect("was accepted");
+                client.release_session(&session);
+            }
+        }
+        drain(&mut client, 500, "");
+        assert_eq!((client.sessions.len(), client.commands.len(), client.visits.len(), client.name_timers.len()), (0, 0, 0, 0));
+    }
+}

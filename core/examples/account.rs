@@ -1,6 +1,6 @@
 //! The whole life of an account: its budget, prices, a session that is bought for no more than it was quoted, used, moved to
 //! another exit when a site blocks it, and ended; and what all of it cost. Killed at any moment and started again, it goes on
-//! with the same purchase: the example `ureq`, which sends its requests, keeps its records.
+//! with the same purchase, which the folder `hopline-records` remembers. The example `ureq` sends its requests.
 //!
 //!     HOPLINE_BASE_URL=… HOPLINE_API_KEY=… cargo run --example account
 
@@ -11,9 +11,9 @@ use hopline::contract::agent::{
     CreateSession, GetAccount, GetBalance, GetBudget, GetSessionHealth, ListProducts, ListTransactions, Product, ProductFilter,
     ReportSessionEvent, RotateSession, SessionType, TerminateSession,
 };
-use hopline::policy::{Kind, quote};
+use hopline::policy::quote;
 use hopline::{CallOptions, Client, ClientOptions, drive};
-use ureq_example::{Ureq, entropy, forget, options};
+use ureq_example::{Ureq, entropy, intent, options};
 
 #[path = "ureq.rs"]
 #[allow(dead_code, reason = "it is a program of its own; only its transport and its store are used here")]
@@ -44,20 +44,14 @@ impl Account {
     }
 }
 
-/// Our own name for this purchase: whoever starts it again gets the same session.
-const INTENT: &str = "job-17";
-
 impl Account {
     /// The session of this job: the one that an earlier run bought, or may have bought, before one is chosen and bought. A
     /// product that is chosen anew may be another one, and one intent stands for one request.
     fn session(&mut self) -> Result<SessionReply, Box<dyn Error>> {
         let options = CallOptions { credentials: true, ..CallOptions::default() };
-        if let Some(earlier) = self.0.resume_intent(INTENT, options.clone()) {
-            match self.wait(Ticket::<OpenSession>::of(earlier)) {
-                // An earlier run ended it, and was killed before it forgot it.
-                Err(error) if error.kind == Kind::Ended => forget(&mut self.0, INTENT),
-                earlier => return Ok(earlier?),
-            }
+        let earlier = Ticket::<Option<OpenSession>>::of(self.0.resume_intent(&intent(), options.clone()));
+        if let Some(earlier) = self.wait(earlier)? {
+            return Ok(earlier);
         }
         let products = self.products()?;
         let cheapest = products.iter().filter(|product| product.available).min_by_key(|product| product.price);
@@ -69,7 +63,7 @@ impl Account {
             quantity: Some(quoted.quantity),
             ..CreateSession::default()
         };
-        let bought = CallOptions { intent: Some(INTENT.to_owned()), max_unit_price: Some(quoted.unit_price), ..options };
+        let bought = CallOptions { intent: Some(intent()), max_unit_price: Some(quoted.unit_price), ..options };
         let bought = self.0.open_session(wanted, bought);
         Ok(self.wait(bought)?)
     }
@@ -79,10 +73,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     // This client buys for no more than that in a UTC day. The account's own `daily_limit_usd` holds for all of its clients.
     let options = ClientOptions { daily_cap_usd: Some(50.into()), ..options()? };
     let mut account = Account(Client::new(options, entropy()?)?, Ureq::new("hopline-records")?);
-    let records = account.1.folder.records()?;
-    for (record, why) in account.0.restore(records).refused {
-        eprintln!("left {record} alone: {why}");
-    }
 
     let read = account.0.start(GetAccount {}, CallOptions::default());
     println!("account {}", account.wait(read)?.api_key_prefix.as_deref().unwrap_or("without a prefix"));
@@ -111,7 +101,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ended = account.0.start(TerminateSession { session_id }, CallOptions::default());
     account.wait(ended)?;
 
-    forget(&mut account.0, INTENT);
     let read = account.0.start(GetBalance {}, CallOptions::default());
     println!("the balance is now {}", account.wait(read)?.raw.text());
     let read = account.0.start(ListTransactions {}, CallOptions::default());

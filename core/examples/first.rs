@@ -1,23 +1,28 @@
-//! The shortest whole program: buy a proxy session, wait until it is usable, end it. It keeps no records, so it does not
-//! survive a crash; the example `ureq` does.
+//! The shortest whole program: buy a proxy session, wait until it is usable, end it. Killed at any moment and started again, it goes
+//! on with the same purchase: the folder `hopline-records` remembers.
 
 use std::error::Error;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant, SystemTime};
 
-use hopline::client::{FailureKind, Host, RESPONSE_HEADERS, RecordId, Responded, Sent};
+use hopline::client::{FailureKind, Host, RESPONSE_HEADERS, Responded, Sent, StoreAnswer, StoreCall};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, SessionType, TerminateSession};
 use hopline::wire::Request;
 use hopline::{CallOptions, Client, ClientOptions, Now, drive};
+use hopline_store::{Folder, Store};
 
-/// Hopline never touches a socket or a clock: this is all that it asks of a program.
-struct Http(ureq::Agent, Instant);
+/// Hopline never touches a socket, a disk or a clock: this is all that it asks of a program.
+struct Machine {
+    http: ureq::Agent,
+    folder: Folder,
+    started: Instant,
+}
 
-impl Host for Http {
+impl Host for Machine {
     fn now(&mut self) -> Now {
         let unix = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        Now { unix: unix.as_millis() as i64, monotonic: self.1.elapsed().as_millis() as i64 }
+        Now { unix: unix.as_millis() as i64, monotonic: self.started.elapsed().as_millis() as i64 }
     }
 
     fn send(&mut self, request: &Request) -> Responded {
@@ -25,7 +30,7 @@ impl Host for Http {
             return Responded::Failed { kind: FailureKind::Other, sent: Sent::Never };
         };
         let timeout = Duration::from_millis(request.timeout_ms.into());
-        match self.0.run(self.0.configure_request(ready).timeout_global(Some(timeout)).build()) {
+        match self.http.run(self.http.configure_request(ready).timeout_global(Some(timeout)).build()) {
             Ok(mut answer) => {
                 let header = |name: &str| Some((name.to_owned(), answer.headers().get(name)?.to_str().ok()?.to_owned()));
                 let headers = RESPONSE_HEADERS.into_iter().filter_map(header).collect();
@@ -45,34 +50,40 @@ impl Host for Http {
         std::thread::sleep(Duration::from_millis(ms.unsigned_abs()));
     }
 
-    fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
-        true
+    fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        self.folder.call(call).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            StoreAnswer::Failed
+        })
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Redirects and statuses are Hopline's to judge, and ureq repeats nothing by itself.
-    let agent = ureq::Agent::config_builder().max_redirects(0).proxy(None).http_status_as_error(false).build().new_agent();
-    let mut http = Http(agent, Instant::now());
+    let http = ureq::Agent::config_builder().max_redirects(0).proxy(None).http_status_as_error(false).build().new_agent();
+    let mut host = Machine { http, folder: Folder::open("hopline-records")?, started: Instant::now() };
     let mut entropy = [0; 16];
     getrandom::fill(&mut entropy)?;
     let options = ClientOptions {
         base_url: std::env::var("HOPLINE_BASE_URL")?,
         api_key: Some(Secret::new(std::env::var("HOPLINE_API_KEY")?)),
+        store: true,
         ..ClientOptions::default()
     };
     let mut client = Client::new(options, entropy)?;
 
+    // Our own name for this purchase: whoever starts it again gets the same session. Tomorrow's run buys one of its own.
+    let intent = format!("prices-{}", SystemTime::UNIX_EPOCH.elapsed()?.as_secs() / 86_400);
     let wanted = CreateSession { session_type: SessionType::Dynamic, product_no: "dynamic-world".into(), ..Default::default() };
-    let ticket = client.open_session(wanted, CallOptions { credentials: true, ..CallOptions::intent("job-17") });
-    let open = drive(&mut client, ticket, &mut http)?;
+    let ticket = client.open_session(wanted, CallOptions { credentials: true, ..CallOptions::intent(intent) });
+    let open = drive(&mut client, ticket, &mut host)?;
     println!("{} is {}", open.session_id, open.session.status);
     if let Some(url) = open.session.proxy.and_then(|proxy| proxy.full_url) {
         let _proxy_for_your_http_client = url.reveal();
     }
 
     let ticket = client.start(TerminateSession { session_id: open.session_id.clone() }, CallOptions::default());
-    drive(&mut client, ticket, &mut http)?;
+    drive(&mut client, ticket, &mut host)?;
     println!("{} is over", open.session_id);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A whole async program with reqwest on tokio: it buys the cheapest dynamic session, says how to use it, and ends it. It
-//! keeps no records, so a crash in the middle forgets what it bought; the ureq example shows a store that does not.
+//! A whole async program with reqwest on tokio: it buys the cheapest dynamic session, says how to use it, and ends it. Killed at any
+//! moment and started again, it goes on with the same purchase: the folder `hopline-records` remembers.
 //!
 //!     HOPLINE_BASE_URL=… HOPLINE_API_KEY=… cargo run --example reqwest
 //!
@@ -8,13 +8,18 @@
 use std::error::Error;
 use std::io::ErrorKind;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{AsyncHost, Event, EventKind, FailureKind, Phase, RESPONSE_HEADERS, RecordId, Responded, Sent};
+use hopline::client::{
+    AsyncHost, Event, EventKind, FailureKind, OpenSession, Phase, RESPONSE_HEADERS, Responded, Sent, SessionReply, StoreAnswer, StoreCall,
+    Ticket,
+};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, ListProducts, ProductFilter, SessionType, TerminateSession};
 use hopline::wire::Request;
 use hopline::{CallOptions, Client, ClientOptions, Millis, Now, drive_async};
+use hopline_store::{Folder, Store};
 use reqwest::{redirect, retry};
 
 #[tokio::main(flavor = "current_thread")]
@@ -33,30 +38,16 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let options = ClientOptions {
         base_url: read("HOPLINE_BASE_URL", "the address of the API, such as https://host/v1")?,
         api_key: Some(Secret::new(read("HOPLINE_API_KEY", "the API key of the account")?)),
+        store: true,
         ..ClientOptions::default()
     };
     // New bytes for each client: keys are made of them, and two purchases must not have one key.
     let mut entropy = [0; 16];
     getrandom::fill(&mut entropy).map_err(|error| format!("the system gives no entropy: {error}"))?;
     let mut client = Client::new(options, entropy)?;
-    let mut host = Reqwest { http: builder().build()?, started: Instant::now() };
+    let mut host = Reqwest { http: builder().build()?, folder: Arc::new(Folder::open("hopline-records")?), started: Instant::now() };
 
-    let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
-    let listed = client.start(wanted, CallOptions::default());
-    let products = drive_async(&mut client, listed, &mut host).await?;
-    let offered = products.items.iter().filter(|product| product.available);
-    let cheapest = offered.min_by_key(|product| product.price).ok_or("no dynamic product is available; try again later")?;
-    println!("buying 1 {} of {} for {} {}", cheapest.unit, cheapest.product_no, cheapest.price, cheapest.currency);
-
-    let request = CreateSession {
-        session_type: SessionType::Dynamic,
-        product_no: cheapest.product_no.clone(),
-        quantity: Some(1.into()),
-        ..CreateSession::default()
-    };
-    // The intent is our own name for this purchase: starting it twice in this client buys once.
-    let bought = client.open_session(request, CallOptions { credentials: true, ..CallOptions::intent("example") });
-    let open = drive_async(&mut client, bought, &mut host).await?;
+    let open = session(&mut client, &mut host).await?;
     let id = open.session_id;
     if open.phase != Phase::Ready {
         return Err(format!("{id} is {} and can't be used; look at it before buying again", open.session.status).into());
@@ -75,10 +66,39 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The session that an earlier run bought, or may have bought; only where there is none, the cheapest is chosen and bought. The
+/// cheapest may be another one by now, and one intent stands for one request.
+async fn session(client: &mut Client, host: &mut Reqwest) -> Result<SessionReply, Box<dyn Error>> {
+    // Our own name for this purchase: whoever starts it again gets the same session. With the day in it, tomorrow's run buys one of
+    // its own; one that is started again today, when its session is over, is told so and buys nothing.
+    let intent = format!("prices-{}", UNIX_EPOCH.elapsed()?.as_secs() / 86_400);
+    let options = CallOptions { credentials: true, ..CallOptions::default() };
+    let earlier = Ticket::<Option<OpenSession>>::of(client.resume_intent(&intent, options.clone()));
+    if let Some(earlier) = drive_async(client, earlier, host).await? {
+        return Ok(earlier);
+    }
+    let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
+    let listed = client.start(wanted, CallOptions::default());
+    let products = drive_async(client, listed, host).await?;
+    let offered = products.items.iter().filter(|product| product.available);
+    let cheapest = offered.min_by_key(|product| product.price).ok_or("no dynamic product is available; try again later")?;
+    println!("buying 1 {} of {} for {} {}", cheapest.unit, cheapest.product_no, cheapest.price, cheapest.currency);
+    let request = CreateSession {
+        session_type: SessionType::Dynamic,
+        product_no: cheapest.product_no.clone(),
+        quantity: Some(1.into()),
+        ..CreateSession::default()
+    };
+    let bought = client.open_session(request, CallOptions { intent: Some(intent), ..options });
+    Ok(drive_async(client, bought, host).await?)
+}
+
 /// Everything that Hopline leaves to its host.
-pub(crate) struct Reqwest {
-    pub(crate) http: reqwest::Client,
-    pub(crate) started: Instant,
+struct Reqwest {
+    http: reqwest::Client,
+    /// For this client alone; any number of clients and processes may open the same path.
+    folder: Arc<Folder>,
+    started: Instant,
 }
 
 impl AsyncHost for Reqwest {
@@ -95,8 +115,17 @@ impl AsyncHost for Reqwest {
         tokio::time::sleep(Duration::from_millis(ms.unsigned_abs())).await;
     }
 
-    async fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
-        true
+    async fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        // It waits for the disk, which this thread is not to do.
+        let (folder, call) = (Arc::clone(&self.folder), call.clone());
+        match tokio::task::spawn_blocking(move || folder.call(&call)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                eprintln!("{error}");
+                StoreAnswer::Failed
+            }
+            Err(_) => StoreAnswer::Failed,
+        }
     }
 
     fn notify(&mut self, event: &Event) {

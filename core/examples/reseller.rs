@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use hopline::client::{Holds, Outputs, Phase, RecordId, Ticket};
+use hopline::client::{Holds, OrderReply, Outputs, Phase, PlaceOrder, RecordId, Saved, Ticket};
 use hopline::contract::reseller::{
     AdjustSubUserBalance, CancelStaticOrder, CreateStaticOrder, CreateUser, OrderUnit, QueryProducts, RenewStaticOrder,
 };
@@ -39,7 +39,28 @@ impl Reseller {
         Ok(())
     }
 
-    fn work(&mut self) -> Result<(), Box<dyn Error>> {
+    /// What was in doubt when this ended the last time still is.
+    fn doubts(&mut self) -> Result<Vec<Saved>, hopline::Error> {
+        let (mut doubts, mut after) = (Vec::new(), None);
+        loop {
+            let asked = self.0.saved(after);
+            let page = self.wait(asked)?;
+            doubts.extend(page.entries.into_iter().filter(|saved| saved.holds == Holds::InDoubtForGood));
+            after = page.after;
+            if after.is_none() {
+                return Ok(doubts);
+            }
+        }
+    }
+
+    /// The order that an earlier run placed; only where there is none, a product is chosen and ordered.
+    fn order(&mut self) -> Result<OrderReply, Box<dyn Error>> {
+        // The contract does not document which words end an order, so a program names those that it knows.
+        let options = CallOptions { ends: vec!["failed".to_owned(), "cancelled".to_owned()], ..CallOptions::default() };
+        let earlier = Ticket::<Option<PlaceOrder>>::of(self.0.resume_intent("order-17", options.clone()));
+        if let Some(earlier) = self.wait(earlier)? {
+            return Ok(earlier);
+        }
         // An intent is our own name for a write: whoever starts it again gets what it brought, and nothing is done twice.
         let user = CreateUser { username: "shop-17".into(), password: Secret::new("a long password"), ..CreateUser::default() };
         let made = self.0.start(user, CallOptions::intent("user-17"));
@@ -52,9 +73,8 @@ impl Reseller {
         let products = self.wait(asked)?.data.items;
         let in_stock = products.iter().filter(|one| one.stock > Some(Decimal::from(0)) && !one.needs_project_id());
         let product = in_stock.min_by_key(|one| one.price).ok_or("nothing is in stock; try again later")?;
-        let pool_id = product.product_id.as_deref().unwrap_or_default().to_owned();
         let order = CreateStaticOrder {
-            pool_id,
+            pool_id: product.product_id.as_deref().unwrap_or_default().to_owned(),
             user_id,
             ip_count: 1,
             duration: 1,
@@ -62,10 +82,12 @@ impl Reseller {
             cycle_times: 1,
             ..CreateStaticOrder::default()
         };
-        // The contract does not document which words end an order, so a program names those that it knows.
-        let options = CallOptions { ends: vec!["failed".to_owned(), "cancelled".to_owned()], ..CallOptions::intent("order-17") };
-        let placed = self.0.place_order(order, options);
-        let placed = self.wait(placed)?;
+        let placed = self.0.place_order(order, CallOptions { intent: Some("order-17".to_owned()), ..options });
+        Ok(self.wait(placed)?)
+    }
+
+    fn work(&mut self) -> Result<(), Box<dyn Error>> {
+        let placed = self.order()?;
         println!("order {} is {:?}", placed.order_no, placed.phase);
         match placed.phase {
             Phase::Ready => {}
@@ -109,20 +131,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         base_url: std::env::var("HOPLINE_BACKEND_URL")?,
         username: Some(Secret::new(std::env::var("HOPLINE_USERNAME")?)),
         password: Some(Secret::new(std::env::var("HOPLINE_PASSWORD")?)),
+        store: true,
         ..ClientOptions::default()
     };
     // It logs in by itself, with the first call.
     let mut reseller = Reseller(Client::new(options, entropy()?)?, Ureq::new("hopline-records")?);
-    let records = reseller.1.folder.records()?;
-    for (record, why) in reseller.0.restore(records).refused {
-        eprintln!("left {record} alone: {why}");
-    }
-    // What was in doubt when this ended the last time is still.
-    let in_doubt: Vec<_> = reseller.0.saved().into_iter().filter(|saved| saved.holds == Holds::InDoubtForGood).collect();
-    for saved in &in_doubt {
+    let doubts = reseller.doubts()?;
+    for saved in &doubts {
         reseller.look_up(&saved.record)?;
     }
-    if !in_doubt.is_empty() {
+    if !doubts.is_empty() {
         return Err("look at them, then say with `settle_as` which of them it was, or with `settle` that it was none".into());
     }
     let ended = reseller.work();

@@ -6,21 +6,21 @@
 //! Here ureq speaks plain http, which is enough for loopback; its feature `rustls` brings https.
 
 use std::error::Error;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopline::client::{
-    Event, EventKind, FailureKind, Host, OpenSession, Phase, RESPONSE_HEADERS, Record, RecordId, Responded, Sent, SessionReply, Ticket,
+    Event, EventKind, FailureKind, Host, OpenSession, Phase, RESPONSE_HEADERS, Responded, Sent, SessionReply, StoreAnswer, StoreCall,
+    Ticket,
 };
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, GetBalance, ListProducts, ProductFilter, SessionType, TerminateSession};
-use hopline::policy::Kind;
 use hopline::wire::Request;
 use hopline::{CallOptions, Client, ClientOptions, Millis, Now, drive};
+use hopline_store::{Folder, Store};
 use ureq::Agent;
 use ureq::config::Config;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -39,9 +39,6 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let mut client = Client::new(options()?, entropy()?)?;
     let mut host = Ureq::new("hopline-records")?;
-    for (record, why) in client.restore(host.folder.records()?).refused {
-        eprintln!("left {record} alone: {why}");
-    }
 
     let open = session(&mut client, &mut host)?;
     let id = open.session_id;
@@ -58,25 +55,25 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let ended = client.start(TerminateSession { session_id: id.clone() }, CallOptions::default());
     drive(&mut client, ended, &mut host)?;
-    forget(&mut client, INTENT);
     let read = client.start(GetBalance {}, CallOptions::default());
     println!("ended {id}; the balance is now {}", drive(&mut client, read, &mut host)?.raw.text());
     Ok(())
 }
 
-/// Our own name for this purchase: whoever starts it again gets the same session.
-const INTENT: &str = "example";
+/// Our own name for this purchase: whoever starts it again gets the same session. With the day in it, tomorrow's run buys one of its
+/// own; one that is started again today, when its session is over, is told so and buys nothing.
+pub(crate) fn intent() -> String {
+    let days = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() / 86_400;
+    format!("prices-{days}")
+}
 
 /// The session that an earlier run bought, or may have bought; only where there is none, the cheapest is chosen and bought. The
 /// cheapest may be another one by now, and one intent stands for one request.
 fn session(client: &mut Client, host: &mut Ureq) -> Result<SessionReply, Box<dyn Error>> {
     let options = CallOptions { credentials: true, ..CallOptions::default() };
-    if let Some(earlier) = client.resume_intent(INTENT, options.clone()) {
-        match drive(client, Ticket::<OpenSession>::of(earlier), host) {
-            // An earlier run ended it, and was killed before it forgot it.
-            Err(error) if error.kind == Kind::Ended => forget(client, INTENT),
-            earlier => return Ok(earlier?),
-        }
+    let earlier = Ticket::<Option<OpenSession>>::of(client.resume_intent(&intent(), options.clone()));
+    if let Some(earlier) = drive(client, earlier, host)? {
+        return Ok(earlier);
     }
     let wanted = ListProducts { r#type: Some(ProductFilter::Dynamic), ..ListProducts::default() };
     let listed = client.start(wanted, CallOptions::default());
@@ -90,14 +87,8 @@ fn session(client: &mut Client, host: &mut Ureq) -> Result<SessionReply, Box<dyn
         quantity: Some(1.into()),
         ..CreateSession::default()
     };
-    let bought = client.open_session(request, CallOptions { intent: Some(INTENT.to_owned()), ..options });
+    let bought = client.open_session(request, CallOptions { intent: Some(intent()), ..options });
     Ok(drive(client, bought, host)?)
-}
-
-/// The purchase is remembered so that nobody repeats it; this one is over, and the next run may buy again.
-pub(crate) fn forget(client: &mut Client, intent: &str) {
-    let over: Vec<_> = client.saved().into_iter().filter(|saved| saved.intent.as_deref() == Some(intent)).collect();
-    over.iter().for_each(|saved| _ = client.forget(&saved.record));
 }
 
 /// The address and the key, from the environment.
@@ -106,6 +97,7 @@ pub(crate) fn options() -> Result<ClientOptions, String> {
     Ok(ClientOptions {
         base_url: read("HOPLINE_BASE_URL", "the address of the API, such as https://host/v1")?,
         api_key: Some(Secret::new(read("HOPLINE_API_KEY", "the API key of the account")?)),
+        store: true,
         ..ClientOptions::default()
     })
 }
@@ -120,13 +112,14 @@ pub(crate) fn entropy() -> Result<[u8; 16], String> {
 /// Everything that Hopline leaves to its host.
 pub(crate) struct Ureq {
     agent: Agent,
-    pub(crate) folder: Folder,
+    /// For this client alone; any number of clients and processes may open the same path.
+    folder: Folder,
     started: Instant,
 }
 
 impl Ureq {
-    pub(crate) fn new(folder: impl Into<PathBuf>) -> Result<Self, String> {
-        Ok(Ureq { agent: agent(), folder: Folder::open(folder.into())?, started: Instant::now() })
+    pub(crate) fn new(folder: impl AsRef<Path>) -> Result<Self, hopline_store::Error> {
+        Ok(Ureq { agent: agent(), folder: Folder::open(folder)?, started: Instant::now() })
     }
 }
 
@@ -144,8 +137,11 @@ impl Host for Ureq {
         sleep(Duration::from_millis(ms.unsigned_abs()));
     }
 
-    fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
-        self.folder.keep(record, data).is_ok()
+    fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        self.folder.call(call).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            StoreAnswer::Failed
+        })
     }
 
     fn notify(&mut self, event: &Event) {
@@ -214,55 +210,5 @@ impl Resolver for Names {
             ureq::Error::Io(_) => ureq::Error::HostNotFound,
             other => other,
         })
-    }
-}
-
-/// Records as files, one each. They hold no secrets.
-pub(crate) struct Folder {
-    path: PathBuf,
-    /// Held as long as the folder is open: a store serves one client at a time.
-    _lock: File,
-}
-
-impl Folder {
-    pub(crate) fn open(path: PathBuf) -> Result<Self, String> {
-        let refuse = |error: &dyn std::fmt::Display| format!("the folder `{}` can't be used: {error}; choose another", path.display());
-        fs::create_dir_all(&path).map_err(|error| refuse(&error))?;
-        let lock = File::create(path.join("lock")).map_err(|error| refuse(&error))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => refuse(&"another process uses it"),
-            TryLockError::Error(error) => refuse(&error),
-        })?;
-        Ok(Folder { path, _lock: lock })
-    }
-
-    /// All that was kept.
-    pub(crate) fn records(&self) -> io::Result<Vec<Record>> {
-        let mut records = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            let path = entry?.path();
-            if let (Some(name), true) = (path.file_stem(), path.extension().is_some_and(|end| end == "json")) {
-                records.push(Record { id: RecordId(name.to_string_lossy().into_owned()), data: fs::read(&path)? });
-            }
-        }
-        Ok(records)
-    }
-
-    /// Keeps a record so that even a power cut leaves it old or new, never half of it; or deletes it.
-    fn keep(&self, record: &RecordId, data: Option<&[u8]>) -> io::Result<()> {
-        let path = self.path.join(format!("{record}.json"));
-        if let Some(data) = data {
-            let draft = path.with_extension("draft");
-            let mut file = File::create(&draft)?;
-            file.write_all(data)?;
-            file.sync_all()?;
-            fs::rename(draft, path)?;
-        } else if let Err(error) = fs::remove_file(path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        // On Unix the names in a folder are kept by the folder itself; Windows can't open one as a file.
-        if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
     }
 }

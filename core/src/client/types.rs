@@ -184,6 +184,15 @@ impl Outputs for AnyRequest {
     }
 }
 
+/// Of what an intent stands for: `None` where that is nothing. See [`Client::resume_intent`](super::Client::resume_intent).
+impl<O: Outputs> Outputs for Option<O> {
+    type Output = Option<O::Output>;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        if answered.facts.nothing { Ok(None) } else { O::read(answered).map(Some) }
+    }
+}
+
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize)]
 pub struct Event {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod call;
 mod error;
 mod folder;
 mod memory;
@@ -8,8 +9,11 @@ mod name;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hopline::client::{StoreAnswer, StoreCall};
+
 pub use error::Error;
 pub use folder::Folder;
+pub use hopline::client::Whose;
 pub use memory::Memory;
 pub use rust_decimal::Decimal;
 
@@ -41,6 +45,12 @@ pub trait Store: Send + Sync {
 
     /// Lets go of everything. Every later call of this client is [`Error::Misuse`]. Dropping the client does the same.
     fn close(&self);
+
+    /// Does what a client asks for in a [`Step::Store`](hopline::Step::Store). An error is [`StoreAnswer::Failed`] to the client; what
+    /// it says is for people.
+    fn call(&self, call: &StoreCall) -> Result<StoreAnswer, Error> {
+        call::make(self, call)
+    }
 }
 
 /// What a claim brought.
@@ -90,17 +100,6 @@ pub struct Entry {
     pub data: Vec<u8>,
     /// Who owns it.
     pub whose: Whose,
-}
-
-/// Who owns a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// This client.
-    Mine,
-    /// Nobody: it may be claimed.
-    Free,
-    /// Another living client.
-    Other,
 }
 
 /// What an entry is to count on a day.

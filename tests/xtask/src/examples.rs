@@ -1,5 +1,5 @@
-//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment; and those that keep records
-//! run twice, the second time after a kill.
+//! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment; and each twice, the second time
+//! after a kill.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,9 +9,6 @@ use crate::Fail;
 use crate::cargo::{built, root, sandbox};
 use crate::check::Outcome;
 
-/// Those that keep no records: what they bought is forgotten when they end.
-const WITHOUT_RECORDS: [&str; 2] = ["first", "reqwest"];
-
 /// Runs every example of core. They and the sandbox were built with the tests.
 pub(crate) fn run() -> Result<Outcome, Fail> {
     let sandbox = Sandbox::start(&[])?;
@@ -20,10 +17,10 @@ pub(crate) fn run() -> Result<Outcome, Fail> {
         let file = entry?.path();
         let Some(name) = file.file_stem().and_then(|name| name.to_str()) else { continue };
         println!("example {name}");
-        // Each has a folder of its own, since some leave their records in the present one.
+        // Each has a folder of its own, since they leave their records in the present one.
         let folder = std::env::temp_dir().join(format!("hopline-example-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let ended = if WITHOUT_RECORDS.contains(&name) { sandbox.run(name, &folder) } else { sandbox.run_again(name, &folder) };
+        let ended = sandbox.run_twice(name, &folder);
         std::fs::remove_dir_all(&folder)?;
         ended?;
         passed += 1;
@@ -58,24 +55,14 @@ impl Sandbox {
         })
     }
 
-    /// Runs an example to its end.
-    fn run(&self, example: &str, folder: &Path) -> Result<(), Fail> {
-        let mut process = self.begin(example, folder)?;
-        let bought = ready(&mut process, true)?;
-        let status = process.wait()?;
-        if !status.success() {
-            return Err(format!("the example {example} ended with {status}").into());
-        }
-        bought.map(|_| ()).ok_or(format!("the example {example} did not say that anything was ready").into())
-    }
-
     /// Kills an example when what it bought is in its store, and runs it again: it must go on with the same purchase.
-    fn run_again(&self, example: &str, folder: &Path) -> Result<(), Fail> {
+    fn run_twice(&self, example: &str, folder: &Path) -> Result<(), Fail> {
         let mut process = self.begin(example, folder)?;
         let bought = ready(&mut process, false)?;
         // An order is in the store a moment after the program has said so.
         let id = bought.as_deref().and_then(|bought| bought.split(' ').next_back()).unwrap_or_default();
-        while process.try_wait()?.is_none() && !holds(folder, id)? {
+        let records = folder.join("hopline-records/names");
+        while process.try_wait()?.is_none() && !holds(&records, id)? {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         process.kill()?;
@@ -107,9 +94,7 @@ fn holds(folder: &Path, text: &str) -> Result<bool, Fail> {
         let found = match path.is_dir() {
             true => holds(&path, text)?,
             // It may be gone by now.
-            false => {
-                path.extension().is_some_and(|end| end == "json") && std::fs::read_to_string(&path).is_ok_and(|data| data.contains(text))
-            }
+            false => std::fs::read_to_string(&path).is_ok_and(|data| data.contains(text)),
         };
         if found {
             return Ok(true);

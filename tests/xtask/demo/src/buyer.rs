@@ -1,4 +1,4 @@
-//! The program that `--crash` kills: it takes up what its records hold, and buys what it was to buy.
+//! The program that `--crash` kills: it looks into its store, and buys what it was to buy.
 
 use std::path::PathBuf;
 
@@ -16,27 +16,20 @@ pub(crate) fn run(folder: PathBuf) -> Told {
     page.row("start", format!("the buyer, process {}", std::process::id()));
     let mut client = Client::new(web::options()?, web::entropy()?)?;
     let mut host = Shown::new(&folder, page)?;
-    let restored = client.restore(host.records()?);
-    ensure!(restored.refused.is_empty(), "the records were to be readable");
-    let saved = client.saved();
-    for held in &saved {
-        let what = if held.holds == Holds::InDoubt { "is in doubt: it may have been bought" } else { "is held" };
+    let asked = client.saved(None);
+    for held in drive(&mut client, asked, &mut host)?.entries {
+        let what = match held.holds {
+            Holds::InDoubt => "is in doubt: the same bytes with the same key will ask what became of it",
+            _ => "is held",
+        };
         page.toned(Tone::Bad, "found", format!("{} under the intent `{}` {what}", held.operation, held.intent.as_deref().unwrap_or("?")));
     }
     let (product, _) = cheapest(&mut client, &mut host)?;
-    let resumed = client.resume_all();
-    if !resumed.is_empty() {
-        page.row("resume", "the same bytes with the same key ask what became of them");
-    }
-    // It need not know whether it ran before: a purchase that is under way, or was made, is joined by its intent.
+    // It need not know whether it ran before: a purchase that is in doubt, or was made, is found by its intent.
     page.row("buy", format!("1 {} of {} under the intent `{INTENT}`", product.unit, product.product_no));
     let bought = client.open_session(purchase(&product), CallOptions::intent(INTENT));
     let open = drive(&mut client, bought, &mut host)?;
     ensure!(open.phase == Phase::Ready, "the session is {} where it was to be active", open.session.status);
-    for command in resumed {
-        let answered = client.take_answer(command).ok_or("what was resumed was to be answered")??;
-        ensure!(answered.facts.session_id.as_ref() == Some(&open.session_id), "what was resumed was to be the same session");
-    }
     page.toned(Tone::Good, "session", open.session_id);
     Ok(())
 }

@@ -73,15 +73,22 @@ fn wait_for_charge(sandbox: &Sandbox, tidy: &Tidy) -> Told {
 /// The size of the one record in the folder.
 fn only_record(folder: &Path, key: &str) -> Told<usize> {
     let mut records = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "json") {
-            records.push(std::fs::read_to_string(path)?);
-        }
-    }
+    read_all(&folder.join("names"), &mut records)?;
     let [record] = records.as_slice() else { return Err(format!("there were to be 1 record, not {}", records.len()).into()) };
     ensure!(!record.contains(key), "the record holds the API key");
     Ok(record.len())
+}
+
+fn read_all(folder: &Path, texts: &mut Vec<String>) -> Told {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            read_all(&path, texts)?;
+        } else {
+            texts.push(std::fs::read_to_string(path)?);
+        }
+    }
+    Ok(())
 }
 
 fn one_charge(state: &State) -> Told<(hopline::contract::Decimal, &str)> {

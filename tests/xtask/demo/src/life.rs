@@ -108,6 +108,7 @@ impl Teller {
         let options = ClientOptions {
             base_url: sandbox.agent_url().to_owned(),
             api_key: Some(Secret::new(sandbox.api_key())),
+            store: true,
             ..ClientOptions::default()
         };
         let client = Client::new(options, web::entropy()?)?;

@@ -52,6 +52,7 @@ pub(crate) fn tell(sandbox: &Sandbox, tidy: &Tidy) -> Told {
         base_url: sandbox.backend_url().to_owned(),
         username: Some(Secret::new(username)),
         password: Some(Secret::new(password)),
+        store: true,
         ..ClientOptions::default()
     };
     let client = Client::new(options, web::entropy()?)?;
@@ -200,7 +201,8 @@ impl Teller {
         }
         self.page.gap();
         self.page.faint(&format!("{:<24}{:<24}", "the client's records", "operation"));
-        for saved in self.client.saved() {
+        let asked = self.client.saved(None);
+        for saved in drive(&mut self.client, asked, &mut self.host)?.entries {
             self.page.line(format!("{:<24}{:<24}accepted", saved.intent.unwrap_or_default(), saved.operation));
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hopline::client::{Event, EventKind, Host, Phase, Record, RecordId, Responded};
+use hopline::client::{Event, EventKind, Host, Phase, Responded, StoreAnswer, StoreCall};
 use hopline::contract::Decimal;
 use hopline::contract::agent::Proxy;
 use hopline::wire::Request;
@@ -33,10 +33,6 @@ impl Shown {
     pub(crate) fn new(folder: &Path, page: Page) -> Told<Self> {
         Ok(Shown { host: example::Ureq::new(folder)?, page, began: Instant::now(), awaited: "creating" })
     }
-
-    pub(crate) fn records(&self) -> Told<Vec<Record>> {
-        Ok(self.host.folder.records()?)
-    }
 }
 
 impl Host for Shown {
@@ -52,8 +48,8 @@ impl Host for Shown {
         self.page.wait(self.awaited, self.began, Duration::from_millis(ms.unsigned_abs()));
     }
 
-    fn save(&mut self, record: &RecordId, data: Option<&[u8]>) -> bool {
-        self.host.save(record, data)
+    fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        self.host.store(call)
     }
 
     fn notify(&mut self, event: &Event) {

@@ -80,7 +80,7 @@ fn a_purchase_with_no_second_send_is_in_doubt_with_its_status_and_its_key() {
                 "{http:?} {fault:?}: {error}"
             );
             assert!(error.idempotency_key.is_some() && error.record.is_some(), "{http:?} {fault:?}");
-            assert_eq!(probe.client.saved().len(), 1, "{http:?} {fault:?}");
+            assert_eq!(probe.saved().len(), 1, "{http:?} {fault:?}");
         }
     }
 }

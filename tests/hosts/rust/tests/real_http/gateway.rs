@@ -68,9 +68,9 @@ fn intent() -> CallOptions {
 }
 
 /// An error that says truly what is open, by a record that is kept.
-fn check_doubt(what: &str, probe: &Probe, error: &Error, status: Option<u16>) {
+fn check_doubt(what: &str, probe: &mut Probe, error: &Error, status: Option<u16>) {
     assert_eq!((error.kind, error.effect, error.status), (Kind::InDoubt, Effect::Unknown, status), "{what}: {error}");
-    let saved: Vec<_> = probe.client.saved().into_iter().map(|saved| Some(saved.record.0)).collect();
+    let saved: Vec<_> = probe.saved().into_iter().map(|saved| Some(saved.record.0)).collect();
     assert_eq!(saved, std::slice::from_ref(&error.record), "{what}");
 }
 
@@ -106,7 +106,7 @@ fn a_purchase_that_a_gateway_breaks_is_in_doubt_and_is_made_once_by_starting_its
         let ticket = probe.client.start(purchase(), CallOptions { attempts: Some(1), ..intent() });
         match (probe.drive(ticket), first) {
             (Ok(bought), Ok(())) => check_bought_once(what, live, &bought.session_id),
-            (Err(error), Err(status)) => check_doubt(what, &probe, &error, status),
+            (Err(error), Err(status)) => check_doubt(what, &mut probe, &error, status),
             (ended, _) => panic!("{what}: {ended:?}"),
         }
         assert_eq!(live.charges(), charges, "{what}");
@@ -141,7 +141,7 @@ fn a_purchase_that_never_gets_past_a_gateway_stays_in_doubt() {
             for _ in 0..2 {
                 let ticket = probe.client.start(purchase(), intent());
                 let error = probe.drive(ticket).expect_err("no answer comes through");
-                check_doubt(&what, &probe, &error, Some(status));
+                check_doubt(&what, &mut probe, &error, Some(status));
                 assert_eq!(live.charges(), charges, "{what}");
             }
         }

@@ -1,11 +1,9 @@
 //! A session's whole life, and a purchase whose program is gone before its answer is.
 
-use std::path::PathBuf;
-
-use hopline::client::{Holds, Host, Phase, Seen, Step, Ticket, Verdict};
+use hopline::client::{Holds, Host, OpenSession, Phase, Seen, Step, Ticket, Verdict, Whose};
 use hopline::contract::Secret;
 use hopline::contract::agent::{GetSession, Proxy, RenewSession, RotateReason, RotateSession, TerminateSession};
-use hopline::{CallOptions, Client, Kind, drive};
+use hopline::{CallOptions, Client, ClientOptions, Kind, Outcome, drive};
 
 use crate::probe::{BOTH, Live, Probe, purchase};
 use crate::ureq_example::{Ureq, entropy};
@@ -83,36 +81,24 @@ fn a_block_gives_a_session_that_rotates_by_itself_a_new_exit() {
     }
 }
 
-/// A folder that goes with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Scratch(std::env::temp_dir().join(format!("hopline-{name}-{}", std::process::id())))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
     let live = Live::new();
-    let scratch = Scratch::new("gone");
+    let folder = tempfile::tempdir().expect("a folder");
     let intent = || CallOptions { credentials: true, ..CallOptions::intent("job-17") };
+    let program = || {
+        let options = ClientOptions { store: true, ..live.options() };
+        (Client::new(options, entropy().expect("entropy")).expect("a client"), Ureq::new(folder.path()).expect("a store"))
+    };
     {
-        let mut client = Client::new(live.options(), entropy().expect("entropy")).expect("a client");
-        let mut host = Ureq::new(&scratch.0).expect("a folder");
+        let (mut client, mut host) = program();
         client.open_session(purchase(), intent());
         loop {
             let now = host.now();
             match client.poll(now) {
-                Step::Save { id, record, data } => {
-                    assert!(host.save(&record, data.as_deref()));
-                    client.resolve(id, hopline::Outcome::Saved, now).expect("a save");
+                Step::Store { id, call, .. } => {
+                    let answer = host.store(&call);
+                    client.resolve(id, Outcome::Store(answer), now).expect("the step waits");
                 }
                 // The request is answered, and nobody is there to hear it.
                 Step::Send { request, .. } => break drop(host.send(&request)),
@@ -123,11 +109,10 @@ fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
     }
     assert_eq!(live.charges(), 1);
 
-    let mut client = Client::new(live.options(), entropy().expect("entropy")).expect("a client");
-    let mut host = Ureq::new(&scratch.0).expect("a folder");
-    let restored = client.restore(host.folder.records().expect("records"));
-    assert_eq!((restored.held.len(), restored.refused.len()), (1, 0));
-    assert_eq!(client.saved()[0].holds, Holds::InDoubt);
+    let (mut client, mut host) = program();
+    let asked = client.saved(None);
+    let saved = drive(&mut client, asked, &mut host).expect("a list").entries;
+    assert_eq!(saved.iter().map(|saved| (saved.holds, saved.whose)).collect::<Vec<_>>(), [(Holds::InDoubt, Whose::Free)]);
     let ticket = client.open_session(purchase(), intent());
     let open = drive(&mut client, ticket, &mut host).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((live.charges(), live.sessions().len()), (1, 1));
@@ -136,16 +121,24 @@ fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
 }
 
 #[test]
-fn a_folder_serves_one_client_at_a_time_and_gives_back_what_it_keeps() {
-    let scratch = Scratch::new("folder");
-    let record = hopline::client::RecordId("ab-r1".to_owned());
-    let mut host = Ureq::new(&scratch.0).expect("a folder");
-    assert!(Ureq::new(&scratch.0).is_err_and(|error| error.contains("another process uses it")));
-    assert!(host.save(&record, Some(b"one")) && host.save(&record, Some(b"two")));
-    drop(host);
-    let mut host = Ureq::new(&scratch.0).expect("a folder");
-    let kept = host.folder.records().expect("records");
-    assert_eq!(kept, [hopline::client::Record { id: record.clone(), data: b"two".to_vec() }]);
-    assert!(host.save(&record, None) && host.save(&record, None));
-    assert!(host.folder.records().expect("records").is_empty());
+fn a_session_is_one_clients_until_it_lets_go_and_what_an_intent_stands_for_is_found_or_is_nothing() {
+    let live = Live::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = || {
+        let options = ClientOptions { store: true, ..live.options() };
+        (Client::new(options, entropy().expect("entropy")).expect("a client"), Ureq::new(folder.path()).expect("a store"))
+    };
+    let ((mut first, mut one), (mut second, mut other)) = (program(), program());
+    let mut resume = || {
+        let resumed = Ticket::<Option<OpenSession>>::of(second.resume_intent("job-17", CallOptions::default()));
+        drive(&mut second, resumed, &mut other)
+    };
+    assert_eq!(resume().expect("an answer"), None);
+    let ticket = first.open_session(purchase(), CallOptions::intent("job-17"));
+    let bought = drive(&mut first, ticket, &mut one).unwrap_or_else(|error| panic!("{error}"));
+    let busy = resume().expect_err("another client has it");
+    assert_eq!((busy.kind, busy.session_id.as_ref()), (Kind::Busy, Some(&bought.session_id)), "{busy}");
+    drop((first, one));
+    assert_eq!(resume().expect("an answer").map(|open| open.session_id), Some(bought.session_id));
+    assert_eq!(live.charges(), 1);
 }

@@ -104,9 +104,9 @@ fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
                         answered.notify_one();
                     });
                 }
-                Step::Save { id, .. } => pump.resolve(id, Outcome::Saved, now(started)).expect("a save"),
                 Step::Completed { .. } => left -= 1,
-                Step::Notify(_) => {}
+                // It has no store.
+                Step::Store { .. } | Step::Notify(_) => {}
                 Step::Wait { until } => {
                     let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));
                     // An answer wakes it early, and the lock is free meanwhile.
@@ -138,9 +138,9 @@ fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
                         answers.send((id, answer)).expect("the client is there");
                     });
                 }
-                Step::Save { id, .. } => client.resolve(id, Outcome::Saved, now(started)).expect("a save"),
                 Step::Completed { .. } => left -= 1,
-                Step::Notify(_) => {}
+                // It has no store.
+                Step::Store { .. } | Step::Notify(_) => {}
                 Step::Wait { until } => {
                     let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));
                     if let Ok(Some((id, answer))) = tokio::time::timeout(Duration::from_millis(wait.unsigned_abs()), heard.recv()).await {

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopline::client::{AsyncHost, FailureKind, Host, Outputs, RecordId, Responded, Sent, Ticket};
+use hopline::client::{AsyncHost, FailureKind, Host, Outputs, Responded, Saved, Sent, StoreAnswer, StoreCall, Ticket};
 use hopline::contract::Secret;
 use hopline::contract::agent::{CreateSession, SessionType};
 use hopline::policy::RetryPolicy;
 use hopline::wire::Request;
 use hopline::{Client, ClientOptions, Error, Millis, Now, drive, drive_async};
 use hopline_sandbox::{Config, ConnectionFault, FaultRule, Options, Running, SessionView, serve};
+use hopline_store::{Memory, Store};
 use tokio::runtime::Runtime;
 
 use crate::{reqwest_example, ureq_example};
@@ -102,6 +103,7 @@ impl Probe {
         let host = Notes {
             ureq: ureq_example::agent(),
             reqwest: reqwest_example::builder().build().expect("a client"),
+            store: Memory::new(),
             started: Instant::now(),
             answers: Vec::new(),
         };
@@ -119,12 +121,19 @@ impl Probe {
     pub(crate) fn now(&mut self) -> Now {
         now(self.host.started)
     }
+
+    /// What the client keeps.
+    pub(crate) fn saved(&mut self) -> Vec<Saved> {
+        let asked = self.client.saved(None);
+        self.drive(asked).unwrap_or_else(|error| panic!("{error}")).entries
+    }
 }
 
-/// A host for both ways of driving; it keeps no records.
+/// A host for both ways of driving. Its store is asked where the options say that there is one.
 pub(crate) struct Notes {
     pub(crate) ureq: ureq::Agent,
     pub(crate) reqwest: reqwest::Client,
+    pub(crate) store: Memory,
     started: Instant,
     pub(crate) answers: Vec<Responded>,
 }
@@ -154,8 +163,8 @@ impl Host for Notes {
         std::thread::sleep(Duration::from_millis(ms.unsigned_abs()));
     }
 
-    fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
-        true
+    fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+        self.store.call(call).expect("memory can be asked")
     }
 }
 
@@ -172,10 +181,6 @@ impl AsyncHost for Notes {
 
     async fn sleep(&mut self, ms: Millis) {
         tokio::time::sleep(Duration::from_millis(ms.unsigned_abs())).await;
-    }
-
-    async fn save(&mut self, _record: &RecordId, _data: Option<&[u8]>) -> bool {
-        true
     }
 }
 

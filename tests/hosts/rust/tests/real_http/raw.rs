@@ -25,7 +25,7 @@ fn a_port_where_nobody_listens_was_never_sent_to() {
         let error = probe.drive(ticket).expect_err("nobody listens");
         assert_eq!(probe.host.last_failure(), Some((FailureKind::Connect, Sent::Never)), "{http:?}");
         assert_eq!((error.kind, error.effect), (Kind::Unavailable, Effect::None), "{http:?}: {error}");
-        assert!(probe.client.saved().is_empty(), "{http:?}");
+        assert!(probe.saved().is_empty(), "{http:?}");
     }
 }
 

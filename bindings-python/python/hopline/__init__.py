@@ -38,7 +38,7 @@ from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
 from ._reseller import AsyncResellerClient, ResellerClient
 from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
-from ._store import FolderStore, OverCap, OwnedElsewhere, Store, StoredName, StoredPage, StoreHandle
+from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
 from ._telemetry import session_event
 from ._types import *  # noqa: F403
 from ._values import UNSET, Method, Phase, Reply, Safety, Secret, Unset, Until, Value
@@ -68,6 +68,8 @@ __all__ = [
     "Invalid",
     "IpRange",
     "Kind",
+    "LeasedStore",
+    "Lost",
     "Method",
     "Misuse",
     "OpenSession",
@@ -93,7 +95,6 @@ __all__ = [
     "Settings",
     "Store",
     "StoreError",
-    "StoreHandle",
     "StoredName",
     "StoredPage",
     "Unavailable",

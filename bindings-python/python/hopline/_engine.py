@@ -12,17 +12,17 @@ import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
-from ._errors import HoplineError, StoreError, misuse
+from ._errors import HoplineError, misuse
 from ._events import Stream
 from ._facts import Event
 from ._sends import Sends
-from ._store import FAILED, Answer, Call, Store, StoreHandle, ask, said
+from ._store import FAILED, Answer, Call, Lost, Store, StoreHandle, said
 from ._values import Secret, loads
 from ._work import Ask, Done, Owner, Send, Taken, Wait, now
 
@@ -48,7 +48,7 @@ class Engine:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._core = _new_core(options)
-        self._store = None if store is None else _opened(store)
+        self._store = None if store is None else StoreHandle(store)
         self._closed = False
         self.over: Future[None] = Future()
         """The client is closed, and its store has let go of everything."""
@@ -71,6 +71,8 @@ class Engine:
         """What is to be closed with the client."""
         self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self._streams)
         self._finalizer.atexit = False  # the system frees what an ended process had
+        if self._store is not None:
+            self._store.tell(_losing(weakref.ref(self)))
 
     # What a command goes through.
 
@@ -118,13 +120,10 @@ class Engine:
             owner.asking[work.step] = work
             self._keep_time(until)
             return work
-        while (send := self._next_send(owner)) is not None:
-            if self._sends.begin(send):
-                self._keep_time(self._sends.soonest(until))
-                return send
-            until = self._drain(owner, events)
-        if owner.asks or (owner.completed and owner.taken is None):
-            return self._turn(owner, events)
+        if (send := self._next_send(owner)) is not None:
+            owner.sending[send.step] = send
+            self._keep_time(until)
+            return send
         until = self._sends.soonest(until)
         if owner.is_done():
             self._keep_time(until)
@@ -222,7 +221,7 @@ class Engine:
                 self._keep_time(self._until)
             # Of a call that was interrupted twice nobody knows whether it was made.
             self._left_asks.extend((*owner.asking.values(), *owner.asks))
-            self._left_sends.extend(owner.sends)
+            self._left_sends.extend((*owner.sending.values(), *owner.sends))
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
             is_left = self._left_asks or self._left_sends or self._sends.soonest(self._due) is not None
@@ -237,7 +236,7 @@ class Engine:
         answer, trouble = FAILED, None
         try:
             assert self._store is not None  # the core of a client without a store asks nothing
-            answer = ask(self._store, work.call)
+            answer = self._store.ask(work.call)
         except Exception as error:
             trouble = said(error)
         with self._lock:
@@ -290,6 +289,23 @@ class Engine:
             return None
         return self._sends.next(owner.sends, self._left_sends)
 
+    @property
+    def asks_before_sends(self) -> bool:
+        """Whether the store is to be asked before a request goes out, so that `begin` may wait."""
+        return self._store is not None and self._store.may_lose
+
+    def begin(self, owner: Owner, work: Send) -> bool:
+        """Whether a request is to go out now. Under names that somebody else may have by now nothing is sent."""
+        is_sure = self._store is None or self._store.vouches()
+        with self._lock:
+            owner.sending.pop(work.step, None)
+            is_begun = self._sends.begin(work, is_sure)
+            if is_begun:
+                self._keep_time(self._sends.soonest(self._due))
+            else:
+                self._wake_one(work.command)
+            return is_begun
+
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
@@ -305,11 +321,14 @@ class Engine:
             owner.given_up = True
             self._cancel(owner.command)
 
-    def ask_again(self, owner: Owner) -> None:
-        """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm."""
+    def do_again(self, owner: Owner) -> None:
+        """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm. What it was about to
+        send was not sent."""
         with self._lock:
             owner.asks.extendleft(owner.asking.values())
             owner.asking.clear()
+            owner.sends.extendleft(owner.sending.values())
+            owner.sending.clear()
 
     def _cancel(self, command: int | None) -> None:
         """The core names the request to break off, unless somebody else waits for the same."""
@@ -389,6 +408,18 @@ class Engine:
             return None
         return Wait(max(until - now()[1], 1) / 1000)
 
+    def lost(self, names: Sequence[str] | None) -> None:
+        """Claims of the store have ended: of these names, or of all."""
+        if self.is_forked():
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._core.lost(None if names is None else list(names), *now())
+            self._wake_one(None)
+            if not self._present:
+                self._background.start()
+
     def close(self) -> bool:
         """Gives up what is under way and keeps its records. Whether the client is to be finished, since nobody waits in it."""
         if self.is_forked():
@@ -413,7 +444,8 @@ class Engine:
     def finish(self) -> None:
         """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something."""
         if self._finalizer.detach() is not None:
-            _let_go(self._store)
+            if self._store is not None:
+                self._store.close()
             for one in list(self.closing):
                 one.close()
             self.over.set_result(None)
@@ -463,36 +495,27 @@ def _made(options: Secret) -> _hopline.Client | HoplineError:
         return HoplineError._parse(str(error))
 
 
-def _opened(store: Store) -> StoreHandle:
-    try:
-        return store.open()
-    except OSError as error:
-        what = f"the store can't be used: {said(error)}"
-    raise StoreError(f"client: {what}; nothing was changed; mend the store", operation="client", what=what, advice="mend_store")
+def _losing(client: "weakref.ref[Engine]") -> Lost:
+    """What a store calls whose claims have ended. It keeps no client alive."""
 
+    def lost(names: Sequence[str] | None = None, /) -> None:
+        if (engine := client()) is not None:
+            engine.lost(names)
 
-def _let_go(store: StoreHandle | None) -> None:
-    """The store lets go of everything. One of the caller's own may fail; there is nobody to tell."""
-    if store is None:
-        return
-    try:
-        try:
-            store.release(None)
-        finally:
-            store.close()
-    except Exception:
-        _log.exception("a store could not be closed")
+    return lost
 
 
 def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
-    if pid == os.getpid():
-        wake()
-        _let_go(store)
-        for stream in list(streams):
-            stream.end()
-        # Last, since a warning may be an error.
-        warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
+    if pid != os.getpid():
+        return None if store is None else store.leave()
+    wake()
+    if store is not None:
+        store.close()
+    for stream in list(streams):
+        stream.end()
+    # Last, since a warning may be an error.
+    warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
 
 
 def explain(operation: str, owner: Owner, why: BaseException) -> None:

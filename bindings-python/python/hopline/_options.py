@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from ._bases import in_core_words
 from ._engine import Engine
 from ._errors import invalid, misuse
-from ._store import Store
+from ._store import CALLS, Store
 from ._values import Secret, dumps
 
 
@@ -80,7 +80,7 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
     chosen = {name: value for name, value in own.items() if value is not None}
     chosen.update((name, options[name]) for name in _OF_CLIENT if name in options)
     chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
-    if store is not None and (isinstance(store, str | os.PathLike) or not callable(getattr(store, "open", None))):
+    if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
     chosen.update(store=store is not None, same_account=same_account)
     return Engine(Secret(dumps(chosen)), store)

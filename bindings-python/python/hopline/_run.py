@@ -26,7 +26,7 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
         return _work(engine, send, owner, woken)
     except BaseException as why:
         if not engine.is_forked():
-            engine.ask_again(owner)
+            engine.do_again(owner)
             engine.give_up(owner)
             _work(engine, send, owner, woken)
             explain(operation, owner, why)
@@ -43,6 +43,8 @@ def _work(engine: Engine, send: Transport, owner: Owner, woken: threading.Event)
             case Ask() as work:
                 engine.ask_store(owner, work)
             case Send() as work:
+                if not engine.begin(owner, work):
+                    continue
                 try:
                     in_thread(send, work.request, lambda answer, work=work: engine.answered(work, answer))  # type: ignore[misc]
                 except RuntimeError:  # there can be no more threads
@@ -142,7 +144,7 @@ async def _work_async(engine: Engine, send: AsyncTransport, disk: Disk, owner: O
             case Ask() as work:
                 disk.submit(lambda work=work: engine.ask_store(owner, work))  # type: ignore[misc]
             case Send() as work:
-                _send(engine, send, work)
+                _send(engine, send, disk, owner, work)
             case Wait(None):
                 await woken.wait()
             case Wait(seconds):
@@ -157,13 +159,20 @@ async def _work_async(engine: Engine, send: AsyncTransport, disk: Disk, owner: O
 
 _exchanges: set["asyncio.Task[Any]"] = set()
 """An event loop itself does not keep its tasks alive."""
+_NOT_SENT = object()
 
 
-def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
+def _send(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, work: Send) -> None:
     """One send, in a task of its own. Exceptions are values here, since the core is to hear of them."""
     loop = asyncio.get_running_loop()
 
     async def exchange() -> Any:
+        if engine.asks_before_sends:
+            is_begun = await asyncio.wrap_future(disk.submit(lambda: engine.begin(owner, work)))
+        else:
+            is_begun = engine.begin(owner, work)
+        if not is_begun:
+            return _NOT_SENT
         try:
             return await send(work.request)
         except Exception as error:
@@ -171,7 +180,9 @@ def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
 
     def done(task: "asyncio.Task[Any]") -> None:
         _exchanges.discard(task)
-        engine.answered(work, Failed("aborted", "maybe") if task.cancelled() else task.exception() or task.result())
+        answer = Failed("aborted", "maybe" if work.is_begun else "never") if task.cancelled() else task.exception() or task.result()
+        if answer is not _NOT_SENT:
+            engine.answered(work, answer)
 
     task = loop.create_task(exchange())
     _exchanges.add(task)

@@ -43,9 +43,12 @@ class Sends:
                     return send
         return None
 
-    def begin(self, send: Send) -> bool:
-        """Whether it is to be sent now. If it took too long to come to it, the core decides anew."""
-        if now()[1] > send.send_before:
+    def begin(self, send: Send, is_sure: bool) -> bool:
+        """Whether it is to be sent now. If it took too long to come to it, or the claims of its store may have ended, the core decides
+        anew."""
+        if send.is_begun or send.step not in self._out:
+            return False
+        if not is_sure or now()[1] > send.send_before:
             del self._out[send.step]
             self._core.fail(send.step, "late", "never", *now())
             return False

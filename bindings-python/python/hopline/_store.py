@@ -1,13 +1,17 @@
 """Stores: where purchases, sessions and orders are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
+from ._errors import misuse
 
+_log = logging.getLogger("hopline")
 Call: TypeAlias = tuple[Any, ...]
 """A call as the core asks for it: its name and its arguments."""
 Answer: TypeAlias = tuple[Any, ...]
@@ -48,12 +52,16 @@ class StoredPage(NamedTuple):
     """Whether more names follow."""
 
 
-class StoreHandle(Protocol):
-    """A store as one client has it: names with data, each owned by one living client at most.
+class Store(Protocol):
+    """Where a client keeps its purchases, sessions and orders: names with data, each owned by one living client at most. `FolderStore` is one;
+    write one of your own to keep them in a database.
 
-    Each call is made outside every lock of Hopline's, in any thread, and may be repeated: then it does nothing new. A call that raises
-    may be done or not; its text goes into the error that follows, so it should name no secret. The rules for each call are in
-    `tests/store/README.md`, with the cases that every store must pass.
+    An object serves one client; another client needs an object of its own. Each call is made outside every lock of Hopline's, in any
+    thread, and may be repeated: then it does nothing new. A call that raises may be done or not. What an `OSError` says is noted on the error
+    that follows, so it should name no secret; of other exceptions only the type is.
+
+    The rules for each call are in `tests/store/README.md`, with the cases that every store must pass. Those whose claims can end while
+    their owner lives are `LeasedStore`.
     """
 
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
@@ -84,95 +92,174 @@ class StoreHandle(Protocol):
         back), unless it would grow and the day's sum pass the cap. Returns the day."""
 
     def close(self) -> None:
-        """Lets go of everything. The garbage collector may call it in any thread, if the client was dropped and not closed."""
+        """Lets go of everything: the client was closed, or the garbage collector found it, in any thread."""
 
 
-class Store(Protocol):
-    """A store that any number of clients may share."""
+class LeasedStore(Store, Protocol):
+    """A store whose claims can end while their owner lives, as in a database that has not heard of a client for a while.
 
-    def open(self) -> StoreHandle:
-        """The store for one more client. Raises `OSError` if it can't be used."""
+    Others may have such a name 60 seconds after the last sign of life of its owner, and not before.
+    """
+
+    def on_lost(self, lost: "Lost", /) -> None:
+        """Called once, with what to call, in any thread, when claims have ended: with the names, or without any for all."""
+
+    def vouches(self) -> bool:
+        """Whether the claims stand for the next 20 seconds. Called before each request, which is not sent where they may not."""
+
+
+class Lost(Protocol):
+    """Tells a client that claims of its store have ended."""
+
+    def __call__(self, names: Sequence[str] | None = None, /) -> None:
+        """These names are not this client's any more; without names, none is."""
 
 
 class FolderStore:
-    """A folder that any number of clients and processes of one machine may share, also with Hopline for Rust, Kotlin and Swift.
+    """A folder that any number of clients and processes of one machine may share, also with Hopline for Rust, Kotlin and Swift. Give each
+    client an object of its own.
 
     A name belongs to one living client at a time; the operating system's locks say so. After a crash it is free at once. An intent
     that one client is at work on, or whose session it holds, is `busy` to every other, so that it buys once among all of them.
 
-    Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+    The folder is opened, and made if it is missing, by the client's first call that needs it. It must be one of its own. Records hold no
+    secrets. Never restore the folder from a backup: an older record would forget what was bought since.
     """
 
-    __slots__ = ("path",)
+    __slots__ = ("_clock", "_folder", "_lock", "path")
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] | None = None) -> None:
+        """A store in a folder.
+
+        Args:
+            path: The folder.
+            clock: Gives seconds since 1970, for tests; the machine's clock if omitted.
+        """
         self.path = Path(path)
-        """The folder. It is made when the first client opens it."""
+        """The folder."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._folder: _hopline.Folder | None = None
 
-    def open(self) -> StoreHandle:
-        """The store for one more client."""
-        return _Folder(_hopline.Folder(self.path))
+    def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
+        """As every store; see `Store`."""
+        claimed = self._opened().claim(list(names), most)
+        return OwnedElsewhere(claimed[1]) if claimed[0] == "busy" else dict(claimed[1])
+
+    def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
+        """As every store; see `Store`."""
+        return self._opened().put(name, data, new, None if keep_for is None else round(keep_for * 1000), release)
+
+    def delete(self, name: str, /) -> bool:
+        """As every store; see `Store`."""
+        return self._opened().delete(name)
+
+    def release(self, names: Sequence[str] | None, /) -> None:
+        """As every store; see `Store`."""
+        # What was never opened owns nothing.
+        if (folder := self._folder) is not None:
+            folder.release(None if names is None else list(names))
+
+    def list(self, space: str, /, *, after: str | None, open: bool) -> StoredPage:
+        """As every store; see `Store`."""
+        entries, more = self._opened().list(space, after, open)
+        return StoredPage([StoredName(*entry) for entry in entries], more)
+
+    def spend(self, space: str, entry: str, amount: Decimal, /, *, day: int | None, cap: Decimal | None) -> int | OverCap:
+        """As every store; see `Store`."""
+        word, found = self._opened().spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}")
+        return OverCap(Decimal(found)) if word == "over" else int(found)
+
+    def close(self) -> None:
+        """As every store; see `Store`."""
+        with self._lock:
+            folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.close()
+
+    def _opened(self) -> _hopline.Folder:
+        with self._lock:
+            if self._folder is None:
+                clock = self._clock
+                self._folder = _hopline.Folder(self.path, None if clock is None else lambda: round(clock() * 1000))
+            return self._folder
 
     def __repr__(self) -> str:
         return f"FolderStore({str(self.path)!r})"
 
 
-class _Folder:
-    """A folder as one client has it."""
+FAILED: Answer = ("failed",)
+CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
+_serving: "dict[int, StoreHandle]" = {}
+"""By the identity of each store that has a client: the handle of that client."""
 
-    __slots__ = ("_folder",)
 
-    def __init__(self, folder: _hopline.Folder) -> None:
-        self._folder = folder
+class StoreHandle:
+    """The store of one client, as the core asks it."""
 
-    def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
-        claimed = self._folder.claim(list(names), most)
-        return OwnedElsewhere(claimed[1]) if claimed[0] == "busy" else dict(claimed[1])
+    def __init__(self, store: Store) -> None:
+        # Two clients with one object would both own its names, and buy twice.
+        if _serving.setdefault(id(store), self) is not self:
+            misuse("client", "this store has a client already; give each client a store of its own")
+        self._store = store
+        self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
 
-    def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
-        return self._folder.put(name, data, new, None if keep_for is None else round(keep_for * 1000), release)
+    def tell(self, lost: Lost) -> None:
+        """Gives a store whose claims can end what it is to call then."""
+        on_lost: Callable[[Lost], None] | None = getattr(self._store, "on_lost", None)
+        if on_lost is not None:
+            on_lost(lost)
 
-    def delete(self, name: str, /) -> bool:
-        return self._folder.delete(name)
+    @property
+    def may_lose(self) -> bool:
+        """Whether it has to be asked before each request."""
+        return self._vouches is not None
 
-    def release(self, names: Sequence[str] | None, /) -> None:
-        self._folder.release(None if names is None else list(names))
+    def vouches(self) -> bool:
+        """Whether the claims stand for as long as a request may take to leave."""
+        try:
+            return self._vouches is None or self._vouches() is True
+        except Exception:
+            _log.exception("a store could not say whether its claims stand")
+            return False
 
-    def list(self, space: str, /, *, after: str | None, open: bool) -> StoredPage:
-        entries, more = self._folder.list(space, after, open)
-        return StoredPage([StoredName(*entry) for entry in entries], more)
-
-    def spend(self, space: str, entry: str, amount: Decimal, /, *, day: int | None, cap: Decimal | None) -> int | OverCap:
-        word, found = self._folder.spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}")
-        return OverCap(Decimal(found)) if word == "over" else int(found)
+    def ask(self, call: Call) -> Answer:
+        """Makes a call of the store."""
+        store = self._store
+        match call:
+            case ("claim", names, most):
+                claimed = store.claim(names, most)
+                return ("busy", claimed.data) if isinstance(claimed, OwnedElsewhere) else ("claimed", list(claimed.items()))
+            case ("put", name, data, new, keep_for, release):
+                return _written(store.put(name, data, new=new, keep_for=None if keep_for is None else keep_for / 1000, release=release))
+            case ("delete", name):
+                return _written(store.delete(name))
+            case ("release", names):
+                store.release(names)
+                return ("done",)
+            case ("list", space, after, is_open):
+                entries, more = store.list(space, after=after, open=is_open)
+                return ("listed", [tuple(entry) for entry in entries], more)
+            case ("spend", space, day, entry, amount, cap):
+                spent = store.spend(space, entry, Decimal(amount), day=day, cap=None if cap is None else Decimal(cap))
+                return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
+        raise AssertionError(f"no store has the call {call[0]}")
 
     def close(self) -> None:
-        self._folder.close()
+        """The store lets go of everything. One of the caller's own may fail; there is nobody to tell."""
+        try:
+            try:
+                self._store.release(None)
+            finally:
+                self._store.close()
+        except Exception:
+            _log.exception("a store could not be closed")
+        finally:
+            self.leave()
 
-
-FAILED: Answer = ("failed",)
-
-
-def ask(store: StoreHandle, call: Call) -> Answer:
-    """Makes a call of the store."""
-    match call:
-        case ("claim", names, most):
-            claimed = store.claim(names, most)
-            return ("busy", claimed.data) if isinstance(claimed, OwnedElsewhere) else ("claimed", list(claimed.items()))
-        case ("put", name, data, new, keep_for, release):
-            return _written(store.put(name, data, new=new, keep_for=None if keep_for is None else keep_for / 1000, release=release))
-        case ("delete", name):
-            return _written(store.delete(name))
-        case ("release", names):
-            store.release(names)
-            return ("done",)
-        case ("list", space, after, is_open):
-            entries, more = store.list(space, after=after, open=is_open)
-            return ("listed", [tuple(entry) for entry in entries], more)
-        case ("spend", space, day, entry, amount, cap):
-            spent = store.spend(space, entry, Decimal(amount), day=day, cap=None if cap is None else Decimal(cap))
-            return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
-    raise AssertionError(f"no store has the call {call[0]}")
+    def leave(self) -> None:
+        """Another client may have the store."""
+        _serving.pop(id(self._store), None)
 
 
 def _written(done: object) -> Answer:

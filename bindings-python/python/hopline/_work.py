@@ -57,7 +57,7 @@ class Taken:
 class Owner:
     """A thread or task that waits for a command, or does what is left to do of one that needs no waiting."""
 
-    __slots__ = ("asking", "asks", "command", "completed", "given_up", "notes", "sends", "taken", "thread", "waiting", "wake")
+    __slots__ = ("asking", "asks", "command", "completed", "given_up", "notes", "sending", "sends", "taken", "thread", "waiting", "wake")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -67,6 +67,8 @@ class Owner:
         self.sends: deque[Send] = deque()
         self.asking: dict[int, Ask] = {}
         """The calls of the store that it has begun, by their steps."""
+        self.sending: dict[int, Send] = {}
+        """The requests that it is about to send, by their steps."""
         self.notes: list[str] = []
         self.taken: Taken | None = None
         self.completed = self.waiting = self.given_up = False

@@ -41,8 +41,7 @@ def blocking(agent: hopline.AgentClient) -> None:
     assert_type(agent.release_session(session_id="s-1"), bool)
     assert_type(agent.create_session(session_type="dynamic", product_no="p", intent="job-17", wait_for_intent=True), hopline.Session)
     store: hopline.Store = hopline.FolderStore("folder")
-    handle: hopline.StoreHandle = store.open()
-    assert_type(handle.list("5e", after=None, open=True).entries[0], hopline.StoredName)
+    assert_type(store.list("5e", after=None, open=True).entries[0], hopline.StoredName)
     assert_type(agent.resume_all(deadline=60), list[hopline.OpenSession | hopline.OrderReply | hopline.Reply | hopline.HoplineError])
 
 

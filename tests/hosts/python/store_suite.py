@@ -17,11 +17,11 @@ class Shop(Protocol):
     can: set[str]
     now_ms: int
 
-    def open(self) -> hopline.StoreHandle: ...
-    def die(self, client: hopline.StoreHandle) -> None: ...
+    def open(self) -> hopline.Store: ...
+    def die(self, client: hopline.Store) -> None: ...
     def damage(self, name: str, how: str) -> None: ...
-    def die_in_put(self, client: hopline.StoreHandle, name: str, data: bytes) -> None: ...
-    def end_claims(self, client: hopline.StoreHandle) -> None: ...
+    def die_in_put(self, client: hopline.Store, name: str, data: bytes) -> None: ...
+    def end_claims(self, client: hopline.Store) -> None: ...
 
 
 def cases(folder: Path) -> list[tuple[str, Json]]:
@@ -32,7 +32,7 @@ def cases(folder: Path) -> list[tuple[str, Json]]:
 
 def run(case: Json, shop: Shop) -> None:
     assert set(case) <= {"name", "needs", "steps"}
-    clients: dict[str, hopline.StoreHandle] = {}
+    clients: dict[str, hopline.Store] = {}
     for n, step in enumerate(case["steps"], 1):
         try:
             _step(dict(step), shop, clients)
@@ -42,7 +42,7 @@ def run(case: Json, shop: Shop) -> None:
         client.close()
 
 
-def _step(step: Json, shop: Shop, clients: dict[str, hopline.StoreHandle]) -> None:
+def _step(step: Json, shop: Shop, clients: dict[str, hopline.Store]) -> None:
     match step:
         case {"close": name}:
             clients.pop(name).close()
@@ -64,7 +64,7 @@ def _step(step: Json, shop: Shop, clients: dict[str, hopline.StoreHandle]) -> No
             raise AssertionError("no such step")
 
 
-def _call(client: hopline.StoreHandle, step: Json) -> None:
+def _call(client: hopline.Store, step: Json) -> None:
     expected = step.pop("answer", None)
     match step:
         case {"claim": names, "most": most, **rest}:
@@ -113,7 +113,7 @@ def _call(client: hopline.StoreHandle, step: Json) -> None:
             raise AssertionError("no such call")
 
 
-def _put(client: hopline.StoreHandle, name: str, data: str, how: Json) -> bool:
+def _put(client: hopline.Store, name: str, data: str, how: Json) -> bool:
     assert set(how) <= {"new", "release", "keep_for"}
     keep_for = how["keep_for"] / 1000 if "keep_for" in how else None
     return client.put(name, data.encode(), new=how.get("new", False), keep_for=keep_for, release=how.get("release", False))

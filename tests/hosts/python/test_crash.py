@@ -97,8 +97,11 @@ def test_an_interrupt_in_the_middle_of_a_purchase_leaves_it_in_doubt(sandbox: Sa
 
 def test_a_folder_with_files_of_other_people_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("mine")
-    with pytest.raises(hopline.StoreError, match="repair the store"):
-        hopline.AgentClient(base_url="https://api.example/v1", store=hopline.FolderStore(tmp_path))
+    with hopline.AgentClient(base_url="https://api.example/v1", store=hopline.FolderStore(tmp_path)) as agent:
+        for call in (agent.saved, lambda: agent.create_session(**BUY, intent="job-1")):
+            with pytest.raises(hopline.StoreError, match="repair the store") as caught:
+                call()
+            assert "is not a store" in str(caught.value.__notes__)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.json"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import hopline
 import pytest
 from conftest import BUY
-from memory_store import MemoryStore
+from memory_store import Memory, MemoryStore
 from wrapping import Wrapped
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
@@ -23,21 +23,22 @@ def bought(request: hopline.Request) -> hopline.Response:
 
 
 def test_a_client_that_is_dropped_warns_and_gives_its_intents_back(tmp_path: Path) -> None:
-    for store in (MemoryStore(), hopline.FolderStore(tmp_path)):
-        agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    memory = Memory()
+    for stores in (lambda: MemoryStore(memory), lambda: hopline.FolderStore(tmp_path)):
+        agent = hopline.AgentClient(**SOUND, http=bought, store=stores())
         agent.open_session(**BUY, intent="job-1")
         with pytest.warns(ResourceWarning, match="without being closed"):
             del agent
             gc.collect()
-        with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
+        with hopline.AgentClient(**SOUND, http=bought, store=stores()) as again:
             assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
 
 
 def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_back_and_ends_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
-    store = MemoryStore()
-    agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    memory = Memory()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory))
     agent.open_session(**BUY, intent="job-1")
     listening = threading.Thread(target=list, args=(agent.events(),), daemon=True)
     listening.start()
@@ -46,7 +47,7 @@ def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_ba
         del agent
         gc.collect()
     assert raised == [ResourceWarning]
-    with hopline.AgentClient(**SOUND, http=bought, store=store) as again:
+    with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as again:
         assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
     listening.join(60)
     assert not listening.is_alive()

@@ -7,7 +7,7 @@ from pathlib import Path
 import hopline
 import pytest
 from conftest import BUY
-from memory_store import MemoryStore
+from memory_store import Memory, MemoryStore
 from sandbox import Sandbox
 from transports import async_http
 
@@ -68,11 +68,11 @@ def test_an_intent_that_is_started_twice_at_once_buys_once_in_tasks(sandbox: San
 
 
 def test_an_intent_of_another_living_client_of_the_store_is_refused_and_free_after_it(sandbox: Sandbox, tmp_path: Path) -> None:
-    for store in (MemoryStore(), hopline.FolderStore(tmp_path)):
-        name = type(store).__name__
-        with hopline.AgentClient(**sandbox.account, store=store) as first:
+    memory = Memory()
+    for name, stores in {"memory": lambda: MemoryStore(memory), "folder": lambda: hopline.FolderStore(tmp_path)}.items():
+        with hopline.AgentClient(**sandbox.account, store=stores()) as first:
             bought = first.open_session(**BUY, intent=name)
-            with hopline.AgentClient(**sandbox.account, store=store) as second:
+            with hopline.AgentClient(**sandbox.account, store=stores()) as second:
                 assert [(saved.whose, saved.session_id) for saved in second.saved()] == [("other", bought.session_id)]
                 with pytest.raises(hopline.Busy) as caught:
                     second.open_session(**BUY, intent=name)

@@ -1,6 +1,7 @@
 """Bad input: one clear error each, in Python's own idiom, and nothing is lost."""
 
 import asyncio
+import gc
 import inspect
 import os
 import pickle
@@ -139,8 +140,10 @@ def test_a_client_that_was_forked_raises(agent: hopline.AgentClient) -> None:
 
 def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(hopline.StoreError, match="the store can't be used"):
-        hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path / "file" / "below"))
+    with hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path / "file" / "below")) as agent:
+        with pytest.raises(hopline.StoreError) as caught:
+            agent.create_session(**BUY, intent="job-1")
+        assert caught.value.effect == "none" and str(tmp_path / "file" / "below") in str(caught.value.__notes__)
 
     def full(name: str, call: Callable[[], Any], *_: object) -> Any:
         if name == "put":
@@ -166,7 +169,7 @@ def test_a_store_that_answers_nonsense_has_failed(nonsense: Any, tmp_path: Path)
             agent.saved()
 
 
-def test_a_folder_that_is_read_only_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_folder_that_is_read_only_is_told_with_its_path(tmp_path: Path) -> None:
     if not hasattr(os, "geteuid") or os.geteuid() == 0:
         # The administrator may write everywhere but in the kernel's own folders.
         folder = Path("/proc/self") if os.path.isdir("/proc/self") else None
@@ -174,8 +177,10 @@ def test_a_folder_that_is_read_only_is_refused_at_once(tmp_path: Path) -> None:
         folder = tmp_path / "sealed"
         folder.mkdir(mode=0o500)
     if folder is not None:
-        with pytest.raises(hopline.StoreError, match="repair the store"):
-            hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(folder))
+        with hopline.AgentClient(**SOUND, http=never, store=hopline.FolderStore(folder)) as agent:
+            with pytest.raises(hopline.StoreError, match="repair the store") as caught:
+                agent.create_session(**BUY, intent="job-1")
+            assert str(folder) in str(caught.value.__notes__)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +210,33 @@ def test_an_http_client_that_is_none_is_refused(http: Any) -> None:
             make(**SOUND, http=http)
 
 
-@pytest.mark.parametrize("store", ["folder", Path("folder"), 5])
+@pytest.mark.parametrize("store", ["folder", Path("folder"), 5, hopline.FolderStore])
 def test_a_store_that_is_none_is_refused(store: Any) -> None:
     for make in (hopline.AgentClient, hopline.AsyncAgentClient):
         with pytest.raises(hopline.Misuse, match=r"`store` can't be a .*hopline\.FolderStore"):
             make(**SOUND, store=store)
+
+
+def test_a_store_serves_one_client_at_a_time(tmp_path: Path) -> None:
+    store = hopline.FolderStore(tmp_path)
+    first = hopline.AgentClient(**SOUND, store=store)
+    for make in (hopline.AgentClient, hopline.AsyncAgentClient):
+        with pytest.raises(hopline.Misuse, match="this store has a client already; give each client a store of its own"):
+            make(**SOUND, store=store)
+    first.close()
+    other = hopline.AgentClient(**SOUND, store=store)
+    with pytest.warns(ResourceWarning, match="without being closed"):
+        del other
+        gc.collect()
+    with hopline.AgentClient(**SOUND, store=store) as third:
+        assert third.saved() == []
+
+
+def test_a_client_that_could_not_be_made_does_not_keep_its_store(tmp_path: Path) -> None:
+    store = hopline.FolderStore(tmp_path)
+    with pytest.raises(hopline.Invalid):
+        hopline.AgentClient(base_url="nowhere", store=store)
+    hopline.AgentClient(**SOUND, store=store).close()
 
 
 def test_an_answer_that_does_not_fit_its_type_is_done_and_kept() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import hopline
 import pytest
 from conftest import BUY
-from memory_store import MemoryStore
+from memory_store import LeasedMemoryStore, Memory, MemoryStore
 from wrapping import Wrapped
 
 SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
@@ -73,27 +73,27 @@ COMMANDS: dict[str, Callable[[hopline.AgentClient, str], object]] = {
 @pytest.mark.parametrize("answers", [bought, lost, refused])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_after_a_command_no_name_is_owned_that_is_not_held(command: str, answers: Callable[[hopline.Request], Any]) -> None:
-    store = MemoryStore()
-    with hopline.AgentClient(**SOUND, http=lost, store=store) as before, pytest.raises(hopline.InDoubt) as caught:
+    memory = Memory()
+    with hopline.AgentClient(**SOUND, http=lost, store=MemoryStore(memory)) as before, pytest.raises(hopline.InDoubt) as caught:
         before.create_session(**BUY, intent="job-1")
-    agent = hopline.AgentClient(**SOUND, http=answers, store=store)
+    agent = hopline.AgentClient(**SOUND, http=answers, store=MemoryStore(memory))
     attempted(lambda: COMMANDS[command](agent, caught.value.record or ""))
     # The client is not called again.
-    assert store.owners == {}
+    assert memory.owners == {}
     agent.close()
 
 
 def test_a_session_is_held_until_it_is_given_back() -> None:
-    store = MemoryStore()
-    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+    memory = Memory()
+    with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as agent:
         session = agent.open_session(**BUY, intent="job-1")
-        assert len(store.owners) == 1
-        assert agent.release_session(session_id=session.session_id) and store.owners == {}
+        assert len(memory.owners) == 1
+        assert agent.release_session(session_id=session.session_id) and memory.owners == {}
         [again] = [agent.open_session(**BUY, intent="job-1")]
-        assert len(store.owners) == 1
+        assert len(memory.owners) == 1
         with again:
             pass
-        assert store.owners == {}
+        assert memory.owners == {}
 
 
 class Breaking(MemoryStore):
@@ -101,17 +101,10 @@ class Breaking(MemoryStore):
 
     is_broken = True
 
-    def open(self) -> hopline.StoreHandle:
-        handle = super().open()
-        put = handle.put
-
-        def may_fail(name: str, data: bytes, /, **how: Any) -> bool:
-            if self.is_broken and b"s-1" in data:
-                raise OSError(5, "the disk is broken")
-            return put(name, data, **how)
-
-        setattr(handle, "put", may_fail)
-        return handle
+    def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
+        if self.is_broken and b"s-1" in data:
+            raise OSError(5, "the disk is broken")
+        return super().put(name, data, new=new, keep_for=keep_for, release=release)
 
 
 def background() -> list[threading.Thread]:
@@ -119,39 +112,40 @@ def background() -> list[threading.Thread]:
 
 
 def test_what_a_store_could_not_do_is_done_in_the_background_once_it_can() -> None:
-    store, told = Breaking(), list[hopline.Event]()
+    memory, told = Memory(), list[hopline.Event]()
+    store = Breaking(memory)
     agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=told.append)
     assert agent.create_session(**BUY, intent="job-1").session_id == "s-1", "the answer is given all the same"
-    assert [event.event for event in told].count("store_failed") == 1 and len(store.owners) == 1
+    assert [event.event for event in told].count("store_failed") == 1 and len(memory.owners) == 1
     store.is_broken = False
     # Nobody calls the client again.
-    until(lambda: not store.owners)
-    assert b"s-1" in next(iter(store.records.values())).data
+    until(lambda: not memory.owners)
+    assert b"s-1" in next(iter(memory.records.values())).data
     until(lambda: not background())
     agent.close()
 
 
 def test_a_client_that_is_dropped_while_its_store_is_broken_lets_go() -> None:
-    store = Breaking()
-    agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    memory = Memory()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=Breaking(memory))
     agent.create_session(**BUY, intent="job-1")
-    assert len(store.owners) == 1 and background()
+    assert len(memory.owners) == 1 and background()
     with pytest.warns(ResourceWarning, match="without being closed"):
         del agent
         # Its own thread may be looking at it just now.
-        until(lambda: gc.collect() is not None and not store.owners)
+        until(lambda: gc.collect() is not None and not memory.owners)
     until(lambda: not background())
 
 
 def test_closing_waits_for_other_threads_and_then_nothing_is_owned() -> None:
-    store, asked = MemoryStore(), threading.Event()
+    memory, asked = Memory(), threading.Event()
     came: list[BaseException] = []
 
     def http(request: hopline.Request) -> Any:
         asked.set()
         time.sleep(30)
 
-    agent = hopline.AgentClient(**SOUND, http=http, store=store)
+    agent = hopline.AgentClient(**SOUND, http=http, store=MemoryStore(memory))
 
     def buy() -> None:
         try:
@@ -161,24 +155,24 @@ def test_closing_waits_for_other_threads_and_then_nothing_is_owned() -> None:
 
     buying = threading.Thread(target=buy)
     buying.start()
-    assert asked.wait(60) and len(store.owners) == 1
+    assert asked.wait(60) and len(memory.owners) == 1
     agent.close()
-    assert store.owners == {}
+    assert memory.owners == {}
     buying.join(60)
     assert [type(error) for error in came] == [hopline.Cancelled]
-    with hopline.AgentClient(**SOUND, http=lost, store=store) as other:
+    with hopline.AgentClient(**SOUND, http=lost, store=MemoryStore(memory)) as other:
         assert [saved.holds for saved in other.saved()] == ["in_doubt"]
 
 
 def test_closing_in_a_listener_does_not_wait_for_itself() -> None:
-    store = MemoryStore()
-    agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=lambda event: agent.close(timeout=600))
+    memory = Memory()
+    agent = hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory), on_event=lambda event: agent.close(timeout=600))
     attempted(lambda: agent.open_session(**BUY, intent="job-1"))
-    assert store.owners == {}
+    assert memory.owners == {}
 
 
 def test_closing_an_async_client_waits_for_its_tasks() -> None:
-    store = MemoryStore()
+    memory = Memory()
 
     async def life() -> None:
         asked = asyncio.Event()
@@ -188,11 +182,11 @@ def test_closing_an_async_client_waits_for_its_tasks() -> None:
             await asyncio.sleep(60)
             raise AssertionError("it was given up")
 
-        agent = hopline.AsyncAgentClient(**SOUND, http=http, store=store)
+        agent = hopline.AsyncAgentClient(**SOUND, http=http, store=MemoryStore(memory))
         buying = asyncio.create_task(agent.create_session(**BUY, intent="job-1"))
         await asked.wait()
         await agent.close()
-        assert store.owners == {}
+        assert memory.owners == {}
         with pytest.raises(hopline.Cancelled):
             await buying
 
@@ -328,9 +322,8 @@ def test_a_child_that_is_forked_in_the_middle_of_a_call_is_told_and_its_parent_g
 
 @needs_fork
 def test_a_child_may_open_the_same_folder_anew_while_its_parents_threads_use_it(tmp_path: Path) -> None:
-    store = hopline.FolderStore(tmp_path)
     going = threading.Event()
-    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as agent:
 
         def look() -> None:
             while not going.is_set():
@@ -340,7 +333,7 @@ def test_a_child_may_open_the_same_folder_anew_while_its_parents_threads_use_it(
         looking.start()
 
         def child() -> bool:
-            with hopline.AgentClient(**SOUND, http=bought, store=store) as own:
+            with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as own:
                 return own.create_session(**BUY, intent="child").session_id == "s-1"
 
         try:

@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hopline
 import pytest
 from conftest import BUY
-from memory_store import MemoryStore
+from memory_store import Memory, MemoryStore
 from wrapping import Wrapped, records
 
 SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key"}
@@ -41,6 +42,13 @@ def bought(request: hopline.Request) -> hopline.Response:
 
 def client(store: hopline.Store, http: Any = lost, **options: Any) -> hopline.AgentClient:
     return hopline.AgentClient(**{**SOUND, **options}, http=http, attempts=1, store=store)
+
+
+@pytest.fixture(params=["memory", "folder"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], hopline.Store]:
+    """Makes a store for one more client."""
+    memory = Memory()
+    return (lambda: MemoryStore(memory)) if request.param == "memory" else lambda: hopline.FolderStore(tmp_path)
 
 
 def doubt(store: hopline.Store, intent: str | None = "job-1") -> str:
@@ -99,11 +107,9 @@ def test_what_a_living_process_holds_is_seen_and_free_once_it_is_killed(tmp_path
         assert [one.whose for one in agent.saved()] == ["mine"]
 
 
-@pytest.mark.parametrize("kind", ["memory", "folder"])
-def test_two_clients_do_things_about_one_record_one_after_the_other(kind: str, tmp_path: Path) -> None:
-    store: hopline.Store = MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
-    record = doubt(store)
-    with client(store) as first, client(store, bought) as second:
+def test_two_clients_do_things_about_one_record_one_after_the_other(stores: Callable[[], hopline.Store]) -> None:
+    record = doubt(stores())
+    with client(stores()) as first, client(stores(), bought) as second:
         with pytest.raises(hopline.InDoubt):
             first.resume(record)
         with pytest.raises(hopline.Refused, match="has changed since you looked"):
@@ -121,8 +127,7 @@ def test_two_clients_do_things_about_one_record_one_after_the_other(kind: str, t
 
 
 def test_who_may_wait_for_an_intent_gets_it_once_it_is_let_go(tmp_path: Path) -> None:
-    store = hopline.FolderStore(tmp_path)
-    with client(store, bought) as first, client(store, bought) as second:
+    with client(hopline.FolderStore(tmp_path), bought) as first, client(hopline.FolderStore(tmp_path), bought) as second:
         held = first.open_session(**BUY, intent="job-1")
         with pytest.raises(hopline.Busy):
             second.open_session(**BUY, intent="job-1", wait_for_intent=True, deadline=0.3)
@@ -130,15 +135,13 @@ def test_who_may_wait_for_an_intent_gets_it_once_it_is_let_go(tmp_path: Path) ->
         assert second.open_session(**BUY, intent="job-1", wait_for_intent=True).session_id == held.session_id
 
 
-@pytest.mark.parametrize("kind", ["memory", "folder"])
-def test_more_names_than_a_page_are_all_told(kind: str, tmp_path: Path) -> None:
-    store: hopline.Store = MemoryStore() if kind == "memory" else hopline.FolderStore(tmp_path)
-    with client(store, bought) as agent:
-        space = doubt(store, "job-0").partition(".")[0]
-        handle = store.open()
+def test_more_names_than_a_page_are_all_told(stores: Callable[[], hopline.Store]) -> None:
+    with client(stores(), bought) as agent:
+        space = doubt(stores(), "job-0").partition(".")[0]
+        other = stores()
         for n in range(600):
-            assert handle.put(f"{space}.r{n:032x}", b"damaged", new=True, keep_for=None, release=True)
-        handle.close()
+            assert other.put(f"{space}.r{n:032x}", b"damaged", new=True, keep_for=None, release=True)
+        other.close()
         saved = agent.saved()
         assert len(saved) == len({one.record for one in saved}) == 601
         assert {one.holds for one in saved} == {"in_doubt", "refused"} and {one.reason for one in saved} == {None, "damaged"}
@@ -162,15 +165,14 @@ def test_a_purchase_asks_the_store_about_its_own_name_only(tmp_path: Path) -> No
 
 
 def test_other_accounts_records_are_told_and_left_alone(tmp_path: Path) -> None:
-    store = hopline.FolderStore(tmp_path)
-    record = doubt(store)
-    with client(store, api_key="another") as stranger:
+    record = doubt(hopline.FolderStore(tmp_path))
+    with client(hopline.FolderStore(tmp_path), api_key="another") as stranger:
         assert stranger.resume_all() == [] and [(one.record, one.holds, one.reason) for one in stranger.saved()] == [(record, "refused", "other_account")]
         with pytest.raises(hopline.Invalid, match="same_account"):
             stranger.create_session(**BUY, intent="job-1")
-        with client(store) as owner, pytest.raises(hopline.InDoubt):
+        with client(hopline.FolderStore(tmp_path)) as owner, pytest.raises(hopline.InDoubt):
             owner.create_session(**BUY, intent="job-1")
-    with client(store, api_key="another", same_account=True) as same:
+    with client(hopline.FolderStore(tmp_path), api_key="another", same_account=True) as same:
         assert [(one.holds, one.intent) for one in same.saved()] == [("in_doubt", "job-1")]
 
 

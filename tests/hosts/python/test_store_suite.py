@@ -7,9 +7,7 @@ import hopline
 import pytest
 import store_suite
 from conftest import ROOT
-from hopline import _hopline
-from hopline._store import _Folder
-from memory_store import MemoryHandle, MemoryStore, Record
+from memory_store import LeasedMemoryStore, Memory, Record
 
 CASES = store_suite.cases(ROOT / "tests" / "store")
 BEGIN_MS = 1_750_000_000_000
@@ -24,64 +22,63 @@ class Shop:
         self.now_ms = BEGIN_MS
         self.folder = folder
 
-    def die(self, client: hopline.StoreHandle) -> None:
+    def die(self, client: hopline.Store) -> None:
         """The client is dropped, and not closed."""
 
-    def end_claims(self, client: hopline.StoreHandle) -> None:
+    def end_claims(self, client: hopline.Store) -> None:
         raise AssertionError("claims last as long as their owner")
 
 
 class Folder(Shop):
     can = {"damage", "dies"}
 
-    def open(self) -> hopline.StoreHandle:
-        return _Folder(_hopline.Folder(self.folder, lambda: self.now_ms))
+    def open(self) -> hopline.Store:
+        return hopline.FolderStore(self.folder, clock=lambda: self.now_ms / 1000)
 
     def damage(self, name: str, how: str) -> None:
         [path] = self.folder.joinpath("names").rglob(name)
         data = path.read_bytes()
         path.write_bytes({"cut": data[: len(data) // 2], "empty": b"", "garbage": b"\xff" * len(data)}[how])
 
-    def die_in_put(self, client: hopline.StoreHandle, name: str, data: bytes) -> None:
+    def die_in_put(self, client: hopline.Store, name: str, data: bytes) -> None:
         # What is left where the draft was not written whole; `test_crash.py` kills real processes.
         self.folder.joinpath("drafts", f"{name}.0").write_bytes(data[: len(data) // 2])
 
 
-class Memory(Shop):
+class OwnStore(Shop):
     can = {"damage", "dies", "leases"}
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.store = MemoryStore(lambda: self.now_ms / 1000)
+        self.memory = Memory(lambda: self.now_ms / 1000)
 
-    def open(self) -> hopline.StoreHandle:
-        client = self.store.open()
-        return client
+    def open(self) -> hopline.Store:
+        return LeasedMemoryStore(self.memory)
 
     def damage(self, name: str, how: str) -> None:
-        self.store.records[name] = Record(b"damaged", None)
+        self.memory.records[name] = Record(b"damaged", None)
 
-    def die_in_put(self, client: hopline.StoreHandle, name: str, data: bytes) -> None:
+    def die_in_put(self, client: hopline.Store, name: str, data: bytes) -> None:
         client.close()
 
-    def die(self, client: hopline.StoreHandle) -> None:
+    def die(self, client: hopline.Store) -> None:
         # Nothing tells this store that a client was dropped; a client of Hopline closes it then.
         client.close()
 
-    def end_claims(self, client: hopline.StoreHandle) -> None:
-        assert isinstance(client, MemoryHandle)
-        client.close()
+    def end_claims(self, client: hopline.Store) -> None:
+        assert isinstance(client, LeasedMemoryStore)
+        client.end_claims()
 
 
-@pytest.mark.parametrize("kind", [Folder, Memory])
+@pytest.mark.parametrize("kind", [Folder, OwnStore])
 @pytest.mark.parametrize("case", [case for _, case in CASES], ids=[name for name, _ in CASES])
-def test_a_store_does_what_every_store_must(case: store_suite.Json, kind: type[Folder] | type[Memory], tmp_path: Path) -> None:
+def test_a_store_does_what_every_store_must(case: store_suite.Json, kind: type[Folder] | type[OwnStore], tmp_path: Path) -> None:
     if not set(case.get("needs", [])) <= kind.can:
         return  # counted below
     store_suite.run(case, kind(tmp_path / "store"))
 
 
 def test_what_is_left_out_is_known() -> None:
-    left_out = {kind.__name__: Counter(need for _, case in CASES for need in case.get("needs", []) if need not in kind.can) for kind in (Folder, Memory)}
-    assert left_out == {"Folder": {"leases": 6}, "Memory": {}}
+    left_out = {kind.__name__: Counter(need for _, case in CASES for need in case.get("needs", []) if need not in kind.can) for kind in (Folder, OwnStore)}
+    assert left_out == {"Folder": {"leases": 6}, "OwnStore": {}}
     assert {need for _, case in CASES for need in case.get("needs", [])} == {"damage", "dies", "leases"}

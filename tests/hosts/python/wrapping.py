@@ -9,25 +9,17 @@ import hopline
 Call = Callable[..., Any]
 
 
-class Wrapped:
+class Wrapped(hopline.FolderStore):
     """A folder store, each call of which goes through `around`: it is told the call's name, what makes it, and its arguments."""
 
     def __init__(self, path: str | Path, around: Callable[..., Any]) -> None:
-        self._folder = hopline.FolderStore(path)
-        self._around = around
-
-    def open(self) -> hopline.StoreHandle:
-        handle: Any = _Handle(self._folder.open(), self._around)
-        return handle  # type: ignore[no-any-return]
+        super().__init__(path)
+        for name in ("claim", "put", "delete", "release", "list", "spend", "close"):
+            setattr(self, name, _wrapped(name, getattr(self, name), around))
 
 
-class _Handle:
-    def __init__(self, handle: hopline.StoreHandle, around: Callable[..., Any]) -> None:
-        self._handle, self._around = handle, around
-
-    def __getattr__(self, name: str) -> Call:
-        call = getattr(self._handle, name)
-        return lambda *arguments, **options: self._around(name, lambda: call(*arguments, **options), *arguments)
+def _wrapped(name: str, call: Call, around: Callable[..., Any]) -> Call:
+    return lambda *arguments, **options: around(name, lambda: call(*arguments, **options), *arguments)
 
 
 def records(folder: Path) -> list[Path]:

@@ -4,13 +4,14 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import tempfile
 import unittest
 
 LOADER = importlib.machinery.ExtensionFileLoader("_hopline", os.environ["HOPLINE_MODULE"])
 hopline = importlib.util.module_from_spec(importlib.util.spec_from_loader("_hopline", LOADER))
 LOADER.exec_module(hopline)
 
-OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary"}'
+OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary","store":true}'
 BUY = '{"session_type":"dynamic","product_no":"p-1","quantity":1}'
 ACCEPTED = b'{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}'
 NOW = (1_700_000_000_000, 0)
@@ -27,19 +28,47 @@ def following(it):
     return step
 
 
-def until_send(it):
-    """Saves what is to be saved first, and returns the record and the send."""
-    word, step, record, data = following(it)
-    assert word == "save" and data, "a purchase is saved first"
-    assert it.poll(*NOW)[0] == "wait", "and waits for it"
-    it.saved(step, *NOW)
-    return (record, data), following(it)
+class Names:
+    """A store of one client: names with data."""
+
+    def __init__(self, **data):
+        self.data = data
+        self.calls = []
+
+    def answer(self, call):
+        self.calls.append(call)
+        match call:
+            case ("claim", names, most):
+                return ("claimed", [(name, self.data.get(name)) for name in names[:most]])
+            case ("put", name, data, _, _, _):
+                self.data[name] = data
+            case ("delete", name):
+                self.data.pop(name, None)
+            case ("list", _, _, _):
+                return ("listed", [(name, data, "free") for name, data in self.data.items()], False)
+            case ("spend", _, _, _, _, _):
+                return ("granted", 20_000)
+        return ("done",)
 
 
-def until_completed(it, command):
-    while (step := following(it)) != ("completed", command):
-        assert step[0] == "save", step
-        it.saved(step[1], *NOW)
+def stored(it, names):
+    """Does what the store is asked, and returns what comes then."""
+    while (step := following(it))[0] == "store":
+        it.stored(step[1], names.answer(step[3]), *NOW)
+    return step
+
+
+def until_completed(it, command, names):
+    step = stored(it, names)
+    assert step == ("completed", command), step
+
+
+def done(it, command, names):
+    """The value of what people do about records."""
+    until_completed(it, command, names)
+    word, _, raw, _, _ = it.take(command)
+    assert word == "answered"
+    return json.loads(raw)
 
 
 def failure(it, command):
@@ -49,11 +78,12 @@ def failure(it, command):
 
 
 class Class(unittest.TestCase):
-    def test_a_purchase_is_saved_sent_answered_and_taken_once(self):
-        it = client()
+    def test_a_purchase_is_stored_sent_answered_and_taken_once(self):
+        it, names = client(), Names()
         command = it.start("create_session", BUY, '{"intent":"job-17"}')
         self.assertIsNone(it.take(command))
-        _, send = until_send(it)
+        send = stored(it, names)
+        self.assertEqual([call[0] for call in names.calls], ["claim", "put"], "a purchase is stored first")
         word, step, of, method, url, headers, body, timeout_ms, send_before, max_body = send
         self.assertEqual((word, of, method, url), ("send", command, "POST", "https://api.example/v1/sessions"))
         self.assertEqual(json.loads(body), json.loads(BUY))
@@ -61,24 +91,31 @@ class Class(unittest.TestCase):
         self.assertEqual((timeout_ms, max_body), (20_000, 8 << 20))
         self.assertGreater(send_before, 0)
         it.respond(step, 202, [("content-type", "application/json")], ACCEPTED, False, *NOW)
-        until_completed(it, command)
+        until_completed(it, command, names)
         word, facts, raw, phase, view = it.take(command)
         self.assertEqual((word, json.loads(facts)["session_id"]), ("answered", "s-1"))
         self.assertEqual(raw, '{"session_id":"s-1","status":"creating"}')
         self.assertIn(phase, ("pending", None))
         self.assertIsNone(view, "this is spelled as the table has it")
         self.assertIsNone(it.take(command), "a result is taken once")
-        self.assertEqual(json.loads(it.saved_list())[0]["session_id"], "s-1")
+        self.assertEqual([call[0] for call in names.calls], ["claim", "put", "put"])
+        self.assertEqual([call[5] for call in names.calls[1:]], [False, True], "others may have its name then")
+        page = done(it, it.saved(None), names)
+        self.assertEqual([(entry["session_id"], entry["whose"]) for entry in page["entries"]], [("s-1", "free")])
         self.assertNotIn("canary", repr(it))
 
     def test_what_is_seen_through_a_session_is_judged(self):
-        it = client()
-        it.start("open_session", BUY, "{}")
-        _, (_, step, *_) = until_send(it)
+        it, names = client(), Names()
+        command = it.start("open_session", BUY, "{}")
+        _, step, *_ = stored(it, names)
         it.respond(step, 202, [], ACCEPTED.replace(b"creating", b"active"), False, *NOW)
+        until_completed(it, command, names)
         self.assertEqual(it.observe("s-1", '{"status":403}', *NOW), '{"verdict":"rotate","reason":"http_403"}')
         self.assertIsNone(it.observe("s-2", '"captcha"', *NOW))
         self.assertRaises(ValueError, it.observe, "s-1", '"nothing"', *NOW)
+        self.assertTrue(it.follows("s-1"))
+        it.lost(None, *NOW)
+        self.assertEqual(following(it)[3][0], "claim", "what is held is claimed again")
 
     def test_a_misuse_and_options_that_do_not_fit_are_exceptions(self):
         with self.assertRaises(ValueError) as caught:
@@ -86,9 +123,9 @@ class Class(unittest.TestCase):
         self.assertEqual(json.loads(str(caught.exception))["field"], "base_url")
         it = client()
         it.start("create_session", BUY, "{}")
-        _, (_, step, *_) = until_send(it)
+        _, step, *_ = stored(it, Names())
         with self.assertRaises(ValueError) as caught:
-            it.saved(step, *NOW)
+            it.stored(step, ("done",), *NOW)
         self.assertEqual(json.loads(str(caught.exception))["kind"], "misuse")
         self.assertRaises(ValueError, it.fail, step, "gone", "maybe", *NOW)
         it.respond(step, 202, [], ACCEPTED, False, *NOW)
@@ -98,39 +135,67 @@ class Class(unittest.TestCase):
         it = client()
         command = it.start("create_session", BUY, "{}")
         it.cancel(command, *NOW)
-        until_completed(it, command)
+        until_completed(it, command, Names())
         error = failure(it, command)
         self.assertEqual((error["kind"], error["effect"]), ("cancelled", "none"))
 
+    def test_an_answer_that_no_store_gives_is_an_exception(self):
+        it = client()
+        it.start("create_session", BUY, '{"intent":"job-17"}')
+        _, step, command, call = following(it)
+        self.assertEqual((command, call[0], call[2]), (1, "claim", 1))
+        for wrong in (("maybe",), ("claimed", 5), ("listed", [("a", b"", "ours")], False), ("over", "much"), ()):
+            with self.assertRaises((ValueError, TypeError, IndexError)):
+                it.stored(step, wrong, *NOW)
+        it.stored(step, ("busy", None), *NOW)
+        self.assertEqual(following(it), ("completed", 1))
+        self.assertEqual(failure(it, 1)["kind"], "busy")
+
     def test_a_purchase_in_doubt_survives_and_is_settled(self):
-        first = client()
+        first, names = client(), Names()
         command = first.start("create_session", BUY, '{"intent":"job-17"}')
-        (record, data), (_, step, *_) = until_send(first)
+        _, step, *_ = stored(first, names)
         first.cancel(command, *NOW)
         first.fail(step, "aborted", "maybe", *NOW)
-        until_completed(first, command)
-        self.assertEqual(failure(first, command)["effect"], "unknown")
+        until_completed(first, command, names)
+        error = failure(first, command)
+        self.assertEqual(error["effect"], "unknown")
+        [name] = names.data
+        self.assertEqual(error["record"].rpartition(".")[0], name)
+        names.data[f"{name.partition('.')[0]}.r{0:032x}"] = b"\xff"
 
         second = client(8)
-        restored = json.loads(second.restore([(record, data), ("00-r1", b"\xff")], False))
-        self.assertEqual(restored["held"], [record])
-        self.assertEqual(restored["refused"][0]["reason"], "damaged")
-        saved = json.loads(second.saved_list())[0]
-        self.assertEqual((saved["intent"], saved["holds"]), ("job-17", "in_doubt"))
-        self.assertEqual(len(second.resume_all()), 1)
-        self.assertEqual(following(second)[3], "GET", "the service's time comes first")
-        self.assertFalse(second.forget(record), "what is in doubt stays")
+        page = done(second, second.saved(None), names)
+        shown = {entry["holds"]: entry for entry in page["entries"]}
+        self.assertEqual((shown["in_doubt"]["intent"], shown["refused"]["reason"]), ("job-17", "damaged"))
+        record = shown["in_doubt"]["record"]
+        self.assertFalse(done(second, second.forget(record), names), "what is in doubt stays")
+        self.assertTrue(done(second, second.forget(shown["refused"]["record"]), names))
+        self.assertTrue(done(second, second.settle(record, False, None, True), names))
+        self.assertEqual(names.data, {}, "its record goes")
+        self.assertFalse(done(second, second.settle(record, False, None, True), names))
+        unknown = second.resume(record, "{}")
+        until_completed(second, unknown, names)
+        self.assertEqual(failure(second, unknown)["kind"], "misuse")
+        self.assertIsNone(done(second, second.resume_intent("job-17", "{}"), names))
+        self.assertEqual(done(second, second.resume_all("{}"), names), [])
 
-        third = client(9)
-        third.restore([(record, data)], False)
-        with self.assertRaisesRegex(ValueError, "belongs to what happened"):
-            third.settle(record, False, "s-1")
-        self.assertTrue(third.settle(record, False))
-        self.assertFalse(third.settle(record, False))
-        word, step, deleted, data = following(third)
-        self.assertEqual((word, deleted, data), ("save", record, None), "its record goes")
-        third.saved(step, *NOW)
-        self.assertEqual(failure(third, third.resume(record, "{}"))["kind"], "misuse")
+    def test_a_folder_is_a_store(self):
+        with tempfile.TemporaryDirectory() as path:
+            folder, other = hopline.Folder(path), hopline.Folder(path)
+            name = f"5e.i{0:032x}"
+            self.assertEqual(folder.claim([name], 1), ("claimed", [(name, None)]))
+            self.assertTrue(folder.put(name, b"data", False, None, False))
+            self.assertEqual((other.claim([name], 1), other.put(name, b"", False, None, False)), (("busy", b"data"), False))
+            self.assertEqual(other.list("5e", None, False), ([(name, b"data", "other")], False))
+            word, day = folder.spend("5e", None, "ab", "4.50", "5")
+            self.assertEqual((word, other.spend("5e", day, "cd", "0.51", "5")), ("granted", ("over", "4.5")))
+            self.assertRaises(ValueError, folder.spend, "5e", None, "ab", "much", None)
+            folder.release(None)
+            self.assertTrue(other.claim([name], 1)[0] == "claimed" and other.delete(name))
+            for one in (folder, other):
+                one.close()
+            self.assertRaises(OSError, folder.delete, name)
 
     def test_a_list_is_walked_page_by_page(self):
         begin = '{"operation":"list_products","max_pages":2}'
@@ -163,7 +228,7 @@ class Class(unittest.TestCase):
         _, step, _, _, _, headers, *_ = following(it)
         self.assertIn(("authorization", "Bearer a.b.c"), headers)
         it.respond(step, 200, [], b'{"code":0,"data":{"list":[{"product_type":2,"unit":3}]}}', False, *NOW)
-        until_completed(it, command)
+        until_completed(it, command, Names())
         _, _, raw, _, view = it.take(command)
         self.assertEqual(raw, '{"list":[{"product_type":2,"unit":3}]}')
         self.assertEqual(json.loads(view), {"items": [{"productType": "2", "unit": "month"}]})

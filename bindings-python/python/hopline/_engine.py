@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
-from ._errors import HoplineError, misuse
+from ._errors import HoplineError, misuse, refuse
 from ._events import Stream
 from ._facts import Event
 from ._sends import Sends
@@ -362,11 +362,11 @@ class Engine:
         """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
         self._check_fork(operation)
         if self._closed:
-            misuse(operation, "this client is closed")
+            refuse(operation, "closed")
 
     def _check_fork(self, operation: str) -> None:
         if self.is_forked():
-            misuse(operation, "this client was made before the process was forked; make one of its own after the fork")
+            refuse(operation, "forked")
 
     def is_forked(self) -> bool:
         """Whether this process is a child of the one that made the client."""

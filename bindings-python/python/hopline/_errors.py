@@ -171,7 +171,7 @@ class Decode(HoplineError, kind="decode"):
 
 
 class Busy(HoplineError, kind="busy"):
-    """Another change of the same session or intent is under way or in doubt."""
+    """Another client has it, or another change of the same session is under way or in doubt. `effect` says how far this call came."""
 
 
 class Cancelled(HoplineError, kind="cancelled"):
@@ -179,7 +179,7 @@ class Cancelled(HoplineError, kind="cancelled"):
 
 
 class StoreError(HoplineError, kind="store"):
-    """The store could not keep the record that must be kept."""
+    """The store failed, or holds something that can't be read. `effect` says how far the call came."""
 
 
 class Misuse(HoplineError, kind="misuse"):
@@ -191,13 +191,19 @@ def ask(question: str, **given: Any) -> dict[str, Any]:
     texts = {name: dumps(value) for name, value in given.items()}
     for name, text in texts.items():
         if any("\ud800" <= letter <= "\udfff" for letter in text):
-            invalid(question, name, "holds half of a surrogate pair, which is no text")
+            refuse(question, "not_text", field=name)
     members = ",".join(f"{dumps(name)}:{text}" for name, text in texts.items())
     try:
         told: dict[str, Any] = loads(_hopline.host_text(question, f"{{{members}}}"))
     except ValueError as error:
         raise HoplineError._parse(str(error)) from None
     return told
+
+
+def refuse(operation: str, because: str, **given: str) -> NoReturn:
+    """Raises what every host refuses in the same words, before its core hears of it."""
+    ask("refusal", operation=operation, because=because, **given)
+    raise AssertionError(f"`{because}` is no reason to refuse anything")
 
 
 def invalid(operation: str, field: str, rule: str) -> NoReturn:

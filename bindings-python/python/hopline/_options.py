@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from ._bases import in_core_words
 from ._engine import Engine
-from ._errors import invalid, misuse
+from ._errors import misuse, refuse
 from ._store import CALLS, Store
 from ._values import Secret, dumps
 
@@ -89,7 +89,7 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
 def _address(given: str | None, variable: str) -> str:
     base = given if given is not None else os.environ.get(variable)
     if base is None:
-        invalid("client", "base_url", f"is missing; give it or set {variable}")
+        refuse("client", "base_url", variable=variable)
     return base
 
 

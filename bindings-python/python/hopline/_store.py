@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
-from ._errors import misuse
+from ._errors import refuse
 
 _log = logging.getLogger("hopline")
 Call: TypeAlias = tuple[Any, ...]
@@ -200,7 +200,7 @@ class StoreHandle:
     def __init__(self, store: Store) -> None:
         # Two clients with one object would both own its names, and buy twice.
         if _serving.setdefault(id(store), self) is not self:
-            misuse("client", "this store has a client already; give each client a store of its own")
+            refuse("client", "store_in_use")
         self._store = store
         self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
 

@@ -8,14 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import hopline
 import pytest
 from conftest import BUY
-from memory_store import LeasedMemoryStore, Memory, MemoryStore
+from memory_store import Memory, MemoryStore
 from wrapping import Wrapped
 
 SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
@@ -58,7 +58,13 @@ COMMANDS: dict[str, Callable[[hopline.AgentClient, str], object]] = {
     "terminate_session": lambda agent, record: agent.terminate_session(session_id="s-1", intent="end"),
     "rotate_session": lambda agent, record: agent.rotate_session(session_id="s-1", reason="manual"),
     "observe": lambda agent, record: agent.observe(session_id="s-1", seen=403),
+    "renew_session": lambda agent, record: agent.renew_session(session_id="s-1", duration=1),
+    "report_session_event": lambda agent, record: agent.report_session_event(session_id="s-1", event={"status": 403}, intent="event"),
+    "create_recharge": lambda agent, record: agent.create_recharge(amount=20, intent="money"),
+    "update_budget": lambda agent, record: agent.update_budget(daily_limit_usd=5),
+    "request": lambda agent, record: agent.request("POST", "/anything", body={}, intent="anything"),
     "get_balance": lambda agent, record: agent.get_balance(),
+    "walk_products": lambda agent, record: list(agent.walk_products()),
     "saved": lambda agent, record: agent.saved(),
     "resume": lambda agent, record: agent.resume(record).__exit__(None, None, None),  # type: ignore[union-attr]
     "resume an intent": lambda agent, record: agent.resume(intent="job-1"),
@@ -81,6 +87,51 @@ def test_after_a_command_no_name_is_owned_that_is_not_held(command: str, answers
     # The client is not called again.
     assert memory.owners == {}
     agent.close()
+
+
+AWAITED: dict[str, Callable[[hopline.AsyncAgentClient, str], Any]] = {
+    "create_session": lambda agent, record: agent.create_session(**BUY, intent="job-2"),
+    "open_session": lambda agent, record: left(agent.open_session(**BUY, intent="job-2")),
+    "open_session that is kept": lambda agent, record: left(agent.open_session(**BUY, intent="job-2", keep=True)),
+    "resume_all": lambda agent, record: agent.resume_all(),
+    "settle": lambda agent, record: agent.settle(record, happened=False, early=True),
+    "forget": lambda agent, record: agent.forget(record),
+    "saved": lambda agent, record: agent.saved(),
+    "a purchase that is cancelled": lambda agent, record: cancelled(agent.create_session(**BUY, intent="job-2")),
+    "a resumption that is cancelled": lambda agent, record: cancelled(agent.resume(record)),
+}
+
+
+async def left(opening: hopline.AsyncOpening) -> None:
+    async with opening:
+        pass
+
+
+async def cancelled(call: Coroutine[Any, Any, object]) -> None:
+    task = asyncio.ensure_future(call)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("answers", [bought, lost, refused])
+@pytest.mark.parametrize("command", AWAITED)
+def test_after_a_tasks_command_no_name_is_owned_that_is_not_held(command: str, answers: Callable[[hopline.Request], Any]) -> None:
+    memory = Memory()
+    with hopline.AgentClient(**SOUND, http=lost, store=MemoryStore(memory)) as before, pytest.raises(hopline.InDoubt) as caught:
+        before.create_session(**BUY, intent="job-1")
+
+    async def life() -> None:
+        agent = hopline.AsyncAgentClient(**SOUND, http=answers, store=MemoryStore(memory))
+        try:
+            await AWAITED[command](agent, caught.value.record or "")
+        except hopline.HoplineError:
+            pass
+        # The client is not called again.
+        assert memory.owners == {}
+        await agent.close()
+
+    asyncio.run(life())
 
 
 def test_a_session_is_held_until_it_is_given_back() -> None:

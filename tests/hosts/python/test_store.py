@@ -1,6 +1,7 @@
 """A folder that several clients and processes share: one owner at a time, and nobody who only looks is in the way."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import hopline
 import pytest
-from conftest import BUY
+from conftest import BUY, ROOT
 from memory_store import Memory, MemoryStore
 from wrapping import Wrapped, records
 
@@ -115,7 +116,7 @@ def test_two_clients_do_things_about_one_record_one_after_the_other(stores: Call
         with pytest.raises(hopline.Refused, match="has changed since you looked"):
             second.settle(record, happened=False, early=True)
         [saved] = second.saved()
-        with pytest.raises(hopline.Refused, match="once an hour has passed") as caught:
+        with pytest.raises(hopline.Refused, match="after an hour, or with `early`") as caught:
             second.settle(saved.record, happened=False)
         assert saved.settle_from is not None and caught.value.retry_at is not None and caught.value.retry_at > saved.in_doubt_since
         assert not second.forget(saved.record), "what is in doubt is not forgotten"
@@ -185,3 +186,15 @@ def test_a_record_is_readable_by_its_user_alone_whatever_the_umask(tmp_path: Pat
         os.umask(umask)
     modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in [tmp_path / "store", *(tmp_path / "store").rglob("*")]}
     assert modes == {True: 0o700, False: 0o600}
+
+
+def test_a_folder_of_node_is_refused_and_left_alone(tmp_path: Path) -> None:
+    [says] = re.findall(r'^const FORMAT = "(.+)\\n";$', (ROOT / "bindings-wasm/js/src/folder.js").read_text(), re.MULTILINE)
+    tmp_path.joinpath("format").write_text(f"{says}\n")
+    tmp_path.joinpath("open").mkdir()
+    with client(hopline.FolderStore(tmp_path), bought) as agent:
+        for call in (agent.saved, agent.resume_all, lambda: agent.create_session(**BUY, intent="job-1")):
+            with pytest.raises(hopline.StoreError) as caught:
+                call()
+            assert caught.value.effect == "none" and f"has the format `{says}`, not `hopline folder 2`" in str(caught.value.__notes__)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["format", "open"]

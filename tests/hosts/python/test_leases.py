@@ -1,0 +1,147 @@
+"""A store of one's own whose claims end while their owner lives: nothing is sent under names that somebody else may have."""
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import hopline
+import pytest
+from conftest import BUY
+from memory_store import LeasedMemoryStore, Memory, MemoryStore
+
+SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
+SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}'
+
+
+def bought(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
+
+
+def never(request: hopline.Request) -> Any:
+    raise AssertionError("nothing was to be sent")
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def blocking(store: hopline.Store, http: Any) -> hopline.Session:
+    with hopline.AgentClient(**SOUND, http=http, store=store) as agent:
+        return agent.create_session(**BUY, intent="job-1")
+
+
+def in_a_task(store: hopline.Store, http: Any) -> hopline.Session:
+    async def life() -> hopline.Session:
+        async with hopline.AsyncAgentClient(**SOUND, http=http, store=store) as agent:
+            return await agent.create_session(**BUY, intent="job-1")
+
+    return asyncio.run(life())
+
+
+buyers = pytest.mark.parametrize("buy", [blocking, in_a_task])
+
+
+@buyers
+def test_nothing_is_sent_while_the_store_does_not_vouch_for_its_claims(buy: Callable[..., hopline.Session]) -> None:
+    memory = Memory()
+    store = LeasedMemoryStore(memory)
+    store.is_sure = False
+    with pytest.raises(hopline.Unavailable) as caught:
+        buy(store, never)
+    assert caught.value.effect == "none" and store.asked > 1 and not memory.records and not memory.owners
+
+
+@buyers
+def test_a_store_that_vouches_again_is_stored_to_anew_before_the_request(buy: Callable[..., hopline.Session]) -> None:
+    said: list[str] = []
+
+    class Store(LeasedMemoryStore):
+        def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
+            said.append("put")
+            return super().put(name, data, new=new, keep_for=keep_for, release=release)
+
+        def vouches(self) -> bool:
+            said.append("vouches")
+            return said.count("vouches") > 1
+
+    def http(request: hopline.Request) -> hopline.Response:
+        said.append("send")
+        return bought(request)
+
+    assert buy(Store(Memory()), http).session_id == "s-1"
+    assert said[:5] == ["put", "vouches", "put", "vouches", "send"] and said.count("send") == 1
+
+
+@buyers
+def test_a_store_that_can_not_say_whether_its_claims_stand_is_not_trusted(buy: Callable[..., hopline.Session]) -> None:
+    class Store(LeasedMemoryStore):
+        def vouches(self) -> bool:
+            raise OSError("the database is gone")
+
+    with pytest.raises(hopline.Unavailable):
+        buy(Store(Memory()), never)
+
+
+def test_a_store_is_asked_before_reads_too() -> None:
+    store = LeasedMemoryStore(Memory())
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+        agent.get_session(session_id="s-1")
+    assert store.asked == 1
+
+
+@buyers
+def test_who_lost_its_name_while_its_request_was_out_is_told_what_it_bought(buy: Callable[..., hopline.Session]) -> None:
+    memory = Memory()
+    store, other = LeasedMemoryStore(memory), MemoryStore(memory)
+
+    def http(request: hopline.Request) -> hopline.Response:
+        [name] = memory.owners
+        store.release([name])
+        assert not isinstance(other.claim([name], 1), hopline.OwnedElsewhere)
+        assert store.lost is not None
+        store.lost([name])
+        return bought(request)
+
+    with pytest.raises(hopline.Busy) as caught:
+        buy(store, http)
+    assert (caught.value.effect, caught.value.session_id) == ("done", "s-1")
+    assert list(memory.owners.values()) == [other] and b"s-1" not in next(iter(memory.records.values())).data
+
+
+def test_a_held_session_is_taken_back_in_the_background_unless_another_client_has_it() -> None:
+    memory = Memory()
+    store = LeasedMemoryStore(memory)
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+        agent.open_session(**BUY, intent="job-1")
+        [name] = memory.owners
+        store.end_claims()
+        # Nobody calls the client meanwhile.
+        until(lambda: memory.owners.get(name) is store)
+        store.release([name])
+        with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as other:
+            assert other.open_session(**BUY, intent="job-1").session_id == "s-1"
+            store.end_claims(name)
+            until(lambda: not agent._engine._background._runs)
+            assert not agent.release_session(session_id="s-1") and other.release_session(session_id="s-1")
+
+
+def test_what_a_store_calls_keeps_no_client_alive_and_does_nothing_once_it_is_over() -> None:
+    memory = Memory()
+    store = LeasedMemoryStore(memory)
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store)
+    agent.open_session(**BUY, intent="job-1")
+    with pytest.warns(ResourceWarning, match="without being closed"):
+        del agent
+        gc.collect()
+    assert not memory.owners and store.lost is not None
+    store.lost()
+    closed = LeasedMemoryStore(memory)
+    hopline.AgentClient(**SOUND, http=bought, store=closed).close()
+    closed.end_claims()
+    assert not memory.owners and not [thread for thread in threading.enumerate() if thread.name == "hopline-store"]

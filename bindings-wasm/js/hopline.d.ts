@@ -39,7 +39,10 @@ export interface ClientOptions {
    * given `redirect: "manual"` and a signal. Of a failure of this one it is never assumed that nothing was sent.
    */
   fetch?: Fetch | undefined;
-  /** Where records are kept; by default in the client's own memory, for as long as it lives. Each client needs a store of its own. */
+  /**
+   * Where records are kept; by default in the client's own memory, for as long as it lives. Each client needs a store of its own: a
+   * second one is refused as `misuse`.
+   */
   store?: Store | undefined;
   /**
    * Says that records under another key, username or base URL are this account's; false. Without it they are refused, and nothing
@@ -370,7 +373,7 @@ export interface Store {
    * or without any for all.
    */
   onLost?(lost: (names?: string[]) => void): void;
-  /** Of such a store: whether the claims stand for the next 20 seconds. Nothing is sent while they may not. It must not reject. */
+  /** Of such a store: whether the claims stand for the next 20 seconds; asked before each request, which is not sent unless they do. */
   vouches?(): boolean | Promise<boolean>;
 }
 

@@ -8,6 +8,15 @@ export function ask(question, given) {
   return JSON.parse(now(question, hostText, question, encode(question, "given", given)));
 }
 
+/** The error of a call that is not made, in the words that every language has for it. */
+export function refusal(operation, because, more) {
+  try {
+    return ask("refusal", { operation, because, ...more });
+  } catch (error) {
+    return error;
+  }
+}
+
 /** Whether the core is here. Where it is not, it is on its way. */
 export function isHere() {
   const loading = host.load();

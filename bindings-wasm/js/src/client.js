@@ -1,3 +1,4 @@
+import { refusal } from "./ask.js";
 import { refuse } from "./error.js";
 import { encode, object, signalOf, spell } from "./values.js";
 
@@ -40,7 +41,12 @@ export class Client {
 
   async resumeIntent(intent, options) {
     if (typeof intent !== "string" || intent === "") throw refuse("invalid", "resume", "`intent` must be the name of an intent", { field: "intent" });
-    return (await this.#resume((core, given) => core.resumeIntent(intent, given), options)) ?? undefined;
+    const start = (core, given) => {
+      // What can't be written as it is would be the name of another one.
+      if (!intent.isWellFormed()) throw refusal("resume", "not_text", { field: "intent" });
+      return core.resumeIntent(intent, given);
+    };
+    return (await this.#resume(start, options)) ?? undefined;
   }
 
   async resumeAll(options = {}) {

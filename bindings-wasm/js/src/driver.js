@@ -199,11 +199,11 @@ export class Driver {
     const request = { method, url, headers: pairs, body, timeoutMs, maxBody };
     // Anything can be thrown, even what breaks when it is looked at.
     const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
-    const isSure = await (this.#store?.vouches?.() ?? true);
+    const doubt = await doubted(this.#store, abort.signal);
     let came;
     if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
-    else if (!isSure || performance.now() > sendBefore) came = { kind: "late", sent: "never" };
+    else if (doubt || performance.now() > sendBefore) came = { kind: "late", sent: "never", ...doubt };
     else came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
     if (this.#closed) return;
@@ -215,6 +215,21 @@ export class Driver {
 
   #rest() {
     if (this.#waiting.size + this.#out.size + this.#asking === 0) this.#idle?.();
+  }
+}
+
+/** Nothing if the claims of a store stand; else what keeps them from it, where that is known. A store that can't say vouches for nothing. */
+async function doubted(store, signal) {
+  if (!store?.vouches) return undefined;
+  try {
+    const stand = await new Promise((resolve, reject) => {
+      // Whoever gives up does not wait for the store.
+      onAbort(signal, () => resolve(false));
+      Promise.resolve(store.vouches()).then(resolve, reject);
+    });
+    return stand ? undefined : {};
+  } catch (error) {
+    return { error };
   }
 }
 

@@ -1,5 +1,6 @@
 import { Client as Core } from "../gen/hopline_wasm.js";
 import { plain } from "../gen/operations.js";
+import { refusal } from "./ask.js";
 import { METHODS } from "./calls.js";
 import { Driver } from "./driver.js";
 import { asked, heed, read, refuse } from "./error.js";
@@ -115,7 +116,7 @@ export class Engine {
 
   events(options) {
     const signal = signalOf("events", options);
-    if (this.#closing) throw closed("events");
+    if (this.#closing) throw refusal("events", "closed");
     return this.#listeners.listen(signal);
   }
 
@@ -134,22 +135,21 @@ export class Engine {
 
   /** When the client can be used, unless it is closed. A core that can't be loaded is tried again by the next call. */
   async usable(operation) {
-    if (this.#closing) throw closed(operation);
-    if (!this.#serves) this.#serve(operation);
     if (!this.#driver) await (this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined)));
-    if (this.#closing) throw closed(operation);
+    if (this.#closing) throw refusal(operation, "closed");
+    if (!this.#serves) this.#serve(operation);
   }
 
   /** A store knows one owner of names: the client that it serves. */
   #serve(operation) {
-    if (this.#store && serving.has(this.#store)) throw refuse("misuse", operation, "this store serves another client; give each client one of its own");
+    if (this.#store && serving.has(this.#store)) throw refusal(operation, "store_in_use");
     if (this.#store) serving.add(this.#store);
     this.#serves = true;
   }
 
   async #begin() {
     await host.load();
-    this.#make();
+    if (!this.#closing) this.#make();
   }
 
   #data(operation, { facts: { request_id }, raw, view, phase }) {
@@ -183,8 +183,4 @@ export class Engine {
     const data = parse(raw, view, { request_id: facts.request_id });
     return phase === undefined ? data : handle({ data, facts, phase });
   }
-}
-
-function closed(operation) {
-  return refuse("misuse", operation, "this client is closed; make another one");
 }

@@ -59,7 +59,7 @@ fn sentence(opened: Result<Folder, Error>) -> String {
 fn a_folder_of_another_format_is_refused_and_left_as_it_is() {
     // Node's and another version, which say it; version 1 of each host, which do not; and somebody's files.
     for (file, text) in [
-        ("format", "hopline node 2\n"),
+        ("format", "hopline folder of Node 2\n"),
         ("format", "hopline folder 3\n"),
         ("format", ""),
         (".locks", ""),

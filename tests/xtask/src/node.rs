@@ -8,7 +8,7 @@ use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::targets::WASM;
 use crate::test::PROGRAMS;
-use crate::{Fail, junit, paths, targets};
+use crate::{Fail, junit, paths, python, targets};
 
 /// What the package is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -43,9 +43,11 @@ fn types() -> Result<Outcome, Fail> {
 }
 
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
-    let tools = host().join("node_modules");
+    let (tools, python) = (host().join("node_modules"), python::with_wheel()?);
+    let mut environment = vec![("HOPLINE_TOOLS", tools.as_path())];
+    environment.extend(python.as_deref().map(|python| ("HOPLINE_PYTHON", python)));
     // Most of them wait.
-    tests_in(&installed_tests()?, 4, only, &[("HOPLINE_TOOLS", &tools)])
+    tests_in(&installed_tests()?, 4, only, &environment)
 }
 
 /// The story of the Rust demo through the package.

@@ -179,6 +179,13 @@ fn python() -> Result<Command, Fail> {
     Ok(command)
 }
 
+/// Python with the wheel, where somebody has installed it.
+pub(crate) fn with_wheel() -> Result<Option<PathBuf>, Fail> {
+    let python = program(&place()?.join("venv"));
+    let has_wheel = python.exists() && Command::new(&python).args(["-c", "import hopline"]).stderr(Stdio::null()).status()?.success();
+    Ok(has_wheel.then_some(python))
+}
+
 fn host() -> PathBuf {
     root().join("tests/hosts/python")
 }

@@ -78,7 +78,7 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
   assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "misuse"]);
   assert.match(told.folder[2], /IndexedDBStore/);
   assert.equal(told.shared[0], "misuse");
-  assert.match(told.shared[1], /another client/);
+  assert.match(told.shared[1], /this store has a client already/);
   assert.deepEqual(told.again, []);
 });
 

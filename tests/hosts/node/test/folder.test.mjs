@@ -1,10 +1,11 @@
 // The folder store by itself: what every store must do, and what becomes of a folder whose clients die.
 import assert from "node:assert/strict";
-import { fork } from "node:child_process";
+import { execFile, fork } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 
 import { FolderStore } from "hopline";
 
@@ -13,6 +14,7 @@ import { ask, runSuite } from "./lib/suite.mjs";
 
 const CASES = join(process.env.HOPLINE_VECTORS, "../store");
 const KEEPER = fileURLToPath(new URL("programs/keeper.mjs", import.meta.url));
+const PYTHON = fileURLToPath(new URL("programs/folder.py", import.meta.url));
 const [ONE, TWO] = ["1", "2"].map((digit) => `5e.i${digit.padStart(32, "0")}`);
 const LONG_AGO = new Date(Date.now() - 7200_000);
 
@@ -159,14 +161,10 @@ test("a claim costs the same however many records there are", async (t) => {
   await store.close();
 });
 
-test("a folder says which format it has, and opens no other", async () => {
-  const other = folder();
-  writeFileSync(join(other, "format"), "hopline folder 2\n");
-  const refused = (said) => ({ kind: "store", message: said });
-  await assert.rejects(new FolderStore(other).claim([ONE], 1), refused(/has the format `hopline folder 2`, not `hopline folder of Node 2`/));
+test("a folder says which format it has, and one that says nothing is not opened", async () => {
   const full = folder();
   writeFileSync(join(full, "notes.txt"), "");
-  await assert.rejects(new FolderStore(full).claim([ONE], 1), refused(/is not empty, and no store/));
+  await assert.rejects(new FolderStore(full).claim([ONE], 1), { kind: "store", message: /is not empty, and no store/ });
   const path = folder();
   mkdirSync(join(path, "lost+found"));
   const store = new FolderStore(path);
@@ -174,6 +172,23 @@ test("a folder says which format it has, and opens no other", async () => {
   await store.close();
   assert.equal(readFileSync(join(path, "format"), "utf8"), "hopline folder of Node 2\n");
   assert.deepEqual(readdirSync(path).sort(), ["claims", "days", "format", "kept", "lost+found", "open", "owners", "until"]);
+});
+
+test("a folder of Python is not opened by Node, nor one of Node by Python", { timeout: 60_000 }, async (t) => {
+  const python = process.env.HOPLINE_PYTHON;
+  t.diagnostic(python ? "with Python's own package" : "the wheel is not there: with the format file that it writes, by which Rust's tests refuse Node's folder");
+  const inPython = async (path) => (await promisify(execFile)(python, [PYTHON, path])).stdout;
+  const [theirs, ours] = [folder(), folder()];
+  if (python) assert.equal(await inPython(theirs), "");
+  else writeFileSync(join(theirs, "format"), "hopline folder 2\n");
+  const before = readdirSync(theirs, { recursive: true });
+  await assert.rejects(new FolderStore(theirs).claim([ONE], 1), { kind: "store", message: /has the format `hopline folder 2`, not `hopline folder of Node 2`/ });
+  assert.deepEqual(readdirSync(theirs, { recursive: true }), before);
+  const store = new FolderStore(ours);
+  await store.claim([ONE], 1);
+  if (python) assert.match(await inPython(ours), /^store [^]*has the format `hopline folder of Node 2`, not `hopline folder 2`/);
+  assert.deepEqual(await store.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
+  await store.close();
 });
 
 test("a store that could not be opened is tried again by the next call", async () => {

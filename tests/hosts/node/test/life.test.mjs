@@ -147,7 +147,7 @@ test("an intent that another key began buys nothing again, and goes on once the 
   await first.close();
   const refused = { kind: "invalid", effect: "none", field: "intent", intent: "job-17", message: /`sameAccount`.*`account`/ };
   await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), refused);
-  await assert.rejects(other.resumeIntent("job-17"), { kind: "store", effect: "none", message: /another account/ });
+  await assert.rejects(other.resumeIntent("job-17"), { kind: "store", effect: "unknown", message: /another account/ });
   assert.equal((await other.openSession(WANTED, { intent: "job-18" })).phase, "ready");
   await other.close();
   assert.equal((await service.state()).charges.length, 2);
@@ -206,12 +206,12 @@ test("an intent is resumed as a record is, and one that stands for nothing resum
   assert.equal(await first.resumeIntent("job-17"), undefined);
   const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
   const other = service.agent({ store: new FolderStore(path) });
-  await assert.rejects(other.resumeIntent("job-17"), { kind: "busy", effect: "none" });
+  await assert.rejects(other.resumeIntent("job-17"), { kind: "busy", effect: "unknown", session_id });
   await first.close();
   const resumed = await other.resumeIntent("job-17", { credentials: true, deadlineMs: 60_000 });
   assert.deepEqual([resumed instanceof OpenSession, resumed.session_id, resumed.phase], [true, session_id, "ready"]);
   assert.match(resumed.session.proxy.password, /./);
-  await assert.rejects(other.resumeIntent(7), { kind: "invalid", field: "intent" });
+  for (const wrong of [7, "", "job-\ud800"]) await assert.rejects(other.resumeIntent(wrong), { kind: "invalid", field: "intent" });
   await assert.rejects(other.resumeIntent("job-17", { deadline: 1 }), { kind: "invalid", field: "options" });
   await resumed.terminate();
   for (const start of [() => other.openSession(WANTED, { intent: "job-17" }), () => other.resumeIntent("job-17")]) {

@@ -92,6 +92,33 @@ test("a client that can't vouch for its claims sends nothing before it has put i
   assert.equal((await service.state()).charges.length, 1);
 });
 
+test("a store that can't say whether its claims stand vouches for nothing, and holds nobody up", async (t) => {
+  const service = await sandbox(t);
+  const sent = [];
+  const client = (vouches) => service.agent({ store: Object.assign(new OwnStore(), { vouches }), fetch: (url, init) => (sent.push(url), fetch(url, init)) });
+  for (const vouches of [async () => Promise.reject(new Error("no database")), () => assert.fail("no database"), async () => undefined]) {
+    const error = await client(vouches).openSession(WANTED, { intent: "job-17", attempts: 1 }).catch((error) => error);
+    assert.deepEqual([error.kind, error.effect], ["unavailable", "none"], error.stack);
+  }
+  const given = new AbortController();
+  const waiting = client(() => (given.abort(), new Promise(() => {}))).openSession(WANTED, { intent: "job-17", signal: given.signal });
+  await assert.rejects(waiting, { kind: "cancelled", effect: "none" });
+  assert.deepEqual(sent, []);
+});
+
+test("a store has one client at a time", async (t) => {
+  const service = await sandbox(t);
+  const store = new OwnStore();
+  const [first, second] = [service.agent({ store }), service.agent({ store })];
+  await first.saved();
+  await assert.rejects(second.openSession(WANTED), { kind: "misuse", effect: "none", advice: "new_store", message: /this store has a client already/ });
+  // One that was refused does not keep the store when it is closed.
+  await second.close();
+  await first.saved();
+  await first.close();
+  assert.deepEqual(await service.agent({ store }).saved(), []);
+});
+
 test("claims that end while a client lives are heard of, and nothing is done twice", async (t) => {
   const service = await sandbox(t);
   const shelf = new Shelf();

@@ -85,7 +85,7 @@ test("a signal is heard before anything is sent, while the store is asked for th
   const call = agent.openSession(WANTED, { intent: "job-17", signal: given.signal });
   setTimeout(() => given.abort(new Error("enough")), 20);
   const error = await ends(call);
-  assert.deepEqual([error.kind, error.effect, error.cause?.message, sent], ["cancelled", "none", "enough", 0], String(error));
+  assert.deepEqual([error.kind, error.effect, error.cause?.message, sent], ["cancelled", "unknown", "enough", 0], String(error));
 });
 
 test("an intent that a store says is busy is not sent", async (t) => {

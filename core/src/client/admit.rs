@@ -5,7 +5,7 @@ use super::root::{Client, Pending};
 use super::types::busy;
 use super::waiting::{After, Purpose, Start, Visit};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
-use crate::state::{BadRecord, CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, intent_of, version_of};
+use crate::state::{BadRecord, CommandId, Data, JobId, Name, SavedCall, StoreAnswer, StoreCall, User, intent_of, version_of};
 use crate::time::Now;
 
 /// What is under a name.
@@ -170,12 +170,6 @@ impl Client {
 
     /// A write begins, or what is under its name goes on.
     fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
-        let refuse = |what: String, kind, effect, advice| {
-            let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
-            let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
-            let error = Error::new(kind, effect, start.endpoint.name, what, advice);
-            Error::from(Report { field: Some(field.to_owned()), record, ..error.into_report() })
-        };
         let error = match found {
             Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
             Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint.clone()) => {
@@ -185,43 +179,54 @@ impl Client {
                 Error::invalid(start.endpoint.name, "intent", "belongs to another request; give this one a name of its own")
             }
             Found::Data(_) => Error::invalid(start.endpoint.name, "idempotency_key", "belongs to another request"),
-            Found::Bad(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => refuse(
-                "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have changed; where \
-                 it is another account, name each with `account` or use another store"
-                    .to_owned(),
-                Kind::Invalid,
-                Effect::None,
-                Advice::ChangeRequest,
-            ),
-            Found::Bad(bad, _) => refuse(
-                format!("was not sent now, because {bad}: look at the account, then forget that record"),
-                Kind::Store,
-                Effect::Unknown,
-                Advice::CheckAccount,
-            ),
+            Found::Bad(bad, _) => {
+                let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
+                // It may be this very write.
+                Error::from(Report { field: Some(field.to_owned()), ..self.unreadable(name, &start, bad, Effect::Unknown) })
+            }
         };
         self.finish_visit(command, Err(error), start.options.intent.clone(), name);
     }
 
-    /// Whether the change that was left in doubt still is.
+    /// Why nothing is sent before it is known what a record says.
+    fn unreadable(&self, name: &Name, start: &Start, bad: &BadRecord, effect: Effect) -> Report {
+        let (kind, effect, what, advice) = match bad {
+            BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
+                let what = "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have \
+                            changed; where it is another account, name each with `account` or use another store";
+                (Kind::Invalid, Effect::None, what.to_owned(), Advice::ChangeRequest)
+            }
+            bad => {
+                let what = format!("was not sent now, because {bad}: look at the account, then forget that record");
+                (Kind::Store, effect, what, Advice::CheckAccount)
+            }
+        };
+        let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+        Report { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_report() }
+    }
+
+    /// Whether the change that was left in doubt still is, whoever has tried it last.
     fn admit_change(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
-        let session = start.built.session_id.clone().unwrap_or_default();
-        let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
-        let known = self.sessions.get_mut(&session);
-        let same = known.as_ref().and_then(|known| known.doubt.as_ref()).is_some_and(|(_, known)| *known == version);
-        match found {
-            Found::Data(data) if same && data.call.is_some() => {
-                let operation = data.call.as_ref().map(|call| call.operation.clone()).unwrap_or_default();
-                let what = format!("the session's {operation} is in doubt");
-                let report = Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report();
-                let error = Error::from(Report { session_id: Some(session), record: Some(name.at(&version).0), ..report });
-                self.finish_visit(command, Err(error), start.options.intent.clone(), name);
-            }
-            _ => {
-                known.into_iter().for_each(|known| known.doubt = None);
-                self.enter(command, start);
-            }
+        let session = start.built.session_id.clone();
+        let changes = |call: &&SavedCall| {
+            call.session_id == session && call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.changes_session())
+        };
+        let report = match found {
+            Found::Data(data) => data.call.as_ref().filter(changes).map(|call| {
+                let what = format!("the session's {} is in doubt", call.operation);
+                let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                Report { record, ..Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report() }
+            }),
+            Found::Bad(bad, _) => Some(self.unreadable(name, &start, bad, start.effect())),
+            Found::Nothing => None,
+        };
+        if let Some(report) = report {
+            let error = Error::from(Report { session_id: session, ..report });
+            return self.finish_visit(command, Err(error), start.options.intent.clone(), name);
         }
+        let known = session.as_ref().and_then(|session| self.sessions.get_mut(session));
+        known.into_iter().for_each(|known| known.doubt = None);
+        self.enter(command, start);
     }
 
     /// A job is at work under the name: who wants the same joins it.

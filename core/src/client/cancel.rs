@@ -6,7 +6,7 @@ use super::types::Step;
 use super::waiting::Purpose;
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Report, Sent};
-use crate::state::{CommandId, Name, StepId};
+use crate::state::{CommandId, JobId, Name, StepId};
 use crate::time::Now;
 
 impl Client {
@@ -34,11 +34,7 @@ impl Client {
         }
         entry.wanted = false;
         match entry.parked.clone() {
-            Parked::Sending(step) if self.take_back(step) => {
-                self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
-                None
-            }
-            Parked::Sending(step) => Some(step),
+            Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
             Parked::Waking => {
                 self.tell(id, Input::Due(now.monotonic));
                 None
@@ -76,10 +72,12 @@ impl Client {
         self.complete(command, Err(Error::from(Report { intent, ..report })));
     }
 
-    /// Takes back a request that the host has not polled yet: nobody sends it, and nobody answers it.
-    pub(super) fn take_back(&mut self, step: StepId) -> bool {
+    /// Takes back a job's request that the host has not polled yet: nobody sends it. Whether there was one.
+    pub(super) fn take_back(&mut self, id: JobId, step: StepId) -> bool {
         let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
         self.steps.remove(at);
-        self.pending.remove(&step).is_some()
+        self.pending.remove(&step);
+        self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
+        true
     }
 }

@@ -7,7 +7,7 @@ use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Safety, Shape, endpoint};
-use crate::engine::{Answered, EventKind, Job, Phase, Write, phase_of};
+use crate::engine::{Answered, EventKind, Job, Phase, phase_of};
 use crate::policy::{Effect, Error, Kind, Report, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
@@ -20,18 +20,17 @@ impl Client {
     /// Ends a job for good.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         self.clear_timer(id);
+        self.uncount_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
         let Some(mut entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        let has_no_effect = matches!(&result, Err(error) if error.effect == Effect::None);
-        if has_no_effect && let Some(write) = entry.job.write_mut() {
-            let counted = std::mem::take(&mut write.terms.counted);
-            entry.custody.spends.extend(self.uncount(counted));
+        let is_lost = self.is_lost(&entry);
+        if is_lost {
+            result = unless_said(&entry, result);
         }
-        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.changing.remove(&id);
-        }
+        // Whoever has it now may be asking for it again.
+        self.leave_session(id, &entry, is_lost && matches!(&result, Err(error) if error.effect == Effect::Unknown));
         if let Some(over) = self.over_for_good(&entry, &result) {
             result = Err(over);
         }
@@ -48,7 +47,10 @@ impl Client {
         let mut left = self.sessions_left(&mut entry, &result);
         let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
         if let Some(name) = entry.custody.name.take() {
-            self.leave(&name, &entry, &mut finished, &mut left);
+            self.journal.give(&name, None);
+            if !is_lost {
+                self.leave(&name, &entry, &mut finished, &mut left);
+            }
             finished.after.push(After::Name(name));
         }
         if !self.rules.holds(Rule::KeepUntilTaken) {
@@ -59,16 +61,23 @@ impl Client {
         self.finish_after(finished);
     }
 
+    /// What surely bought nothing counts no more under the day's cap: all of it where the job had no effect, else a further key that was
+    /// never sent, or was refused. What another client has taken over is that one's to count.
+    fn uncount_unspent(&mut self, id: JobId, has_no_effect: bool) {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost) else { return };
+        let Some(write) = entry.job.write_mut() else { return };
+        let unspent = if has_no_effect { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() };
+        let spends = self.uncount(unspent);
+        self.wait_for(id, spends);
+    }
+
+    /// Whether another client has taken it over.
+    fn is_lost(&self, entry: &Entry) -> bool {
+        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| !self.journal.is_owned(name))
+    }
+
     /// What is to become of the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished, left: &mut Left) {
-        if entry.custody.lost || !self.journal.is_owned(name) {
-            let is_said = matches!(&finished.result, Err(error) if error.kind == Kind::Busy);
-            if !is_said {
-                finished.result = Err(taken_over(entry.subject.operation, &finished.result));
-            }
-            return self.journal.give(name, None);
-        }
-        self.journal.give(name, None);
         match &finished.result {
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
@@ -120,14 +129,14 @@ impl Client {
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.clock.unix();
+        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(entry)) {
+            return self.end_in_doubt(id, error);
+        }
+        self.uncount_unspent(id, false);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        // What is in doubt is a key before it: a further one that was never sent, or was refused, counts no more.
-        let unspent = entry.job.write_mut().map(Write::take_unspent).unwrap_or_default();
         entry.custody.doubt_since.get_or_insert(unix);
-        let spends = self.uncount(unspent);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.spends.extend(spends);
+        let Some(entry) = self.jobs.get(&id) else { return };
         let is_free =
             entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
         self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
@@ -135,7 +144,7 @@ impl Client {
         let record = name.at(&version);
         error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
         self.notify(id, EventKind::InDoubt { record: Some(record) });
-        self.end_in_doubt(id, error, Some(version));
+        self.end_in_doubt(id, error);
     }
 
     /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
@@ -146,26 +155,30 @@ impl Client {
             error = Error::from(Report { record, ..error.into_report() });
             self.release(name);
         }
-        self.end_in_doubt(id, error, None);
+        self.end_in_doubt(id, error);
     }
 
-    fn end_in_doubt(&mut self, id: JobId, error: Error, version: Option<String>) {
+    fn end_in_doubt(&mut self, id: JobId, error: Error) {
         self.clear_timer(id);
         let Some(entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         let name = entry.custody.name.clone();
-        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.changing.remove(&id);
-            if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.changes_session()) {
-                tracked.doubt = name.clone().zip(version);
-            }
-        }
+        self.leave_session(id, &entry, true);
         let mut after = self.after(&entry);
-        let is_lost = name.as_ref().is_some_and(|name| !self.journal.is_owned(name));
+        let result = if self.is_lost(&entry) { unless_said(&entry, Err(error)) } else { Err(error) };
         after.extend(name.iter().cloned().map(After::Name));
         name.iter().for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
-        let result = if is_lost { Err(taken_over(entry.subject.operation, &Err(error))) } else { Err(error) };
         self.finish_after(Finished { commands: entry.waiting, result, left: Left::default(), last: Last::Put, after });
+    }
+
+    /// A job changes its session no more. Where it is in doubt, that is looked at before the next change.
+    fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
+        let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
+        tracked.changing.remove(&id);
+        let changes = entry.job.write().is_some_and(|write| write.call.exchange.endpoint.changes_session());
+        if let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt && changes) {
+            tracked.doubt = Some(name.clone());
+        }
     }
 
     /// What an answer says once it is known what it was for.
@@ -188,6 +201,14 @@ impl Client {
         let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_ref()).map(|known| known.name.clone());
         let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(&slot.version)));
         Some(ended(&facts, Some(intent.clone()), record))
+    }
+}
+
+/// Another client has taken over what this was about; where that is not said yet, it is now.
+fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
+    match result {
+        Err(error) if error.kind == Kind::Busy => Err(error),
+        result => Err(taken_over(entry.subject.operation, &result)),
     }
 }
 

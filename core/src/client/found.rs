@@ -305,17 +305,22 @@ impl Client {
         }
     }
 
-    /// A session lives again: its record says so, if it is still its own.
+    /// A session lives again, or its name was lost: its record says what is known of it, if it is still its own.
     pub(super) fn take_back_session(&mut self, name: &Name, session: &str, found: &Found) {
-        let same = matches!(found, Found::Data(data) if data.session.as_ref().is_some_and(|known| known.id == session));
-        if let Some(tracked) = self.sessions.get_mut(session).filter(|known| same && known.name.is_none()) {
-            (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-            self.journal.give(name, Some(User::Session(session.to_owned())));
-            self.put_session(session);
-            self.let_go_of_session(session);
-        } else if !same {
-            self.lost_by(User::Session(session.to_owned()));
+        let data = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
+            return self.lost_by(User::Session(session.to_owned()));
+        };
+        let Some(tracked) = self.sessions.get_mut(session).filter(|known| known.name.is_none()) else { return };
+        // What another client has put meanwhile is newer, but where this one has just seen that it lives again.
+        if !tracked.lapsed && data.at.client != self.clock.at().client {
+            (tracked.status, tracked.session_type) = (saved.status.clone(), saved.session_type.clone());
+            tracked.ends.clone_from(&saved.ends);
         }
+        (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
+        self.journal.give(name, Some(User::Session(session.to_owned())));
+        self.put_session(session);
+        self.let_go_of_session(session);
     }
 }
 

@@ -6,10 +6,10 @@ use super::types::{Event, Step};
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
-use crate::engine::{EventKind, Input, Phase, Stored, phase_of};
+use crate::engine::{EventKind, Input, Stored};
 use crate::state::{
     BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Write, Written,
-    version_of,
+    is_over_for_good, version_of,
 };
 use crate::time::{Clock, Millis};
 
@@ -116,14 +116,14 @@ impl Client {
 
     /// A write of a name was answered.
     pub(super) fn on_written(&mut self, name: &Name, answer: &StoreAnswer) {
-        let (written, stored) = match answer {
-            StoreAnswer::Done => (Written::Done, Stored::Done),
-            StoreAnswer::Lost => (Written::Lost, Stored::Lost),
-            _ => (Written::Failed, Stored::Failed),
+        let written = match answer {
+            StoreAnswer::Done => Written::Done,
+            StoreAnswer::Lost => Written::Lost,
+            _ => Written::Failed,
         };
         let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
         let told = self.journal.written(name, written);
-        if written == Written::Failed && told.waiters.is_empty() {
+        if told.written == Written::Failed && told.waiters.is_empty() {
             let what = EventKind::StoreFailed { record: name.at(&version) };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }
@@ -134,8 +134,15 @@ impl Client {
         if let Some(user) = told.lost {
             self.lost_by(user);
         }
-        self.answered(&After::Name(name.clone()), Some(written));
-        told.waiters.into_iter().for_each(|id| self.stored(id, stored));
+        self.answered(&After::Name(name.clone()), Some(told.written));
+        for id in told.waiters {
+            match told.written {
+                _ if told.was_there => self.rename(id),
+                Written::Done => self.stored(id, Stored::Done),
+                Written::Failed => self.stored(id, Stored::Failed),
+                Written::Lost => self.stored(id, Stored::Lost),
+            }
+        }
         self.push_next(name);
         self.attend(name);
     }
@@ -167,14 +174,14 @@ impl Client {
         }
     }
 
-    /// Puts a session as it is; one that is over is let go of. Nothing waits for it.
+    /// Puts a session as it is; one that is over is let go of. Nothing waits for it. One that can live again is kept for good, so that its
+    /// intent buys no other.
     pub(super) fn put_session(&mut self, session: &str) {
-        let Some((name, is_over)) = self.sessions.get(session).and_then(|tracked| Some((tracked.name.clone()?, tracked.is_over()))) else {
-            return;
-        };
-        let is_finished = is_over && name.is_callers();
-        let Some(data) = self.session_data(session) else { return };
-        self.put(&name, data, is_finished.then_some(REMEMBERED), is_finished, None);
+        let (Some(tracked), Some(data)) = (self.sessions.get(session), self.session_data(session)) else { return };
+        let Some(name) = tracked.name.clone() else { return };
+        let is_finished = tracked.is_over() && name.is_callers();
+        let keep_for = (is_finished && tracked.is_over_for_good()).then_some(REMEMBERED);
+        self.put(&name, data, keep_for, is_finished, None);
         if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {
             (tracked.name, tracked.lapsed) = (None, true);
             self.journal.give(&name, None);
@@ -214,7 +221,7 @@ impl Client {
 /// How long something finished is kept. What may be a session that lives on is kept for good, so that its intent buys no other.
 pub(super) fn kept_for(done: &Done) -> Option<Millis> {
     let is_session = done.operation == CreateSession::ENDPOINT.name;
-    let is_over = phase_of(done.facts.status.as_deref(), &[]) == Phase::Ended;
+    let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());
     (!is_session || is_over).then_some(REMEMBERED)
 }
 

@@ -4,7 +4,7 @@ use super::finishing::taken_over;
 use super::job::{Entry, Parked};
 use super::root::{Client, Pending, Timer};
 use super::types::{Event, Step};
-use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
+use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
 use crate::policy::{Advice, Effect, Kind, jittered};
 use crate::state::{CommandId, JobId};
 use crate::time::Millis;
@@ -21,12 +21,12 @@ impl Client {
     /// Another client has taken over what a job was about: it ends with what it knows, and nothing more is sent or put for it.
     pub(super) fn end_lost(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get(&id) else { return };
-        let error = match entry.job.write().filter(|write| !write.call.is_open()) {
-            Some(_) if entry.job.order().is_none() && !entry.job.is_followed() => {
-                let what = "was not sent, because another client has taken it over";
-                entry.subject.error(Kind::Busy, Effect::None, what, Advice::WaitForOther)
-            }
-            _ => taken_over(entry.subject.operation, &Err(entry.let_go())),
+        let may_have_been = entry.job.was_accepted() || entry.job.write().is_none_or(|write| write.call.is_open());
+        let error = if may_have_been {
+            taken_over(entry.subject.operation, &Err(entry.let_go()))
+        } else {
+            let what = "was not sent, because another client has taken it over";
+            entry.subject.error(Kind::Busy, Effect::None, what, Advice::WaitForOther)
         };
         self.finish(id, Err(error));
     }
@@ -136,29 +136,27 @@ impl Client {
         }
     }
 
-    /// The put that a job waited for was answered. Where a name that it made up is there already, the host has given the same bytes as
-    /// to a client before: from here on names and keys are others.
+    /// The put that a job waited for was answered.
     pub(super) fn stored(&mut self, id: JobId, stored: Stored) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let made_up = entry.custody.name.as_ref().is_some_and(|name| !name.is_callers());
-        if stored == Stored::Lost
-            && made_up
-            && let Some(write) = entry.job.write_mut()
-            && write.call.ledger.sends == 0
-            && !write.restored
-        {
-            self.entropy.turn();
-            entry.custody.name = None;
-            if let Some(key) = &mut write.call.ledger.key {
-                *key = self.entropy.key(None);
-                entry.subject.key = Some(key.clone());
-            }
-            entry.custody.lost = false;
-            return self.put_job(id, Some(id));
-        }
         if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
             self.tell(id, Input::Stored(stored));
         }
+    }
+
+    /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys
+    /// are others, and what was counted for this one is that client's.
+    pub(super) fn rename(&mut self, id: JobId) {
+        self.entropy.turn();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        (entry.custody.name, entry.custody.lost) = (None, false);
+        if let Some(write) = entry.job.write_mut()
+            && let Some(key) = &mut write.call.ledger.key
+        {
+            write.terms.take_counted(&entry_of(key));
+            *key = self.entropy.key(None);
+            entry.subject.key = Some(key.clone());
+        }
+        self.wake(id, Wake::at(self.clock.monotonic()));
     }
 
     /// What a job has to say beside what it waits for.
@@ -198,7 +196,7 @@ impl Client {
         }
     }
 
-    fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
+    pub(super) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
         if let Some(entry) = self.jobs.get_mut(&id) {
             entry.custody.spends.extend(spends);
         }

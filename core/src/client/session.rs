@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::job::Entry;
+use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
@@ -63,7 +63,9 @@ impl Client {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
         let now = self.clock.monotonic();
-        let Some(Entry { subject, wants, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return };
+        // Whoever has taken it over holds it.
+        let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
+        let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
         wants.since.get_or_insert(now);
         custody.session_name.clone_from(&custody.name);
@@ -224,8 +226,10 @@ impl Client {
         let now = self.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.lost = true;
-        if matches!(entry.parked, super::job::Parked::Waking) {
-            self.set_timer(id, now);
+        match entry.parked {
+            Parked::Waking => self.set_timer(id, now),
+            Parked::Sending(step) => _ = self.take_back(id, step),
+            _ => {}
         }
     }
 }

@@ -173,8 +173,8 @@ impl Client {
         let session = start.built.session_id.as_ref().filter(|_| endpoint.changes_session()).and_then(|id| self.sessions.get(id));
         let own = start.bought_as.as_ref().map(|known| &known.name);
         // A change that was left in doubt is looked at before another one begins, unless it is this very one.
-        match session.and_then(|known| known.doubt.clone()).filter(|(name, _)| own != Some(name)) {
-            Some((name, _)) => self.visit(&name, Visit::new(Some(command), Purpose::Change(Box::new(start)))),
+        match session.and_then(|known| known.doubt.clone()).filter(|name| own != Some(name)) {
+            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Change(Box::new(start)))),
             None => self.enter(command, start),
         }
         command

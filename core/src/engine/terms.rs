@@ -111,6 +111,14 @@ impl Terms {
         self.counted.push(Counted { entry, day, usd });
     }
 
+    /// It may count on that day, though nobody has said so: what becomes of the key is to be said of that, too.
+    pub(crate) fn may_count(&mut self, entry: String, day: i64) {
+        let is_known = self.counted.iter().any(|counted| counted.entry == entry && counted.day == day);
+        if let Some(usd) = self.charge().filter(|_| !is_known) {
+            self.counted.push(Counted { entry, day, usd });
+        }
+    }
+
     /// The key was sent: another send of it counts anew.
     pub(crate) fn sent(&mut self, rules: Rules) {
         if rules.holds(Rule::NewDayCounts) {

@@ -19,6 +19,9 @@ use crate::time::Millis;
 /// Why a write is in doubt that nobody waits for any more.
 const GIVEN_UP: &str = "was cancelled after it may have been sent";
 
+/// What was put is sent within this time: a name that is owned may end a minute after the last sign of life of its owner.
+const STILL_OWNED: Millis = 20 * 1000;
+
 /// A write.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Write {
@@ -210,7 +213,7 @@ impl Write {
     }
 
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
-        let late = if self.call.exchange.is_keyed() { self.key.left(cx) } else { Millis::MAX };
+        let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
         self.terms.sent(cx.rules);
         self.call.send(late, cx)
     }

@@ -42,6 +42,15 @@ impl Write {
     fn lets_go(&self) -> bool {
         !matches!(self, Write::Put { release: false, .. })
     }
+
+    /// This and then that, in one step: letting go of what is still to be written keeps that, anything else takes its place.
+    fn then(self, next: Write) -> Write {
+        match (self, next) {
+            (Write::Put { data, keep_for, .. }, Write::Release) => Write::Put { data, keep_for, release: true },
+            (Write::Delete, Write::Release) => Write::Delete,
+            (_, next) => next,
+        }
+    }
 }
 
 /// What came of a step.
@@ -88,14 +97,18 @@ pub(crate) struct Slot {
 }
 
 /// What is to be told of a step that was answered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Told {
+    /// What came of it, and of what was to follow it.
+    pub(crate) written: Written,
     /// The jobs that waited for it.
     pub(crate) waiters: Vec<JobId>,
     /// When it is tried again, in milliseconds from now.
     pub(crate) again: Option<Millis>,
     /// Who had the name and has it no more.
     pub(crate) lost: Option<User>,
+    /// Whether a name that was to be made was there already.
+    pub(crate) was_there: bool,
 }
 
 /// The names of this client.
@@ -179,16 +192,12 @@ impl Journal {
 
     /// Asks for a write; the newest counts, and whoever waits for an older one waits for it.
     pub(crate) fn want(&mut self, name: &Name, write: Write, waiter: Option<JobId>, insists: bool) {
-        let Some(slot) = self.slots.get_mut(name) else { return };
-        let before = slot.next.take();
-        let mut waiters = before.as_ref().map(|wanted| wanted.waiters.clone()).unwrap_or_default();
-        waiters.extend(waiter);
-        // Letting go of what is still to be put is one step.
-        let write = match (before.map(|wanted| wanted.write), write) {
-            (Some(Write::Put { data, keep_for, .. }), Write::Release) => Write::Put { data, keep_for, release: true },
-            (Some(Write::Delete), Write::Release) => Write::Delete,
-            (_, write) => write,
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.owned) else { return };
+        let (write, mut waiters) = match slot.next.take() {
+            Some(before) => (before.write.then(write), before.waiters),
+            None => (write, Vec::new()),
         };
+        waiters.extend(waiter);
         slot.resting = false;
         slot.next = Some(Wanted { write, waiters, insists });
     }
@@ -217,10 +226,15 @@ impl Journal {
 
     /// A write was answered.
     pub(crate) fn written(&mut self, name: &Name, written: Written) -> Told {
-        let Some(slot) = self.slots.get_mut(name) else { return Told::default() };
-        let Some(Out::Write(wanted)) = slot.out.take() else { return Told::default() };
-        let mut told = Told { waiters: wanted.waiters, ..Told::default() };
-        match written {
+        let mut told = Told { written, waiters: Vec::new(), again: None, lost: None, was_there: false };
+        let Some(slot) = self.slots.get_mut(name) else { return told };
+        let Some(Out::Write(wanted)) = slot.out.take() else { return told };
+        told.waiters = wanted.waiters;
+        if !slot.owned && slot.next.is_some() {
+            // The name was lost meanwhile, and what was to follow can't be written any more.
+            told.written = Written::Lost;
+        }
+        match told.written {
             Written::Done => {
                 slot.failures = 0;
                 if let Write::Put { .. } = wanted.write {
@@ -230,14 +244,19 @@ impl Journal {
                     (slot.owned, slot.is_put, slot.user) = (false, false, None);
                 }
             }
-            Written::Failed if wanted.insists && slot.next.is_none() => {
+            Written::Failed => {
                 let again = again_after(slot.failures);
                 slot.failures = slot.failures.saturating_add(1);
-                slot.next = Some(Wanted { waiters: Vec::new(), ..wanted_again(wanted.write) });
-                (slot.resting, told.again) = (true, Some(again));
+                // Newer data takes its place; a name that is to be let go of is not, before this was written.
+                let still_counts = slot.next.as_ref().is_none_or(|next| next.write == Write::Release);
+                if wanted.insists && slot.owned && still_counts {
+                    let write = slot.next.take().map_or(wanted.write.clone(), |next| wanted.write.then(next.write));
+                    slot.next = Some(Wanted { write, waiters: Vec::new(), insists: true });
+                    (slot.resting, told.again) = (true, Some(again));
+                }
             }
-            Written::Failed => slot.failures = slot.failures.saturating_add(1),
             Written::Lost => {
+                told.was_there = slot.owned && slot.new && matches!(wanted.write, Write::Put { .. });
                 told.lost = slot.user.take();
                 told.waiters.extend(slot.next.take().map(|next| next.waiters).unwrap_or_default());
                 (slot.owned, slot.is_put, slot.resting) = (false, false, false);
@@ -247,10 +266,14 @@ impl Journal {
         told
     }
 
-    /// The name is not this client's any more, says its host. Returns who had it.
+    /// The name is not this client's any more, says its host. Returns who had it. What was to be tried again is dropped; what waits for
+    /// the answer to a step that is out is lost with that answer.
     pub(crate) fn lose(&mut self, name: &Name) -> Option<User> {
         let slot = self.slots.get_mut(name).filter(|slot| slot.owned)?;
         slot.owned = false;
+        if slot.out.is_none() {
+            slot.next = None;
+        }
         let user = slot.user.take();
         self.tidy(name);
         user
@@ -261,8 +284,4 @@ impl Journal {
             self.slots.remove(name);
         }
     }
-}
-
-fn wanted_again(write: Write) -> Wanted {
-    Wanted { write, waiters: Vec::new(), insists: true }
 }

@@ -31,8 +31,8 @@ pub(crate) struct Tracked {
     pub(crate) ends: Vec<String>,
     /// Whether its name was let go of as it was over: should it live again, as a renewed one does, it is taken back.
     pub(crate) lapsed: bool,
-    /// A change of it that was left in doubt: its name and version.
-    pub(crate) doubt: Option<(Name, String)>,
+    /// The name of a change of it that was left in doubt.
+    pub(crate) doubt: Option<Name>,
     /// The jobs that change it: one, unless more of them came out of records.
     pub(crate) changing: BTreeSet<JobId>,
     /// What it was bought as, where its caller can come to it by a name of their own.
@@ -72,7 +72,7 @@ impl Tracked {
         (self.held || !self.promised.is_empty()) && !(self.lapsed && self.is_over_for_good())
     }
 
-    fn is_over_for_good(&self) -> bool {
+    pub(crate) fn is_over_for_good(&self) -> bool {
         is_over_for_good(self.status.as_deref(), self.session_type.as_deref())
     }
 

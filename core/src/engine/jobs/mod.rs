@@ -150,9 +150,14 @@ impl Job {
         matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
     }
 
-    /// Whether what it bought is being followed already.
-    pub(crate) fn is_followed(&self) -> bool {
-        matches!(self, Job::OpenSession(job) if job.is_following()) || matches!(self, Job::WaitSession(_))
+    /// Whether its write was accepted, so that all that is left is to read what came of it.
+    pub(crate) fn was_accepted(&self) -> bool {
+        match self {
+            Job::OpenSession(job) => job.is_following(),
+            Job::Change(job) => job.is_reading(),
+            Job::PlaceOrder(job) => job.order.is_some(),
+            _ => false,
+        }
     }
 
     /// Goes on after a doubt, or for somebody who waits for its order again.

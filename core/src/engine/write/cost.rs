@@ -92,11 +92,18 @@ impl Write {
                 }
                 if cx.wanted { self.put(cx) } else { self.stop(cx) }
             }
-            Err(_) if !cx.wanted => self.stop(cx),
-            Err(error) if error.kind == Kind::Store => {
-                self.store_failed("was not sent, because the store could not count it under the day's cap", cx)
+            Err(error) => {
+                let is_store = error.kind == Kind::Store;
+                if is_store {
+                    let entry = self.entry();
+                    self.terms.may_count(entry, cx.day.unwrap_or_default());
+                }
+                match is_store {
+                    _ if !cx.wanted => self.stop(cx),
+                    true => self.store_failed("was not sent, because the store could not count it under the day's cap", cx),
+                    false => self.not_sent(error, cx),
+                }
             }
-            Err(error) => self.not_sent(error, cx),
         }
     }
 }

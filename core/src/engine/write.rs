@@ -19,7 +19,7 @@ use crate::time::Millis;
 /// Why a write is in doubt that nobody waits for any more.
 const GIVEN_UP: &str = "was cancelled after it may have been sent";
 
-/// What was put is sent within this time: a name that is owned may end a minute after the last sign of life of its owner.
+/// A write is sent so long after its put at most: another client may have its name a minute after the last sign of life of this one.
 const STILL_OWNED: Millis = 20 * 1000;
 
 /// A write.

@@ -23,7 +23,7 @@ impl Client {
         if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
             command.waits_for = Some(name.clone());
         }
-        self.visits.entry(name.clone()).or_default().push(visit);
+        self.visits.entry(name.clone()).or_default().push_back(visit);
         // What could not be written is tried again now, since somebody waits for it.
         self.journal.wake(name);
         self.push_next(name);
@@ -64,7 +64,7 @@ impl Client {
 
     fn next_visit(&mut self, name: &Name) -> Option<Visit> {
         let visits = self.visits.get_mut(name)?;
-        let visit = (!visits.is_empty()).then(|| visits.remove(0));
+        let visit = visits.pop_front();
         if visits.is_empty() {
             self.visits.remove(name);
         }
@@ -273,7 +273,7 @@ impl Client {
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {
                 Some(User::Session(session)) => {
-                    let held = self.sessions.get_mut(&session).filter(|known| known.held && known.changing.is_empty());
+                    let held = self.sessions.get_mut(&session).filter(|known| known.is_held() && known.changing.is_empty());
                     match held {
                         Some(tracked) => {
                             tracked.name = None;

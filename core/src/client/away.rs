@@ -1,9 +1,9 @@
 //! Who waited for a name and can't have it: another client has it, or the store fails.
 
 use super::admit::Found;
-use super::root::{Client, Timer};
+use super::root::Client;
 use super::types::busy;
-use super::waiting::{Purpose, Visit};
+use super::waiting::{Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::state::{Name, User, again_after};
@@ -33,7 +33,7 @@ impl Client {
                 let at = now.saturating_add(wait).min(until);
                 start.patience = Some((wait.saturating_mul(2).min(5000), until));
                 let visit = Visit::new(Some(command), Purpose::Start(start));
-                self.visits.entry(name.clone()).or_default().push(visit);
+                self.visits.entry(name.clone()).or_default().push_back(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
                     known.waits_for = Some(name.clone());
                 }

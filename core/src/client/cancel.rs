@@ -53,7 +53,7 @@ impl Client {
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
         let Some(visits) = self.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
-        let visit = visits.remove(at);
+        let Some(visit) = visits.remove(at) else { return };
         let (operation, intent, _) = visit.subject();
         let may_have_been = match &visit.purpose {
             Purpose::Start(start) | Purpose::Change(start) => start.bought_as.is_some(),

@@ -174,7 +174,7 @@ impl Client {
     /// A job changes its session no more. Where it is in doubt, that is looked at before the next change.
     fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
         let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
-        tracked.changing.remove(&id);
+        tracked.without_job(id);
         let changes = entry.job.write().is_some_and(|write| write.call.exchange.endpoint.changes_session());
         if let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt && changes) {
             tracked.doubt = Some(name.clone());

@@ -1,7 +1,6 @@
 //! Who has a session: callers whom it was given to, jobs that are about it, or nobody. Then its name is let go of, and what is known of it
 //! is forgotten.
 
-use super::job::Entry;
 use super::root::Client;
 use super::waiting::{Purpose, Visit};
 use crate::state::{CommandId, Name};
@@ -46,11 +45,7 @@ impl Client {
 
     /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
     pub(super) fn let_go_of_session(&mut self, session: &str) {
-        let is_about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session);
-        let Some(tracked) = self.sessions.get(session).filter(|known| !known.is_held() && known.changing.is_empty()) else { return };
-        if self.jobs.values().any(|entry| is_about(entry)) {
-            return;
-        }
+        let Some(tracked) = self.sessions.get(session).filter(|known| !known.is_held() && known.jobs.is_empty()) else { return };
         if let Some(name) = tracked.name.clone() {
             if let Some(data) = self.session_data(session) {
                 self.put(&name, data, None, true, None);

@@ -34,6 +34,7 @@ mod spend;
 mod start;
 #[cfg(test)]
 mod testing;
+mod timers;
 mod types;
 mod untaken;
 mod waiting;

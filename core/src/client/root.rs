@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::job::Entry;
 use super::options::ClientOptions;
 use super::types::{Outputs, Step, Ticket};
-use super::waiting::{Finishing, Left, Listing, Spend, Visit};
+use super::waiting::{Finishing, Left, Listing, Spend, Timer, Visit};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Service, Tokens};
 use crate::entropy::Entropy;
@@ -46,7 +46,7 @@ pub struct Client {
     pub(super) sessions: BTreeMap<String, Tracked>,
     /// The names that it owns or is about to, and who waits for them.
     pub(super) journal: Journal,
-    pub(super) visits: BTreeMap<Name, Vec<Visit>>,
+    pub(super) visits: BTreeMap<Name, VecDeque<Visit>>,
     pub(super) finishing: Finishing,
     pub(super) spends: BTreeMap<u32, Spend>,
     pub(super) listings: BTreeMap<u32, Listing>,
@@ -68,17 +68,6 @@ pub struct Client {
     pub(super) next_step: IdAllocator,
     pub(super) next_spend: IdAllocator,
     pub(super) next_listing: IdAllocator,
-}
-
-/// What wakes at a time.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Timer {
-    Job(JobId),
-    /// What failed is tried again, and who was told that it is busy claims it again.
-    Name(Name),
-    Spend(u32),
-    /// A session is claimed again, since the store has failed so often.
-    TakeBack(Name, String, u32),
 }
 
 /// Says how much there is, and nothing of what it is.
@@ -268,35 +257,6 @@ impl Client {
 
     pub(super) fn job_id(&mut self) -> JobId {
         self.next_job.next(|id| self.jobs.contains_key(&id))
-    }
-
-    pub(super) fn clear_timer(&mut self, id: JobId) {
-        if let Some(at) = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take()) {
-            self.timers.remove(&(at, Timer::Job(id)));
-        }
-    }
-
-    pub(super) fn set_timer(&mut self, id: JobId, at: Millis) {
-        #[cfg(test)]
-        {
-            self.timers_set += 1;
-        }
-        if let Some(job) = self.jobs.get_mut(&id) {
-            if let Some(old) = job.timer.replace(at) {
-                self.timers.remove(&(old, Timer::Job(id)));
-            }
-            self.timers.insert((at, Timer::Job(id)));
-        }
-    }
-
-    /// Wakes a name then, or earlier where it is woken anyway.
-    pub(super) fn set_name_timer(&mut self, name: &Name, at: Millis) {
-        let old = self.name_timers.get(name).copied();
-        if old.is_none_or(|old| at < old) {
-            old.into_iter().for_each(|old| _ = self.timers.remove(&(old, Timer::Name(name.clone()))));
-            self.name_timers.insert(name.clone(), at);
-            self.timers.insert((at, Timer::Name(name.clone())));
-        }
     }
 
     /// Gives a command its result.

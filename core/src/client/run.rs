@@ -2,8 +2,9 @@
 
 use super::finishing::taken_over;
 use super::job::{Entry, Parked};
-use super::root::{Client, Pending, Timer};
+use super::root::{Client, Pending};
 use super::types::{Event, Step};
+use super::waiting::Timer;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
 use crate::policy::{Advice, Effect, Kind, jittered};
 use crate::state::{CommandId, JobId};

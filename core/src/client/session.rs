@@ -76,6 +76,7 @@ impl Client {
             credentials: wants.credentials,
             auto_rotate: wants.auto_rotate,
             ends: wants.ends.clone(),
+            jobs: BTreeSet::from([id]),
             changing: BTreeSet::from([id]),
             bought_as: custody.bought_as.clone(),
             ..Tracked::default()
@@ -83,15 +84,16 @@ impl Client {
         match self.sessions.get_mut(&session_id) {
             // A replay of a purchase that is followed already under another name: that one has it.
             Some(known) if known.name.is_some() => {
+                known.jobs.insert(id);
                 known.credentials |= tracked.credentials;
                 known.auto_rotate |= tracked.auto_rotate;
                 return self.put_session(&session_id);
             }
             Some(known) => {
+                known.jobs.insert(id);
                 known.changing.insert(id);
-                let before = std::mem::take(known);
-                let Tracked { held, promised, doubt, changing, .. } = before;
-                *known = Tracked { held, promised, doubt, changing, ..tracked };
+                let Tracked { held, promised, doubt, jobs, changing, .. } = std::mem::take(known);
+                *known = Tracked { held, promised, doubt, jobs, changing, ..tracked };
             }
             None => _ = self.sessions.insert(session_id.clone(), tracked),
         }
@@ -212,9 +214,9 @@ impl Client {
         match user {
             User::Job(id) => self.lost_job(id),
             User::Session(session) => {
-                let about = |entry: &Entry| entry.subject.session_id.as_deref() == Some(session.as_str()) && entry.job.follows();
-                let jobs: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| about(entry)).map(|(id, _)| *id).collect();
-                self.sessions.remove(&session);
+                let jobs = self.sessions.remove(&session).map(|known| known.jobs).unwrap_or_default();
+                let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
+                let jobs: Vec<JobId> = jobs.into_iter().filter(follows).collect();
                 jobs.into_iter().for_each(|id| self.lost_job(id));
             }
             User::Result => {}

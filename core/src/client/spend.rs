@@ -2,8 +2,8 @@
 //! known what became of it.
 
 use super::job::Parked;
-use super::root::{Client, Pending, Timer};
-use super::waiting::{After, Spend};
+use super::root::{Client, Pending};
+use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};

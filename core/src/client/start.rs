@@ -97,6 +97,9 @@ impl Client {
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
+        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+            tracked.jobs.insert(id);
+        }
         self.jobs.insert(id, Box::new(entry));
         self.set_timer(id, NOW);
         id
@@ -212,6 +215,7 @@ impl Client {
         let Some(session) = session else { return };
         let now = self.clock.monotonic();
         let tracked = self.sessions.entry(session).or_default();
+        tracked.jobs.insert(id);
         tracked.changing.insert(id);
         if endpoint.name == RotateSession::ENDPOINT.name {
             tracked.observed.asked(now);

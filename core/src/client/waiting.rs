@@ -8,7 +8,7 @@ use super::options::CallOptions;
 use crate::contract::Endpoint;
 use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::policy::{Effect, Error};
-use crate::state::{BoughtAs, CommandId, Name};
+use crate::state::{BoughtAs, CommandId, JobId, Name};
 use crate::time::Millis;
 use crate::wire::Built;
 
@@ -95,6 +95,17 @@ pub enum Settlement {
         /// Whether to say so all the same.
         early: bool,
     },
+}
+
+/// What wakes at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Timer {
+    Job(JobId),
+    /// What failed is tried again, and who was told that it is busy claims it again.
+    Name(Name),
+    Spend(u32),
+    /// A session is claimed again, since the store has failed so often.
+    TakeBack(Name, String, u32),
 }
 
 /// What is to be done about a record.

@@ -33,7 +33,9 @@ pub(crate) struct Tracked {
     pub(crate) lapsed: bool,
     /// The name of a change of it that was left in doubt.
     pub(crate) doubt: Option<Name>,
-    /// The jobs that change it: one, unless more of them came out of records.
+    /// The jobs that are about it.
+    pub(crate) jobs: BTreeSet<JobId>,
+    /// Those of them that change it: one, unless more of them came out of records.
     pub(crate) changing: BTreeSet<JobId>,
     /// What it was bought as, where its caller can come to it by a name of their own.
     pub(crate) bought_as: Option<BoughtAs>,
@@ -74,6 +76,12 @@ impl Tracked {
 
     pub(crate) fn is_over_for_good(&self) -> bool {
         is_over_for_good(self.status.as_deref(), self.session_type.as_deref())
+    }
+
+    /// A job that was about it has ended.
+    pub(crate) fn without_job(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        self.changing.remove(&id);
     }
 
     /// What is still to be known of it once nobody here has it: that it may live again, and which change of it is in doubt.

@@ -45,6 +45,12 @@ def blocking(agent: hopline.AgentClient) -> None:
     assert_type(agent.resume_all(deadline=60), list[hopline.OpenSession | hopline.OrderReply | hopline.Reply | hopline.HoplineError])
 
 
+def leased(store: hopline.LeasedStore) -> hopline.AgentClient:
+    store.on_lost(lambda names=None: None)
+    assert_type(store.vouches(), bool)
+    return hopline.AgentClient(store=store)
+
+
 async def awaited(agent: hopline.AsyncAgentClient) -> None:
     async with agent.open_session(session_type="dynamic", product_no="p", deadline=1.5, auto_rotate=True) as session:
         assert_type(session, hopline.AsyncOpenSession)

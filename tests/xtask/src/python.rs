@@ -11,15 +11,7 @@ use crate::{Fail, junit, paths};
 
 /// What the wheel is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
-/// One of them opens a folder that says what Node's say.
-const TESTS: &[&str] = &[
-    "tests/hosts/python",
-    "tests/store",
-    "tests/vectors",
-    "bindings-python/README.md",
-    "bindings-wasm/js/src/folder.js",
-    "../shared/external",
-];
+const TESTS: &[&str] = &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "../shared/external"];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Fetched, "python: what the tests need", 300, |_| match missing()? {

@@ -299,12 +299,13 @@ class Engine:
         is_sure = self._store is None or self._store.vouches()
         with self._lock:
             owner.sending.pop(work.step, None)
-            is_begun = self._sends.begin(work, is_sure)
-            if is_begun:
+            if self._sends.begin(work, is_sure):
                 self._keep_time(self._sends.soonest(self._due))
-            else:
-                self._wake_one(work.command)
-            return is_begun
+                return True
+            if not is_sure and (sender := self._owners.get(work.command)) is not None:
+                sender.notes.append("the store did not vouch for its claims")
+            self._wake_one(work.command)
+            return False
 
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""

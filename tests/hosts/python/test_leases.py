@@ -54,7 +54,8 @@ def test_nothing_is_sent_while_the_store_does_not_vouch_for_its_claims(buy: Call
     store.is_sure = False
     with pytest.raises(hopline.Unavailable) as caught:
         buy(store, never)
-    assert caught.value.effect == "none" and store.asked > 1 and not memory.records and not memory.owners
+    assert caught.value.effect == "none" and caught.value.__notes__ == ["the store did not vouch for its claims"]
+    assert store.asked > 1 and not memory.records and not memory.owners
 
 
 @buyers
@@ -145,3 +146,45 @@ def test_what_a_store_calls_keeps_no_client_alive_and_does_nothing_once_it_is_ov
     hopline.AgentClient(**SOUND, http=bought, store=closed).close()
     closed.end_claims()
     assert not memory.owners and not [thread for thread in threading.enumerate() if thread.name == "hopline-store"]
+
+
+def test_who_is_interrupted_while_the_store_is_asked_leaves_the_request_to_others() -> None:
+    class Store(LeasedMemoryStore):
+        joined = threading.Event()
+
+        def vouches(self) -> bool:
+            self.asked += 1
+            if self.asked == 1:
+                assert self.joined.wait(60)
+                raise KeyboardInterrupt
+            return True
+
+    store = Store(Memory())
+    came: list[hopline.Session] = []
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+
+        def join() -> None:
+            until(lambda: store.asked)
+            threading.Thread(target=lambda: (until(lambda: len(agent._engine._owners) == 2), store.joined.set())).start()
+            came.append(agent.create_session(**BUY, intent="job-1"))
+
+        joining = threading.Thread(target=join)
+        joining.start()
+        with pytest.raises(KeyboardInterrupt):
+            agent.create_session(**BUY, intent="job-1")
+        joining.join(60)
+        assert [one.session_id for one in came] == ["s-1"]
+        assert [saved.holds for saved in agent.saved()] == ["accepted"]
+
+
+def test_who_is_interrupted_while_the_store_is_asked_has_bought_nothing() -> None:
+    memory = Memory()
+
+    class Store(LeasedMemoryStore):
+        def vouches(self) -> bool:
+            raise KeyboardInterrupt
+
+    with hopline.AgentClient(**SOUND, http=never, store=Store(memory)) as agent:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            agent.create_session(**BUY, intent="job-1")
+        assert "before it had any effect" in str(caught.value.__notes__) and not memory.records and not memory.owners

@@ -102,7 +102,7 @@ def test_a_task_that_is_cancelled_does_not_make_its_event_loop_wait_for_the_disk
             store.opened.set()
             with pytest.raises(asyncio.CancelledError) as caught:
                 await buying
-            assert "given up before it had any effect" in str(caught.value.__notes__)
+            assert "cancelled before it had any effect" in str(caught.value.__notes__)
         assert not records(tmp_path)
 
     asyncio.run(life())

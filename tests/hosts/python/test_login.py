@@ -80,7 +80,7 @@ def test_a_client_starts_from_the_token_of_another(sandbox: Sandbox) -> None:
 
 
 def test_the_environment_says_who_logs_in_where_nobody_else_does(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(hopline.Invalid, match="set HOPLINE_BACKEND_URL"):
+    with pytest.raises(hopline.Invalid, match="set the environment variable `HOPLINE_BACKEND_URL`"):
         hopline.ResellerClient(**{name: sandbox.reseller[name] for name in ("username", "password")})
     monkeypatch.setenv("HOPLINE_BACKEND_URL", sandbox.reseller["base_url"])
     monkeypatch.setenv("HOPLINE_USERNAME", sandbox.reseller["username"])

@@ -142,7 +142,7 @@ def test_an_order_that_never_arrived_has_no_candidate_and_may_be_placed_anew(san
         with pytest.raises(hopline.Refused, match="has changed since you looked"):
             reseller.reconcile(caught.value.record)
         [placed] = reseller.saved()
-        with pytest.raises(hopline.Misuse, match="no operation in doubt"):
+        with pytest.raises(hopline.Misuse, match="is for a record in doubt"):
             reseller.reconcile(placed.record)
         with pytest.raises(hopline.Misuse, match="not the name of a record"):
             reseller.reconcile("none")
@@ -176,7 +176,7 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
                 await task
-            assert any("the order lives on" in note for note in caught.value.__notes__)
+            assert any("the order goes on" in note for note in caught.value.__notes__)
             [saved] = await reseller.saved()
             assert (saved.operation, saved.order_no) == ("create_static_order", event.order_no)
             assert saved.order_no is not None

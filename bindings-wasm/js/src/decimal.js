@@ -11,7 +11,7 @@ function whole(text, scale) {
 }
 
 /** The sum of amounts, as text. */
-export function sum(amounts) {
+function sum(amounts) {
   const scale = Math.max(0, ...amounts.map(places));
   const total = amounts.reduce((total, amount) => total + whole(amount, scale), 0n);
   const digits = String(total).padStart(scale + 1, "0");
@@ -19,7 +19,7 @@ export function sum(amounts) {
 }
 
 /** Whether one amount is more than another. */
-export function isMore(one, other) {
+function isMore(one, other) {
   const scale = Math.max(places(one), places(other));
   return whole(one, scale) > whole(other, scale);
 }

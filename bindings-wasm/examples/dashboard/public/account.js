@@ -18,7 +18,7 @@ export class Account extends EventTarget {
   doubts = [];
   /** Records that can't be used. */
   unusable = [];
-  /** By record: what asking again came to. */
+  /** By name of a doubt: what came of the last that was done about it. */
   said = new Map();
   products = { items: [], loading: true };
   balance = {};
@@ -59,7 +59,10 @@ export class Account extends EventTarget {
     }
     this.restored = true;
     this.unusable = saved.filter(({ holds }) => holds === "refused");
-    this.doubts = saved.filter(({ holds }) => holds === "in_doubt" || holds === "in_doubt_for_good");
+    // Its record changes with each attempt, and its name does not.
+    const named = saved.map((one) => ({ ...one, name: one.intent ?? `${one.operation} ${one.session_id}` }));
+    const isAsked = ({ name, holds }) => holds === "under_way" && this.said.get(name)?.asking;
+    this.doubts = named.filter((one) => one.holds === "in_doubt" || one.holds === "in_doubt_for_good" || isAsked(one));
     // A session that was terminated here is no session any more, but its purchase is remembered.
     const bought = ({ holds, operation }) => holds === "accepted" && operation === "create_session";
     const held = saved.filter((one) => one.session_id && (one.holds === "session" || bought(one)));
@@ -126,28 +129,32 @@ export class Account extends EventTarget {
   }
 
   /** Asks about what is in doubt, with the key that it was sent with: it is done at most once, whatever the answer. */
-  async askAgain({ record, operation, intent }) {
-    this.said.set(record, { asking: true });
+  async askAgain({ name, record, operation, intent }) {
+    this.said.set(name, { asking: true });
     this.#changed();
     try {
       const answer = await this.#agent.resume(record);
       if (operation === "renew_session" && intent) this.#renewed(intent, answer);
-      this.said.delete(record);
+      this.said.delete(name);
     } catch (error) {
-      this.said.set(record, { error });
+      this.said.set(name, { error });
       this.log("bad", error.message);
     }
     this.#waited(intent);
     await Promise.all([this.remembered(), this.loadBalance()]);
   }
 
-  /** Closes a doubt by hand. */
-  async settle({ record, intent }, happened) {
-    const name = this.nameOf(intent);
-    // Whoever says so within the hour was told that it may still arrive.
-    await this.#agent.settle(record, happened ? "happened" : "not_happened", { early: !happened });
-    if (intent && this.notes.of(intent)) this.notes.note(intent, { settled: happened });
-    this.log("quiet", `${name}: you said that it ${happened ? "happened" : "did not happen"}`);
+  /** Closes a doubt by hand. It is refused where the record has changed since it was shown, as by another tab. */
+  async settle({ name, record, intent }, happened) {
+    try {
+      // Whoever says so within the hour was told that it may still arrive.
+      await this.#agent.settle(record, happened ? "happened" : "not_happened", { early: !happened });
+      if (intent && this.notes.of(intent)) this.notes.note(intent, { settled: happened });
+      this.log("quiet", `${this.nameOf(intent)}: you said that it ${happened ? "happened" : "did not happen"}`);
+    } catch (error) {
+      this.said.set(name, { error });
+      this.log("bad", error.message);
+    }
     await this.remembered();
   }
 
@@ -216,9 +223,17 @@ export class Account extends EventTarget {
     return proxy;
   }
 
+  /** Stops remembering a session that is over. Another tab may still have it. */
   async forget({ record, session_id }) {
-    await this.#agent.forget(record);
-    this.sessions.delete(session_id);
+    let error;
+    try {
+      await this.#agent.forget(record);
+    } catch (caught) {
+      error = caught;
+      this.log("bad", caught.message);
+    }
+    await this.remembered();
+    if (error) this.#learn(session_id, { error });
     this.#changed();
   }
 

@@ -26,7 +26,7 @@ test("a price that changed buys nothing, and the new one is quoted", async (t) =
   await at.choose("dynamic-world", "2");
   await at.service.control("price", { product_no: "dynamic-world", price: "4.5" });
   await at.order.click();
-  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above the 4 USD").waitFor();
+  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above `maxUnitPrice`, 4 USD").waitFor();
   assert.deepEqual(await at.charges(), []);
   await at.page.locator("#ticket").getByText("Buy for 9.00 USD").click();
   await at.sessions("active");
@@ -46,7 +46,7 @@ test("a price that rose, and that another tab has read since, buys nothing eithe
   await other.locator(".product").first().waitFor();
   assert.equal(await at.order.textContent(), "Buy for 8.00 USD");
   await at.order.click();
-  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above the 4 USD").waitFor();
+  await at.page.locator("#ticket .outcome").getByText("one unit costs 4.5 USD, above `maxUnitPrice`, 4 USD").waitFor();
   assert.deepEqual(await at.charges(), []);
   await at.page.locator("#ticket").getByText("Buy for 9.00 USD").click();
   await at.sessions("active");
@@ -194,19 +194,40 @@ test("without its core the page says why, and offers to load again", async (t) =
   await at.page.waitForSelector(".product");
 });
 
-test("two tabs keep their own sessions, and what a closed tab left is taken over", async (t) => {
+test("two tabs show what either has bought, either can end it, and what a closed tab left goes on", async (t) => {
   const at = await dashboard(t);
+  const refresh = (page) => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  const pill = (page, status) => page.locator(".session > .pill").getByText(status, { exact: true }).waitFor();
   await at.choose("dynamic-world");
   await at.order.click();
   await at.sessions("active");
   const other = await at.context.newPage();
   await other.goto(at.served.url);
-  await other.waitForSelector(".product");
-  assert.equal(await other.locator(".session").count(), 0);
-  await at.page.close();
-  await other.reload();
-  await other.waitForSelector(".session");
+  await pill(other, "active");
   assert.match(await other.textContent(".session"), /Dynamic, worldwide/);
+  await other.click(".session >> text=Manage");
+  await other.click("text=Terminate…");
+  await other.click('dialog >> text="Terminate"');
+  await pill(other, "terminated");
+  await other.click("text=Remove from the list");
+  await other.locator(".session .outcome").getByText("another client has it").waitFor();
+  await refresh(at.page);
+  await at.sessions("terminated");
+  await refresh(other);
+  await other.click("text=Remove from the list");
+  await other.locator(".session").waitFor({ state: "detached" });
+  await refresh(at.page);
+  await at.page.locator(".session").waitFor({ state: "detached" });
+
+  await at.page.click("text=Make another order");
+  await at.choose("dynamic-world");
+  await at.order.click();
+  await at.sessions("active");
+  await at.page.close();
+  await refresh(other);
+  await pill(other, "active");
+  assert.equal((await at.charges()).length, 2);
+  assert.deepEqual(at.told, []);
 });
 
 test("where the browser keeps nothing, nothing is bought, and the page says why", async (t) => {
@@ -222,7 +243,7 @@ test("where the browser keeps nothing, nothing is bought, and the page says why"
   // What could not be read is not said to be empty.
   assert.equal(await at.page.getByText("No sessions yet").count(), 0);
   await at.order.click();
-  await at.page.locator("#ticket .outcome").getByText("the store could not save its record; nothing was charged").waitFor();
+  await at.page.locator("#ticket .outcome").getByText("the store could not be asked about it; nothing was charged").waitFor();
   assert.deepEqual(await at.charges(), []);
 });
 

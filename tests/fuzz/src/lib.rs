@@ -3,14 +3,16 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
 
+mod held;
 mod reseller;
 mod tape;
 
-use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Record, RecordId, Step, StepId};
+use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Settlement, Step, StepId};
 use hopline::contract::Secret;
 use hopline::wire::Request;
 use hopline_world::{Bytes, Kind, live};
 
+use held::Held;
 pub use reseller::{order_record, range, reply, token, turn};
 pub use tape::Tape;
 
@@ -36,9 +38,12 @@ const BASE: &str = "https://api.example/v1";
 const KEY: &str = "canary-key";
 const NOW: Now = Now { unix: 1_750_000_000_000, monotonic: 1_000_000 };
 
+fn options() -> ClientOptions {
+    ClientOptions { base_url: BASE.to_owned(), api_key: Some(Secret::new(KEY)), ..ClientOptions::default() }
+}
+
 fn fresh(entropy: u8) -> Client {
-    let options = ClientOptions { base_url: BASE.to_owned(), api_key: Some(Secret::new(KEY)), ..ClientOptions::default() };
-    Client::new(options, [entropy; 16]).expect("the options are sound")
+    Client::new(options(), [entropy; 16]).expect("the options are sound")
 }
 
 /// The step after all events.
@@ -92,27 +97,15 @@ pub fn envelope(bytes: &[u8]) {
     }
 }
 
-/// Any bytes are a record or are refused; what is held can be listed, resumed and settled.
+/// Any bytes are a record or are refused; either way they are listed, and can be resumed, settled and forgotten.
 pub fn record(bytes: &[u8]) {
-    let mut client = fresh(2);
-    let id = RecordId("00-r1".to_owned());
-    let restored = client.restore_same_account([Record { id: id.clone(), data: bytes.to_vec() }]);
-    assert_eq!(restored.held.len() + restored.refused.len(), 1);
-    assert!(client.saved().len() <= 1);
-    let command = client.resume(&id, CallOptions::default());
-    for _ in 0..20 {
-        match next(&mut client, NOW) {
-            Step::Save { id, .. } => client.resolve(id, Outcome::Saved, NOW).expect("the step waits"),
-            Step::Send { request, .. } => {
-                assert!(request.url.starts_with(&format!("{BASE}/")), "{} leaves the API", request.url);
-                break;
-            }
-            Step::Wait { .. } => break,
-            Step::Completed { .. } | Step::Notify(_) => {}
-        }
+    let mut held = Held::new(options(), bytes);
+    let command = held.client.resume(&held.record, CallOptions::default());
+    for request in held.run() {
+        assert!(request.url.starts_with(&format!("{BASE}/")), "{} leaves the API", request.url);
     }
-    _ = client.take_answer(command);
-    _ = client.settle(&id, hopline::client::Settlement::NotHappened);
+    _ = held.client.take_answer(command);
+    held.end(Settlement::NotHappened { early: true });
 }
 
 /// Whatever a session is called, a request for it has that name as one segment of the path, or is refused.

@@ -1,27 +1,28 @@
 //! What the reseller API adds: its envelope, the spellings of its members, ranges of addresses, tokens, numbered pages, records.
 
-use hopline::client::{
-    CallOptions, Client, ClientOptions, Outcome, Position, Record, RecordId, Settlement, Step, page_params_text, page_turn_text,
-};
+use hopline::client::{CallOptions, Client, ClientOptions, Outcome, Position, Settlement, Step, page_params_text, page_turn_text};
 use hopline::contract::reseller::ListSubUsers;
 use hopline::contract::{Api, Method, Secret};
 use hopline::policy::{is_shared_text, parse_ip_range};
 
-use crate::{NOW, Tape, next, sent, tells};
+use crate::{Held, NOW, Tape, next, sent, tells};
 
-pub(crate) const BASE: &str = "https://api.example/api";
+const BASE: &str = "https://api.example/api";
 
-/// A client that can log in, from a token where there is one.
-pub(crate) fn fresh(entropy: u8, token: Option<&str>) -> Client {
-    let options = ClientOptions {
+/// Of a client that can log in, from a token where there is one.
+fn options(token: Option<&str>) -> ClientOptions {
+    ClientOptions {
         api: Api::Reseller,
         base_url: BASE.to_owned(),
         username: Some(Secret::new("reseller")),
         password: Some(Secret::new("canary-password")),
         token: token.map(Secret::new),
         ..ClientOptions::default()
-    };
-    Client::new(options, [entropy; 16]).expect("the options are sound")
+    }
+}
+
+fn fresh(entropy: u8, token: Option<&str>) -> Client {
+    Client::new(options(token), [entropy; 16]).expect("the options are sound")
 }
 
 fn once() -> CallOptions {
@@ -106,28 +107,17 @@ pub fn turn(bytes: &[u8]) {
 
 /// Any bytes are a record or are refused; whatever a record says, resuming it or looking it up sends no write.
 pub fn order_record(bytes: &[u8]) {
-    let mut client = fresh(7, Some("canary-token"));
-    let id = RecordId("00-r1".to_owned());
-    let restored = client.restore_same_account([Record { id: id.clone(), data: bytes.to_vec() }]);
-    assert_eq!(restored.held.len() + restored.refused.len(), 1);
-    let params = serde_json::json!({ "record": id.to_string() }).to_string();
-    let commands = [client.resume(&id, CallOptions::default()), client.start_json("reconcile", &params, once())];
-    for _ in 0..20 {
-        match next(&mut client, NOW) {
-            Step::Save { id, .. } => client.resolve(id, Outcome::Saved, NOW).expect("the step waits"),
-            Step::Send { request, .. } => {
-                assert!(request.url.starts_with(&format!("{BASE}/")), "{} leaves the API", request.url);
-                let reads = request.method == Method::Get || request.url.ends_with("/query-standard/v2");
-                assert!(reads || !restored.held.is_empty(), "{} was sent for nothing", request.url);
-                assert!(reads || at_rest(bytes), "a write was sent again: {}", request.url);
-            }
-            Step::Wait { .. } => break,
-            Step::Completed { .. } | Step::Notify(_) => {}
-        }
+    let mut held = Held::new(options(Some("canary-token")), bytes);
+    let params = serde_json::json!({ "record": held.record.to_string() }).to_string();
+    let commands = [held.client.resume(&held.record, CallOptions::default()), held.client.start_json("reconcile", &params, once())];
+    for request in held.run() {
+        assert!(request.url.starts_with(&format!("{BASE}/")), "{} leaves the API", request.url);
+        assert!(!held.is_refused, "{} was sent for nothing", request.url);
+        let reads = request.method == Method::Get || request.url.ends_with("/query-standard/v2");
+        assert!(reads || at_rest(bytes), "a write was sent again: {}", request.url);
     }
-    commands.into_iter().for_each(|command| _ = client.take_answer(command));
-    _ = client.settle(&id, Settlement::NotHappened);
-    _ = client.forget(&id);
+    commands.into_iter().for_each(|command| _ = held.client.take_answer(command));
+    held.end(Settlement::NotHappened { early: true });
 }
 
 /// Whether a record is of a call that may be sent again: a login, or a free one that its caller called safe to repeat.

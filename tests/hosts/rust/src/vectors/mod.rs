@@ -32,7 +32,11 @@ pub struct Report {
 
 /// Runs every case below a directory. A directory without a case is a failure, as is anything that can't be read.
 pub fn run_directory(directory: &Path) -> Report {
-    run_all(directory, &mut |_, result| result)
+    let mut report = run_all(directory, &mut |_, result| result);
+    if report.cases == 0 {
+        report.failures.push(format!("{}: no case was found", directory.display()));
+    }
+    report
 }
 
 /// Runs every case below a directory of what is not mended yet, and returns how many failed as they should. A case that passes is
@@ -81,9 +85,6 @@ fn run_all(directory: &Path, judge: Judge<'_>) -> Report {
             Ok(text) => run_file(&name, &text, &mut seen, &mut report, judge),
             Err(error) => report.failures.push(format!("{name}: {error}")),
         }
-    }
-    if report.cases == 0 {
-        report.failures.push(format!("{}: no case was found", directory.display()));
     }
     report
 }

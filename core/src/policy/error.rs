@@ -25,12 +25,12 @@ pub enum Kind {
     Protocol,
     /// It was done, but the answer does not fit its type; `raw` keeps it.
     Decode,
-    /// Another command has it: a change of the same session that is under way or in doubt, or the end of what an intent stood
-    /// for, whose record is not gone yet.
+    /// Another command or another client of the store has it: what an intent or a key stands for, or a change of the same session that is
+    /// under way or in doubt.
     Busy,
     /// The caller gave it up.
     Cancelled,
-    /// The store could not keep the record that must be kept.
+    /// The store could not do what had to be done first, or what it has under the name can't be read.
     Store,
     /// The session that the intent stands for is over, and nothing was bought.
     Ended,

@@ -24,8 +24,6 @@ pub enum FailureKind {
     Aborted,
     /// The host came to it after `send_before`.
     Late,
-    /// The store failed.
-    Store,
     /// The caller's function for headers failed.
     Headers,
     /// Anything else.

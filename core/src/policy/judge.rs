@@ -27,8 +27,6 @@ pub enum FailureKind {
     Aborted,
     /// The host came to it after `send_before`.
     Late,
-    /// The store failed: the answer to a Save.
-    Store,
     /// The caller's function for headers failed.
     Headers,
     /// Anything else.
@@ -46,7 +44,6 @@ impl FailureKind {
             FailureKind::Closed => "the connection broke before the answer",
             FailureKind::Aborted => "the request was aborted",
             FailureKind::Late => "the request came too late to be sent",
-            FailureKind::Store => "the store could not save the record",
             FailureKind::Headers => "the function given as `headers` failed",
             FailureKind::Other => "the request failed",
         }

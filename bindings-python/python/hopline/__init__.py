@@ -1,4 +1,5 @@
-"""Buys, runs and pays for proxy sessions. Nothing is bought twice, nothing is lost, and an error says what money did.
+"""Buys, runs and pays for proxy sessions. Nothing is bought twice, nothing is lost, and each error says whether the operation took
+effect.
 
     import hopline
 

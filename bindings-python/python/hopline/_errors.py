@@ -175,7 +175,7 @@ class Busy(HoplineError, kind="busy"):
 
 
 class Cancelled(HoplineError, kind="cancelled"):
-    """It was given up."""
+    """It was cancelled, by its caller or since the client was closed. `effect` says whether it may have been done."""
 
 
 class StoreError(HoplineError, kind="store"):
@@ -183,7 +183,7 @@ class StoreError(HoplineError, kind="store"):
 
 
 class Misuse(HoplineError, kind="misuse"):
-    """The library was called in a way that has no meaning."""
+    """The client was used in a way that can't work, such as after it was closed or in a forked child."""
 
 
 def ask(question: str, **given: Any) -> dict[str, Any]:

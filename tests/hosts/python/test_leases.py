@@ -145,7 +145,8 @@ def test_what_a_store_calls_keeps_no_client_alive_and_does_nothing_once_it_is_ov
     closed = LeasedMemoryStore(memory)
     hopline.AgentClient(**SOUND, http=bought, store=closed).close()
     closed.end_claims()
-    assert not memory.owners and not [thread for thread in threading.enumerate() if thread.name == "hopline-store"]
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name == "hopline-store"])
+    assert not memory.owners
 
 
 def test_who_is_interrupted_while_the_store_is_asked_leaves_the_request_to_others() -> None:

@@ -203,7 +203,7 @@ export class Driver {
     let came;
     if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
-    else if (doubt || performance.now() > sendBefore) came = { kind: "late", sent: "never", ...doubt };
+    else if (doubt || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
     else came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
     if (this.#closed) return;
@@ -218,19 +218,21 @@ export class Driver {
   }
 }
 
-/** Nothing if the claims of a store stand; else what keeps them from it, where that is known. A store that can't say vouches for nothing. */
+/** Nothing if the claims of a store stand; else the error that says so. A store that can't tell vouches for nothing. */
 async function doubted(store, signal) {
   if (!store?.vouches) return undefined;
-  try {
-    const stand = await new Promise((resolve, reject) => {
-      // Whoever gives up does not wait for the store.
-      onAbort(signal, () => resolve(false));
-      Promise.resolve(store.vouches()).then(resolve, reject);
-    });
-    return stand ? undefined : {};
-  } catch (error) {
-    return { error };
-  }
+  let cause;
+  const stand = await new Promise((resolve) => {
+    // Whoever gives up does not wait for the store.
+    onAbort(signal, () => resolve(false));
+    Promise.resolve()
+      .then(() => store.vouches())
+      .then(resolve, (error) => {
+        cause = error;
+        resolve(false);
+      });
+  });
+  return stand ? undefined : new Error("the store did not vouch for its claims", cause && { cause });
 }
 
 /** Waits, but not for ever. */

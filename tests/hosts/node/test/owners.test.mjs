@@ -65,6 +65,10 @@ test("after every command no name is owned that is not held", async (t) => {
   await left(2, async () => (open = await agent.openSession(WANTED, { intent: "job-5" })));
   await left(1, () => open.terminate());
   await left(1, () => agent.openSession(WANTED, { intent: "job-5" }));
+  await service.fault({ kind: "delay", ms: 60_000 }, "create_session");
+  const givenUp = await left(1, () => agent.openSession(WANTED, { intent: "job-6", signal: AbortSignal.timeout(300) }));
+  assert.equal(givenUp.kind, "cancelled");
+  await left(1, () => agent.resumeAll());
   await agent.close();
   assert.deepEqual(owned(path), []);
 });
@@ -99,6 +103,7 @@ test("a store that can't say whether its claims stand vouches for nothing, and h
   for (const vouches of [async () => Promise.reject(new Error("no database")), () => assert.fail("no database"), async () => undefined]) {
     const error = await client(vouches).openSession(WANTED, { intent: "job-17", attempts: 1 }).catch((error) => error);
     assert.deepEqual([error.kind, error.effect], ["unavailable", "none"], error.stack);
+    assert.match(JSON.stringify(error), /the store did not vouch for its claims/);
   }
   const given = new AbortController();
   const waiting = client(() => (given.abort(), new Promise(() => {}))).openSession(WANTED, { intent: "job-17", signal: given.signal });

@@ -128,10 +128,17 @@ pub fn migrate(text: &str) -> Result<Migrated, String> {
     Ok(migrated)
 }
 
+/// What was resumed together: its command, the commands that it begins, and the results that are taken so far.
+struct Together {
+    name: String,
+    parts: Vec<String>,
+    takes: Vec<(String, String)>,
+}
+
 /// The words of a script, without a look at what the client does.
 fn words(script: &[String]) -> Result<Vec<String>, String> {
     let (mut steps, mut made): (Vec<String>, usize) = (Vec::new(), 0);
-    let mut resumed: Option<(String, Vec<String>, Vec<(String, String)>)> = None;
+    let mut resumed: Option<Together> = None;
     for text in script {
         let mut step = Written::read(text)?;
         let mut command = || {
@@ -191,10 +198,11 @@ fn words(script: &[String]) -> Result<Vec<String>, String> {
         } else if let (Some(parts), true) = (step.take("resume_all"), text.contains("\"resume_all\": [")) {
             let name = command();
             steps.push(format!("{{\"resume_all\": \"{name}\"}}"));
-            resumed = Some((name, serde_json::from_value::<Vec<String>>(parts).map_err(|error| error.to_string())?, Vec::new()));
-        } else if let Some((name, parts, takes)) = resumed
+            let parts = serde_json::from_value::<Vec<String>>(parts).map_err(|error| error.to_string())?;
+            resumed = Some(Together { name, parts, takes: Vec::new() });
+        } else if let Some(Together { name, parts, takes }) = resumed
             .as_mut()
-            .filter(|(_, parts, _)| step.get("complete").is_some_and(|name| parts.iter().any(|part| format!("\"{part}\"") == name)))
+            .filter(|all| step.get("complete").is_some_and(|name| all.parts.iter().any(|part| format!("\"{part}\"") == name)))
         {
             // Those that were resumed together are taken once all have ended.
             let part: String = step.get("complete").and_then(|name| serde_json::from_str(name).ok()).unwrap_or_default();

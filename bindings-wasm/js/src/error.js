@@ -76,7 +76,7 @@ export function plain(error, secrets, more = "") {
  */
 export function heed(operation, signal, work) {
   if (!signal) return work(() => {});
-  const given = () => refuse("cancelled", operation, "was given up before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
+  const given = () => refuse("cancelled", operation, "was cancelled before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(given());
     const unheard = onAbort(signal, () => reject(given()));

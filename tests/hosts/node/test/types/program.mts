@@ -22,8 +22,16 @@ const own: Store = {
     return cap === amount ? { over: amount } : { granted: day };
   },
 };
+const leased: Store = {
+  ...own,
+  onLost(lost) {
+    lost(["a.i1"]);
+    lost();
+  },
+  vouches: () => true,
+};
 const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store: own, fetch, retry: { attempts: 2 } });
-void [new FolderStore("records")];
+void [new FolderStore("records"), leased];
 
 export async function buy(signal: AbortSignal): Promise<number> {
   const { items } = await agent.listProducts({ type: "dynamic" });

@@ -90,7 +90,7 @@ impl Client {
             }
             result if entry.custody.bought_as.is_some() => {
                 let done = done(entry, result);
-                self.put_done(name, entry.custody.bought_as.as_ref(), done);
+                self.put_done(name, entry.custody.bought_as.as_deref(), done);
             }
             _ => left.own = Some(name.clone()),
         }
@@ -198,7 +198,7 @@ impl Client {
         };
         let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
         let facts = Facts { session_id: Some(session_id.clone()), ..answered.facts.clone() };
-        let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_ref()).map(|known| known.name.clone());
+        let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_deref()).map(|known| known.name.clone());
         let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(&slot.version)));
         Some(ended(&facts, Some(intent.clone()), record))
     }

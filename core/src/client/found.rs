@@ -161,11 +161,11 @@ impl Client {
             auto_rotate: session.auto_rotate || before.auto_rotate,
             ends: session.ends,
             only_named: session.only_named && !before.seen,
-            bought_as,
+            bought_as: bought_as.map(Box::new),
             lapsed: false,
-            ..before
+            ..*before
         };
-        self.sessions.insert(id, tracked);
+        self.sessions.insert(id, Box::new(tracked));
     }
 
     /// A call that may have been sent is resumed, and joined by whoever asks for it.
@@ -227,7 +227,7 @@ impl Client {
             order.only_named = call.unanswered;
             custody.placed = Some(Box::new(call.clone()));
         }
-        custody.bought_as = bought_as;
+        custody.bought_as = bought_as.map(Box::new);
         let mut ends = call.ends.clone();
         ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
         let (credentials, auto_rotate) = (options.credentials || call.credentials, options.auto_rotate || call.auto_rotate);
@@ -267,7 +267,10 @@ impl Client {
     pub(super) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
         let policy = options.policy(&self.service.retry);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let session_type = entry.job.write().and_then(|write| requested_type(&write.call.exchange.built));
+        let session_type = match (entry.job.write(), &entry.subject.session_id) {
+            (Some(write), _) => requested_type(&write.call.exchange.built),
+            (None, session) => session.as_ref().and_then(|session| self.sessions.get(session)?.session_type.clone()),
+        };
         let then = if entry.job.follows() { Then::Follow } else { Then::End };
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
             let report = error.into_report();

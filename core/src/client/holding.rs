@@ -53,7 +53,7 @@ impl Client {
             self.journal.give(&name, None);
         }
         let known = self.sessions.remove(session).and_then(|known| known.without_name());
-        known.into_iter().for_each(|known| _ = self.sessions.insert(session.to_owned(), known));
+        known.into_iter().for_each(|known| _ = self.sessions.insert(session.to_owned(), Box::new(known)));
     }
 
     /// A session that is this client's still, for all that is known, is claimed again.

@@ -30,7 +30,7 @@ pub(super) struct Custody {
     /// Another name whose record goes when the result was taken: that of the session it ended.
     pub(super) also_delete: Option<Name>,
     /// What its caller calls it.
-    pub(super) bought_as: Option<BoughtAs>,
+    pub(super) bought_as: Option<Box<BoughtAs>>,
     /// What the record of its session is kept under, where something was put there for it.
     pub(super) session_name: Option<Name>,
     /// Whether the name was lost to another client: nothing more is sent or put for it.

@@ -163,7 +163,7 @@ impl Client {
     pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
         let call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(&self.clock));
-        Some(Data { call, ..self.data(entry.custody.bought_as.as_ref()) })
+        Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
     /// Puts a job's record as it is now.
@@ -191,7 +191,7 @@ impl Client {
     /// What a session's record says now.
     pub(super) fn session_data(&self, session: &str) -> Option<Data> {
         let tracked = self.sessions.get(session)?;
-        Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_ref()) })
+        Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_deref()) })
     }
 
     /// Puts what something ended with, and lets go of its name.

@@ -79,7 +79,7 @@ mod tests {
         let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
         let active = Tracked { auto_rotate, status: Some("active".into()), session_type: Some("dynamic".into()), ..Tracked::default() };
-        client.sessions.insert("s-1".to_owned(), active);
+        client.sessions.insert("s-1".to_owned(), Box::new(active));
         client
     }
 

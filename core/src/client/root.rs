@@ -43,7 +43,7 @@ pub struct Client {
     /// Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: BTreeMap<JobId, Box<Entry>>,
     pub(super) commands: BTreeMap<CommandId, Command>,
-    pub(super) sessions: BTreeMap<String, Tracked>,
+    pub(super) sessions: BTreeMap<String, Box<Tracked>>,
     /// The names that it owns or is about to, and who waits for them.
     pub(super) journal: Journal,
     pub(super) visits: BTreeMap<Name, VecDeque<Visit>>,

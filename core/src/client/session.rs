@@ -92,10 +92,10 @@ impl Client {
             Some(known) => {
                 known.jobs.insert(id);
                 known.changing.insert(id);
-                let Tracked { held, promised, doubt, jobs, changing, .. } = std::mem::take(known);
-                *known = Tracked { held, promised, doubt, jobs, changing, ..tracked };
+                let Tracked { held, promised, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
+                **known = Tracked { held, promised, doubt, jobs, changing, ..tracked };
             }
-            None => _ = self.sessions.insert(session_id.clone(), tracked),
+            None => _ = self.sessions.insert(session_id.clone(), Box::new(tracked)),
         }
         if let Some(name) = custody.name.take() {
             self.journal.give(&name, Some(User::Session(session_id.clone())));

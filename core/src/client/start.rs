@@ -251,7 +251,7 @@ impl Client {
         };
         let mut entry = Entry::new(job, subject, options);
         entry.wants.credentials |= credentials;
-        entry.custody.bought_as = bought_as;
+        entry.custody.bought_as = bought_as.map(Box::new);
         entry
     }
 

@@ -73,7 +73,7 @@ struct Wanted {
 #[derive(Debug, Clone, Hash)]
 enum Out {
     Claim,
-    Write(Wanted),
+    Write(Box<Wanted>),
 }
 
 /// One name.
@@ -90,7 +90,8 @@ pub(crate) struct Slot {
     pub(crate) puts: u32,
     pub(crate) version: String,
     out: Option<Out>,
-    next: Option<Wanted>,
+    /// Boxed, as most names wait for nothing.
+    next: Option<Box<Wanted>>,
     /// How often in a row the store has failed, and when it is tried again.
     failures: u32,
     resting: bool,
@@ -114,12 +115,13 @@ pub(crate) struct Told {
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Journal {
-    slots: BTreeMap<Name, Slot>,
+    /// Boxed, as a map's nodes have room for more than they hold.
+    slots: BTreeMap<Name, Box<Slot>>,
 }
 
 impl Journal {
     pub(crate) fn slot(&self, name: &Name) -> Option<&Slot> {
-        self.slots.get(name)
+        self.slots.get(name).map(|slot| &**slot)
     }
 
     /// What is this client's.
@@ -129,7 +131,7 @@ impl Journal {
 
     /// A name that nobody has: the first put makes it.
     pub(crate) fn make(&mut self, name: Name, user: User) {
-        self.slots.insert(name, Slot { user: Some(user), owned: true, new: true, ..Slot::default() });
+        self.slots.insert(name, Box::new(Slot { user: Some(user), owned: true, new: true, ..Slot::default() }));
     }
 
     /// From now on it is used for this.
@@ -199,7 +201,7 @@ impl Journal {
         };
         waiters.extend(waiter);
         slot.resting = false;
-        slot.next = Some(Wanted { write, waiters, insists });
+        slot.next = Some(Box::new(Wanted { write, waiters, insists }));
     }
 
     /// The next step of it, if there is one and none is out.
@@ -229,7 +231,8 @@ impl Journal {
         let mut told = Told { written, waiters: Vec::new(), again: None, lost: None, was_there: false };
         let Some(slot) = self.slots.get_mut(name) else { return told };
         let Some(Out::Write(wanted)) = slot.out.take() else { return told };
-        told.waiters = wanted.waiters;
+        let Wanted { write, waiters, insists } = *wanted;
+        told.waiters = waiters;
         if !slot.owned && slot.next.is_some() {
             // The name was lost meanwhile, and what was to follow can't be written any more.
             told.written = Written::Lost;
@@ -237,10 +240,10 @@ impl Journal {
         match told.written {
             Written::Done => {
                 slot.failures = 0;
-                if let Write::Put { .. } = wanted.write {
+                if let Write::Put { .. } = write {
                     slot.new = false;
                 }
-                if wanted.write.lets_go() {
+                if write.lets_go() {
                     (slot.owned, slot.is_put, slot.user) = (false, false, None);
                 }
             }
@@ -249,14 +252,17 @@ impl Journal {
                 slot.failures = slot.failures.saturating_add(1);
                 // Newer data takes its place; a name that is to be let go of is not, before this was written.
                 let still_counts = slot.next.as_ref().is_none_or(|next| next.write == Write::Release);
-                if wanted.insists && slot.owned && still_counts {
-                    let write = slot.next.take().map_or(wanted.write.clone(), |next| wanted.write.then(next.write));
-                    slot.next = Some(Wanted { write, waiters: Vec::new(), insists: true });
+                if insists && slot.owned && still_counts {
+                    let write = match slot.next.take() {
+                        Some(next) => write.then(next.write),
+                        None => write,
+                    };
+                    slot.next = Some(Box::new(Wanted { write, waiters: Vec::new(), insists: true }));
                     (slot.resting, told.again) = (true, Some(again));
                 }
             }
             Written::Lost => {
-                told.was_there = slot.owned && slot.new && matches!(wanted.write, Write::Put { .. });
+                told.was_there = slot.owned && slot.new && matches!(write, Write::Put { .. });
                 told.lost = slot.user.take();
                 told.waiters.extend(slot.next.take().map(|next| next.waiters).unwrap_or_default());
                 (slot.owned, slot.is_put, slot.resting) = (false, false, false);

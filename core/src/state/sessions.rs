@@ -38,7 +38,7 @@ pub(crate) struct Tracked {
     /// Those of them that change it: one, unless more of them came out of records.
     pub(crate) changing: BTreeSet<JobId>,
     /// What it was bought as, where its caller can come to it by a name of their own.
-    pub(crate) bought_as: Option<BoughtAs>,
+    pub(crate) bought_as: Option<Box<BoughtAs>>,
     pub(crate) observed: Observed,
 }
 

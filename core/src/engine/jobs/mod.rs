@@ -42,7 +42,7 @@ pub(crate) enum Job {
     Until(Box<UntilRead>),
     Lookup(Box<Lookup>),
     Write(Box<Write>),
-    OpenSession(Box<OpenSession>),
+    OpenSession(OpenSession),
     Change(Box<Change>),
     Terminate(Box<Terminate>),
     PlaceOrder(Box<PlaceOrder>),
@@ -63,7 +63,7 @@ impl Job {
     /// The job of a write.
     pub(crate) fn write_then(write: Write, then: Then) -> Job {
         match (write.call.exchange.endpoint.name, then) {
-            (name, Then::Follow) if name == CreateSession::ENDPOINT.name => Job::OpenSession(Box::new(OpenSession::new(write))),
+            (name, Then::Follow) if name == CreateSession::ENDPOINT.name => Job::OpenSession(OpenSession::Buys(Box::new(write))),
             (name, Then::Follow) if name == CreateStaticOrder::ENDPOINT.name => Job::PlaceOrder(Box::new(PlaceOrder::new(write))),
             (name, _) if name == RotateSession::ENDPOINT.name || name == RenewSession::ENDPOINT.name => {
                 Job::Change(Box::new(Change::new(write)))
@@ -93,26 +93,28 @@ impl Job {
         }
     }
 
-    /// The write that it began with.
+    /// The write that it began with, unless it was accepted and is not needed any more.
     pub(crate) fn write(&self) -> Option<&Write> {
         match self {
             Job::Write(write) => Some(write),
-            Job::OpenSession(job) => Some(&job.write),
+            Job::OpenSession(OpenSession::Buys(write)) => Some(write),
             Job::Change(job) => Some(&job.write),
             Job::Terminate(job) => Some(&job.write),
             Job::PlaceOrder(job) => Some(&job.write),
-            Job::Read(_) | Job::Until(_) | Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
+            Job::OpenSession(OpenSession::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
+            Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
         }
     }
 
     pub(crate) fn write_mut(&mut self) -> Option<&mut Write> {
         match self {
             Job::Write(write) => Some(write),
-            Job::OpenSession(job) => Some(&mut job.write),
+            Job::OpenSession(OpenSession::Buys(write)) => Some(write),
             Job::Change(job) => Some(&mut job.write),
             Job::Terminate(job) => Some(&mut job.write),
             Job::PlaceOrder(job) => Some(&mut job.write),
-            Job::Read(_) | Job::Until(_) | Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
+            Job::OpenSession(OpenSession::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
+            Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
         }
     }
 
@@ -125,7 +127,7 @@ impl Job {
         said: Option<Decimal>,
     ) {
         match self {
-            Job::OpenSession(job) => job.follow.iter_mut().for_each(|follow| follow.take_options(headers.clone(), policy.timeout_ms)),
+            Job::OpenSession(OpenSession::Follows(follow)) => follow.take_options(headers.clone(), policy.timeout_ms),
             Job::PlaceOrder(job) => job.order.iter_mut().for_each(|order| order.take_options(headers.clone(), policy)),
             Job::Change(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),
             Job::Terminate(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),

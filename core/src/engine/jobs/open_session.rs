@@ -9,53 +9,56 @@ use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Kind};
 use crate::wire::Built;
 
-/// The purchase of a session, and what comes after it.
+/// The purchase of a session, and what comes after it. Thousands of sessions are waited for at once, and nothing of the purchase is
+/// needed for that.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct OpenSession {
-    pub(crate) write: Write,
-    pub(crate) follow: Option<Follow>,
+pub(crate) enum OpenSession {
+    Buys(Box<Write>),
+    Follows(Box<Follow>),
 }
 
 impl OpenSession {
-    pub(crate) fn new(write: Write) -> Self {
-        OpenSession { write, follow: None }
-    }
-
     pub(crate) fn is_following(&self) -> bool {
-        self.follow.is_some()
+        matches!(self, OpenSession::Follows(_))
     }
 
     /// Whatever it is told.
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
-        if let Some(follow) = &mut self.follow {
-            return follow.told(input, cx);
-        }
-        match self.write.told(input, cx) {
-            Part::Asks(action) => action,
-            Part::Done(Written::Accepted(answered)) => self.bought(*answered, cx),
-            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
-        }
-    }
-
-    /// It was accepted: from here on the session is what is kept.
-    fn bought(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
-        let named = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..");
-        let Some(session_id) = named else {
-            let what = "was accepted, but the answer has no session id";
-            let mut error = cx.subject.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw);
-            error.raw = Some(answered.raw);
-            return Action::End(Err(error));
+        let write = match self {
+            OpenSession::Follows(follow) => return follow.told(input, cx),
+            OpenSession::Buys(write) => write,
         };
-        cx.subject.session_id = Some(session_id.clone());
-        let session_type = requested_type(&self.write.call.exchange.built);
-        cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
-        cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
-        let exchange = &self.write.call.exchange;
-        let mut follow = Follow::known(true, exchange.headers.clone(), exchange.timeout_ms);
-        let action = follow.bought(answered, self.write.was_resent(), cx);
-        self.follow = Some(follow);
-        action
+        match write.told(input, cx) {
+            Part::Asks(action) => action,
+            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+            Part::Done(Written::Accepted(answered)) => match bought(write, *answered, cx) {
+                Part::Done((follow, action)) => {
+                    *self = OpenSession::Follows(Box::new(follow));
+                    action
+                }
+                Part::Asks(end) => end,
+            },
+        }
     }
+}
+
+/// It was accepted: from here on the session is what is kept.
+fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, Action)> {
+    let named = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..");
+    let Some(session_id) = named else {
+        let what = "was accepted, but the answer has no session id";
+        let mut error = cx.subject.error(Kind::Decode, Effect::Done, what, Advice::ReadRaw);
+        error.raw = Some(answered.raw);
+        return Part::Asks(Action::End(Err(error)));
+    };
+    let exchange = &write.call.exchange;
+    cx.subject.session_id = Some(session_id.clone());
+    let session_type = requested_type(&exchange.built);
+    cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
+    cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
+    let mut follow = Follow::known(true, exchange.headers.clone(), exchange.timeout_ms);
+    let action = follow.bought(answered, write.was_resent(), cx);
+    Part::Done((follow, action))
 }
 
 /// The type of the session that a request buys.

@@ -129,8 +129,8 @@ impl AsyncHost for Reqwest {
     }
 
     fn notify(&mut self, event: &Event) {
-        if let EventKind::Status { status, .. } = &event.what {
-            println!("the session is {status}");
+        if let EventKind::Status { session_id, status, .. } = &event.what {
+            println!("status of {session_id}: {status}");
         }
     }
 }

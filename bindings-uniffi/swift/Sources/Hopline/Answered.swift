@@ -49,7 +49,7 @@ struct Answered {
 
     /// Of an intent that was resumed: whether it stands for nothing.
     var isNothing: Bool {
-        raw == "null" && read(Facts.self, facts)?.settled != true
+        read(Facts.self, facts)?.nothing == true
     }
 
     /// The same of a session that was waited for.

@@ -55,6 +55,8 @@ final class Driver: @unchecked Sendable {
     /// While it is suspended, nothing is sent and the store is not asked.
     var isSuspended = false
     var suspending: Task<Void, any Error>?
+    /// How often claims of the store have ended.
+    var losses = 0
     /// Those who wait until no call of the store is under way.
     var storeIsIdle: [CheckedContinuation<Void, Never>] = []
     var state = State.open
@@ -72,6 +74,7 @@ final class Driver: @unchecked Sendable {
 
     init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ store: StoreHandle?) {
         (self.core, self.transport, self.headers, self.store) = (core, transport, headers, store)
+        store?.onLost { [weak self] names in self?.lose(names) }
     }
 
     /// Runs a command until it has ended. Cancelling the task cancels its command; what became of it is still returned.
@@ -182,7 +185,9 @@ final class Driver: @unchecked Sendable {
         case .store(let id, let command, let call):
             calls.append(StoreStep(id: id, command: command, call: call))
         case .send(let id, let command, let request):
-            out[id] = Exchange(request, Self.wanted, transport, headers) { self.answered(id, command, $0) }
+            let before = losses
+            let claimsStand: @Sendable () async -> Bool = { await self.claimsStand(since: before) }
+            out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand) { self.answered(id, command, $0) }
             queue.append(id)
         case .completed(let command):
             if let waiter = waiting.removeValue(forKey: command) {
@@ -198,6 +203,13 @@ final class Driver: @unchecked Sendable {
             return false
         }
         return true
+    }
+
+    /// Whether a request may be sent that was asked for when claims had ended so often.
+    private func claimsStand(since before: Int) async -> Bool {
+        guard let store else { return true }
+        let vouches = await store.vouches()
+        return vouches && lock.withLock { losses == before }
     }
 
     private func take(_ command: UInt32) -> Ended {

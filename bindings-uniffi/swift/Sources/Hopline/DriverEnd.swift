@@ -109,6 +109,7 @@ extension Driver {
         lock.withLock {
             // What is taken after this knows of it.
             drain(&work)
+            losses += 1
             let (unix, monotonic) = (Clock.unix, Clock.monotonic)
             core.lost(names: names, unixMs: unix, monotonicMs: monotonic)
             for id in queue {

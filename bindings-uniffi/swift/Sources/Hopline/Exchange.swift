@@ -18,6 +18,8 @@ final class Exchange: @unchecked Sendable {
     private let sendBefore: Int64
     private let transport: any Transport
     private let headers: Headers
+    /// Whether the store's claims stand, under which it is sent.
+    private let claimsStand: @Sendable () async -> Bool
     private let lock = NSLock()
     /// The lock guards what follows.
     private var answer: (@Sendable (Outcome) -> Void)?
@@ -29,7 +31,7 @@ final class Exchange: @unchecked Sendable {
 
     init(
         _ request: HoplineCore.Request, _ wanted: [String], _ transport: any Transport, _ headers: Headers,
-        answer: @escaping @Sendable (Outcome) -> Void
+        _ claimsStand: @escaping @Sendable () async -> Bool, answer: @escaping @Sendable (Outcome) -> Void
     ) {
         self.request = Request(
             method: request.method, url: request.url, headers: request.headers.map { (name: $0.name, value: $0.value) }, body: request.body,
@@ -37,6 +39,7 @@ final class Exchange: @unchecked Sendable {
         sendBefore = request.sendBefore
         self.transport = transport
         self.headers = headers
+        self.claimsStand = claimsStand
         self.answer = answer
     }
 
@@ -65,8 +68,9 @@ final class Exchange: @unchecked Sendable {
             // Its own text is left out, since it may hold secrets.
             return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
-        // It took too long to come to this: the core decides anew.
-        if Clock.monotonic > sendBefore { return end(.late) }
+        // It took too long to come to this, or somebody else may have its name by now: the core decides anew.
+        let stands = await claimsStand()
+        if !stands || Clock.monotonic > sendBefore { return end(.late) }
         guard handOver() else { return }
         do {
             let response = try await transport.send(complete)

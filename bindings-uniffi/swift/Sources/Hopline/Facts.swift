@@ -149,7 +149,7 @@ public struct Saved: Sendable, Hashable {
     public let orderNo: String?
     /// The status of the session or of the order, when it was last read.
     public let status: String?
-    /// Of a record that can't be used: why, as a word: `damaged`, `other_version`, `other_api` or `other_account`.
+    /// Of a record that can't be used: why, such as `damaged`, `other_version`, `other_api` or `other_account`.
     public let reason: String?
     /// Since when it is in doubt.
     public let inDoubtSince: Date?
@@ -250,14 +250,14 @@ struct Facts: Decodable, Sendable {
     var orderNo: String?
     var requestId: String?
     var sessionType: String?
-    /// Whether a person said that it happened: then there never was an answer.
-    var settled: Bool?
+    /// Whether an intent that was to be resumed stands for nothing.
+    var nothing: Bool?
 
     enum CodingKeys: String, CodingKey {
         case sessionId = "session_id"
         case orderNo = "order_no"
         case requestId = "request_id"
         case sessionType = "session_type"
-        case settled
+        case nothing
     }
 }

@@ -33,7 +33,7 @@ public final class FolderStore: Store {
         do {
             folder = try HoplineCore.Folder(path: path)
         } catch {
-            throw .unusable("store", StoreHandle.said(Self.failure(error)))
+            throw refused("store", because: "store", ["said": StoreHandle.said(Self.failure(error))])
         }
         disk.maxConcurrentOperationCount = 4
     }
@@ -47,7 +47,7 @@ public final class FolderStore: Store {
         do {
             folder = try place(name)
         } catch {
-            throw .unusable("store", "there is no folder for `\(name)`")
+            throw refused("store", because: "store", ["said": "there is no folder for `\(name)`"])
         }
         return try FolderStore(folder.path)
     }

@@ -24,7 +24,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         }
         let handle = store.map(StoreHandle.init)
         if case .some(nil) = handle {
-            throw HoplineError(.misuse, "client", "this store is another client's; make one for each client")
+            throw refused("client", because: "store_in_use")
         }
         driver = Driver(core, transport, Headers(given: options.headers), handle ?? nil)
     }
@@ -148,7 +148,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///
     /// What is under way ends with the kind `busy`: start the same intent again later. A request that is out is not aborted. Sessions
     /// that this client holds it takes back when it wakes, unless another client has them by then. Whatever is called meanwhile
-    /// waits until then, also where it is cancelled. Without a store this does nothing.
+    /// waits until then, unless it is cancelled. Without a store this does nothing.
     ///
     /// - Throws: A `HoplineError` of the kind `store` if it is not certain that all was let go of.
     public func suspend() async throws(HoplineError) {
@@ -163,14 +163,6 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// Goes on after `suspend`.
     public func wake() async {
         await driver.wake()
-    }
-
-    /// Says that claims of a store of your own have ended while this client lives, such as a lease that was not renewed in time. What is
-    /// under way under these names ends with the kind `busy`; sessions that this client holds are claimed again.
-    ///
-    /// - Parameter names: Those names; all that this client owns where they are left out.
-    public func lost(_ names: [String]? = nil) {
-        driver.lose(names)
     }
 
     /// Cancels what is under way, lets go of all that this client has in the store, and closes the store. Records stay, and no session is
@@ -198,7 +190,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     func run(_ operation: String, _ begin: @escaping @Sendable (Client) -> UInt32) async throws(HoplineError) -> Answered {
-        guard let ended = await driver.run(begin) else { throw .closed(operation) }
+        guard let ended = await driver.run(begin) else { throw refused(operation, because: "closed") }
         return try Answered(ended)
     }
 
@@ -215,7 +207,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     func check(_ operation: String) throws(HoplineError) {
-        if driver.closed { throw .closed(operation) }
+        if driver.closed { throw refused(operation, because: "closed") }
     }
 }
 
@@ -241,8 +233,7 @@ func refusal(_ error: any Error) -> HoplineError {
 /// Where an API is: what was given, or what the environment has.
 func address(_ given: String?, _ variable: String) throws(HoplineError) -> String {
     if let found = given ?? ProcessInfo.processInfo.environment[variable] { return found }
-    throw HoplineError(
-        .invalid, "client", "`baseURL` is missing; give it or set \(variable)", advice: "change_request", field: "base_url")
+    throw refused("client", because: "base_url", ["variable": variable])
 }
 
 /// A secret that the environment has.

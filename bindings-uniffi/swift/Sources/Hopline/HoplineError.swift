@@ -191,16 +191,6 @@ extension HoplineError: Decodable {
     }
 }
 
-extension HoplineError {
-    static func unusable(_ operation: String, _ said: String) -> HoplineError {
-        HoplineError(.store, operation, "the store can't be used: \(said)", advice: "mend_store", say: "nothing was changed; mend the store")
-    }
-
-    static func closed(_ operation: String) -> HoplineError {
-        HoplineError(.misuse, operation, "this client is closed", say: "nothing was changed; make another one")
-    }
-}
-
 /// A time of the core, which is in milliseconds.
 func moment(_ ms: Int64) -> Date {
     Date(timeIntervalSince1970: Double(ms) / 1000)

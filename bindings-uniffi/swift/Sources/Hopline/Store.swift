@@ -2,7 +2,7 @@ import Foundation
 
 /// A store of your own, such as a table of a database: names with data, each owned by at most one living client.
 ///
-/// An object serves one client; a further client needs another object. What each call must do is written down as data, with nine rules,
+/// An object serves one client; a further client needs another object, also once the first is closed. What each call must do is written down as data, with nine rules,
 /// in `tests/store` of the repository: run these cases against yours. Each call may come again and then does nothing new. A call that
 /// throws may be done or not.
 ///
@@ -25,6 +25,18 @@ public protocol Store: AnyObject, Sendable {
     func spend(_ spend: StoreSpend) async throws -> StoreSpent
     /// Ends the use of this object. All names were released before.
     func close() async
+    /// Of a store whose claims can end while their owner lives, as in a database: it is called once, before any other call, and gets a
+    /// function to call whenever claims have ended, with their names, or with `nil` for all. It may be called from anywhere. A store
+    /// that leaves this out has claims that last as long as their owner.
+    func onLost(_ lost: @escaping @Sendable (_ names: [String]?) -> Void)
+    /// Of such a store: whether this client's claims stand for the next 20 seconds. It is called before each request; if it returns
+    /// false, the request is not sent, and its record is stored again first. A store that leaves this out always vouches.
+    func vouches() async -> Bool
+}
+
+extension Store {
+    public func onLost(_ lost: @escaping @Sendable (_ names: [String]?) -> Void) {}
+    public func vouches() async -> Bool { true }
 }
 
 /// What a claim brought.

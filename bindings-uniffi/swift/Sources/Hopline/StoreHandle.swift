@@ -4,16 +4,36 @@ internal import HoplineCore
 
 /// The store of one client, asked in the words of the core.
 final class StoreHandle: Sendable {
+    private struct Given {
+        weak var store: (any Store)?
+    }
+
     private static let lock = NSLock()
-    /// The stores that clients have; the lock guards them. Two clients with one store would own each other's names.
-    nonisolated(unsafe) private static var taken: Set<ObjectIdentifier> = []
+    /// The stores that clients have or had; the lock guards them. Two clients with one store would own each other's names.
+    nonisolated(unsafe) private static var given: [Given] = []
 
     private let store: any Store
 
-    /// Nil where another client has it.
+    /// Nil where it was given to a client before.
     init?(_ store: any Store) {
         self.store = store
-        guard Self.lock.withLock({ Self.taken.insert(ObjectIdentifier(store)).inserted }) else { return nil }
+        let isNew = Self.lock.withLock {
+            Self.given.removeAll { $0.store == nil }
+            if Self.given.contains(where: { $0.store === store }) { return false }
+            Self.given.append(Given(store: store))
+            return true
+        }
+        guard isNew else { return nil }
+    }
+
+    /// Tells `lost` of claims that have ended.
+    func onLost(_ lost: @escaping @Sendable ([String]?) -> Void) {
+        store.onLost(lost)
+    }
+
+    /// Whether something may be sent under a name of this client's.
+    func vouches() async -> Bool {
+        await store.vouches()
     }
 
     /// What the store answers, and what it said where it failed.
@@ -36,12 +56,11 @@ final class StoreHandle: Sendable {
         }
     }
 
-    /// Lets go of all names, and of the store: another client may have it.
+    /// Lets go of all names, and of the store.
     func close() async {
         // What can't be released ends with the store.
         try? await store.release(nil)
         await store.close()
-        Self.lock.withLock { _ = Self.taken.remove(ObjectIdentifier(store)) }
     }
 
     private func answer(_ call: StoreCall) async throws -> StoreAnswer {

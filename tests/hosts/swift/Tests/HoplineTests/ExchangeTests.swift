@@ -38,7 +38,7 @@ struct ExchangeTests {
             await gate.pass()
             return Response(status: 200)
         }
-        return Exchange(request(timeoutMs: timeoutMs), [], transport, Headers(given: headers)) { told.hear($0) }
+        return Exchange(request(timeoutMs: timeoutMs), [], transport, Headers(given: headers), { true }) { told.hear($0) }
     }
 
     @Test("that is aborted before it starts never starts")
@@ -107,11 +107,14 @@ struct ExchangeTests {
         }
     }
 
-    @Test("that is come to too late is not sent")
+    @Test("that is come to too late, or under a claim that has ended, is not sent")
     func late() async throws {
-        let told = Told()
-        Exchange(request(sendBefore: Clock.monotonic - 1), [], Sending { _ in throw Unmet("nothing is sent") }, Headers(given: nil)) { told.hear($0) }.start()
-        try await until("it has ended") { !told.all.isEmpty }
-        #expect(told.all == ["late never"])
+        let nobody = Sending { _ in throw Unmet("nothing is sent") }
+        for (request, stands) in [(request(sendBefore: Clock.monotonic - 1), true), (request(), false)] {
+            let told = Told()
+            Exchange(request, [], nobody, Headers(given: nil), { stands }) { told.hear($0) }.start()
+            try await until("it has ended") { !told.all.isEmpty }
+            #expect(told.all == ["late never"])
+        }
     }
 }

@@ -53,7 +53,7 @@ struct LimitTests {
                 try await first.createSession(sessionType: .dynamic, productNo: "dynamic-world", expectedChargeUsd: price * 2)
             },
         ]
-        for error in errors { #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.message.contains("may be spent today"), "\(error)") }
+        for error in errors { #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.message.contains("of the daily cap of"), "\(error)") }
         await first.close()
         let uncapped = try sandbox.client(store: folder.store)
         #expect(try await uncapped.resumeAll().isEmpty)
@@ -61,11 +61,11 @@ struct LimitTests {
         let second = try capped()
         #expect(try await second.buy().estimatedChargeUsd == price)
         let over = try await failure { try await second.buy() }
-        #expect(over.message.contains("may be spent today"))
+        #expect(over.message.contains("of the daily cap of"))
         await second.close()
         let third = try capped()
         let still = try await failure { try await third.buy("job-1") }
-        #expect(still.message.contains("may be spent today"))
+        #expect(still.message.contains("of the daily cap of"))
         #expect(try await sandbox.charges() == 2)
     }
 
@@ -78,7 +78,7 @@ struct LimitTests {
         try await one.buy("job-1")
         for _ in 0..<2 {
             let error = try await failure { try await other.buy("job-2") }
-            #expect(error.message.contains("may be spent today"))
+            #expect(error.message.contains("of the daily cap of"))
             await one.close()
         }
         #expect(try await sandbox.charges() == 1)
@@ -126,7 +126,7 @@ struct LimitTests {
         let open = try await agent.openSession(sessionType: .static, productNo: "static-us", duration: 1, expectedChargeUsd: 10)
         try await open.renew(duration: 1, expectedChargeUsd: number("5.50"))
         let error = try await failure { try await agent.renewSession(sessionId: open.sessionId, duration: 1, expectedChargeUsd: 10_000) }
-        #expect(error.message.contains("may be spent today"))
+        #expect(error.message.contains("of the daily cap of"))
         #expect(try await sandbox.charges() == 2)
     }
 

@@ -91,15 +91,18 @@ struct MisuseTests {
         #expect(try await same.saved().map(\.holds) == [.inDoubt])
     }
 
-    @Test("a store belongs to one client, and to another once that is closed")
+    @Test("a store is one client's, also once that is closed")
     func oneStore() async throws {
-        let (wire, shelf) = (try Wire(), OwnShelf())
-        let store = OwnStore(shelf)
-        let first = try client(wire.url, store: store)
-        let error = try await failure { try client(wire.url, store: store) }
-        #expect(error.kind == .misuse && error.effect == .none && error.message.contains("another client's"), "\(error.debugDescription)")
-        await first.close()
-        _ = try client(wire.url, store: store)
+        let wire = try Wire()
+        for store in [OwnStore(OwnShelf()), try Folder().store] as [any Store] {
+            let first = try client(wire.url, store: store)
+            for _ in 0..<2 {
+                let error = try await failure { try client(wire.url, store: store) }
+                #expect(error.kind == .misuse && error.effect == .none, "\(error.debugDescription)")
+                #expect(error.message.contains("this store has a client already"), "\(error.debugDescription)")
+                await first.close()
+            }
+        }
     }
 
     @Test("a record that is not there can't be resumed, settled or forgotten; a doubt can be settled once")

@@ -110,7 +110,7 @@ struct ReadmeTests {
                 let isCancelled = operation == "cancel_static_order" || start == 2
                 let expected =
                     writes.dropLast().contains(operation)
-                    ? "do not start it anew\nlist_" : isCancelled ? "is ended" : "is ready\na proxy at 127."
+                    ? "do not start another one\nlist_" : isCancelled ? "is ended" : "is ready\na proxy at 127."
                 #expect(said.contains(expected), "\(operation): \(said)")
             }
             for write in writes { #expect(try await sandbox.times(write) <= 1, "\(operation): \(write)") }

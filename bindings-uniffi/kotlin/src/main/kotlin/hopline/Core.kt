@@ -21,5 +21,5 @@ internal inline fun <T> asked(ask: () -> T): T =
 /** A text that can be written as UTF-8, as all that crosses into the core must be. */
 internal fun sound(operation: String, field: String, text: String): String {
     if (Charsets.UTF_8.newEncoder().canEncode(text)) return text
-    throw refusal("invalid", operation, "`$field` holds half of a surrogate pair, which is no text", field = field, advice = "change_request")
+    throw refused(operation, "not_text", "field" to field)
 }

@@ -9,12 +9,14 @@ import hopline.core.StoreAnswer
 import hopline.core.Taken
 import hopline.core.responseHeaders
 import java.io.IOException
+import java.lang.ref.WeakReference
 import java.nio.Buffer
 import java.nio.ByteBuffer
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
-import kotlin.time.Duration.Companion.seconds
+import kotlin.time.Duration
+import kotlin.time.TimeSource
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
@@ -74,7 +76,17 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Since it ended: nothing is done any more. */
     private var closed = false
     private var lastToken: Secret? = null
+
+    /** How often the store's claims have ended. */
+    @Volatile
+    private var losses = 0
     val events = Events(scope, work)
+
+    init {
+        // A store that is known elsewhere keeps no client alive.
+        val self = WeakReference(this)
+        store?.onLost { names -> self.get()?.lose(names) }
+    }
 
     /** A coroutine that waits for a command. */
     private class Waiting(val operation: String, val command: UInt) {
@@ -127,14 +139,15 @@ internal class Engine(private val core: Client, means: Means, private val store:
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
 
     /** Gives up what is under way, and lets go of all names of the store. */
-    suspend fun shutdown(): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish() } }
+    suspend fun shutdown(timeout: Duration): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish(timeout) } }
 
-    private suspend fun finish() {
+    private suspend fun finish(timeout: Duration) {
         closing = true
+        val began = TimeSource.Monotonic.markNow()
         try {
             lock.withLock { waiting.keys.toList() }.forEach(::cancel)
             lock.withLock { out.values.toList() }.forEach { it.cancel() }
-            withTimeoutOrNull(CLOSE) { while (awaitRest()) Unit }
+            withTimeoutOrNull(timeout) { while (awaitRest()) Unit }
         } finally {
             lock.withLock {
                 closed = true
@@ -143,7 +156,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
             val left = lock.withLock { waiting.values.toList().also { waiting.clear() } }
             left.forEach { it.ended.completeExceptionally(unheard(it.operation)) }
             events.close()
-            letGo()
+            letGo(timeout - began.elapsedNow())
             scope.coroutineContext[Job]?.cancel()
             core.close()
         }
@@ -156,14 +169,14 @@ internal class Engine(private val core: Client, means: Means, private val store:
         return left.isNotEmpty()
     }
 
-    /** What can't be let go of is free once the process ends. */
-    private suspend fun letGo() {
-        val letting = scope.launch(disk) { store?.close() }
-        withTimeoutOrNull(CLOSE) { letting.join() }
+    /** What can't be let go of in time is free once the store has answered, or the process ends. */
+    private suspend fun letGo(timeout: Duration) {
+        val letting = scope.launch(disk, CoroutineStart.ATOMIC) { withContext(NonCancellable) { store?.close() } }
+        withTimeoutOrNull(timeout) { letting.join() }
     }
 
     private fun check(operation: String) {
-        if (closing) throw refusal("misuse", operation, "this client is closed; make another one")
+        if (closing) throw refused(operation, "closed")
     }
 
     private fun enter(operation: String, begin: (Client) -> UInt?, begun: MutableList<UInt>): Waiting? =
@@ -265,8 +278,9 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
 
     private fun send(step: Step.Send) {
+        val before = losses
         out[step.id] = scope.launch(work, CoroutineStart.ATOMIC) {
-            val came = exchange.run(step.request)
+            val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
             answer {
                 out.remove(step.id)
                 came.note?.let { waiting[step.command]?.notes?.add(it) }
@@ -279,6 +293,12 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 }
             }
         }
+    }
+
+    /** Claims have ended: what was to be sent under one of them is not. */
+    private fun lose(names: List<String>?) = answer {
+        losses += 1
+        core.lost(names, clock.unix(), clock.monotonic())
     }
 
     private fun respond(step: Step.Send, response: Response) {
@@ -322,9 +342,6 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     private companion object {
         const val LONGEST_WAIT = 10_000L
-
-        /** How long [shutdown] waits for the store. */
-        val CLOSE = 30.seconds
     }
 }
 

@@ -54,21 +54,24 @@ internal class Exchange(
         fun giveUp(): Sent = if (first.compareAndSet(null, Sent.NEVER)) Sent.NEVER else first.get()!!
     }
 
-    /** Never throws: whoever is cancelled gets `ABORTED`, and the core is to hear of it. */
-    suspend fun run(asked: hopline.core.Request): Came {
+    /**
+     * Never throws: whoever is cancelled gets `ABORTED`, and the core is to hear of it. Nothing is sent unless the store's claims stand
+     * when it is about to be.
+     */
+    suspend fun run(asked: hopline.core.Request, claimsStand: suspend () -> Boolean): Came {
         val turn = Turn()
         val came = CompletableDeferred<Came>()
         return try {
-            slots.withPermit { send(asked, turn, came) }
+            slots.withPermit { send(asked, claimsStand, turn, came) }
         } catch (_: CancellationException) {
             arrived(came) ?: Came(kind = FailureKind.ABORTED, sent = turn.giveUp())
         }
     }
 
-    private suspend fun send(asked: hopline.core.Request, turn: Turn, came: CompletableDeferred<Came>): Came {
+    private suspend fun send(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, turn: Turn, came: CompletableDeferred<Came>): Came {
         val timeout = asked.timeoutMs.toLong().milliseconds
         // On its own, so that a transport that can't be interrupted holds up nobody.
-        val sending = scope.launch(dispatcher) { came.complete(attempt(asked, timeout, turn)) }
+        val sending = scope.launch(dispatcher) { came.complete(attempt(asked, claimsStand, timeout, turn)) }
         return try {
             withTimeoutOrNull(timeout + GRACE) { came.await() } ?: arrived(came) ?: Came(kind = FailureKind.TIMEOUT, sent = turn.giveUp())
         } finally {
@@ -80,7 +83,7 @@ internal class Exchange(
     @OptIn(ExperimentalCoroutinesApi::class)
     private fun arrived(came: CompletableDeferred<Came>): Came? = if (came.isCompleted) came.getCompleted() else null
 
-    private suspend fun attempt(asked: hopline.core.Request, timeout: Duration, turn: Turn): Came {
+    private suspend fun attempt(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, timeout: Duration, turn: Turn): Came {
         val own = asked.headers.map { it.name to it.value }
         val all =
             try {
@@ -90,6 +93,11 @@ internal class Exchange(
             } catch (error: Throwable) {
                 return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
             }
+        try {
+            if (!claimsStand()) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
+        } catch (error: Throwable) {
+            return Came(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
+        }
         if (clock.monotonic() > asked.sendBefore) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
         if (!turn.begin()) return Came(kind = FailureKind.ABORTED, sent = Sent.NEVER)
         val most = asked.maxBody.coerceAtMost((Int.MAX_VALUE - 1).toUInt()).toInt()

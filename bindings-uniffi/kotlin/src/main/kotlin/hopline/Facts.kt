@@ -120,7 +120,7 @@ public data class Saved(
     val inDoubtSince: Instant?,
     /** From when on it can be settled as not happened: an hour after it may have been sent last. */
     val settleFrom: Instant?,
-    /** Of `refused`: why, such as `damaged`, `newer`, `other_api` or `other_account`. */
+    /** Of `refused`: why, such as `damaged`, `other_version`, `other_api` or `other_account`. */
     val reason: String?,
 )
 

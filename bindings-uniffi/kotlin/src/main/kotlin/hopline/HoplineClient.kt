@@ -3,6 +3,7 @@ package hopline
 import hopline.core.Client
 import hopline.core.Taken
 import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
@@ -130,8 +131,12 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
      */
     public suspend fun forget(record: String): Boolean = acted("forget") { it.forget(sound("forget", "record", record)) }
 
-    /** Cancels what is under way, and lets go of all that this client has in the store. It waits for the store, for a minute at most. */
-    public suspend fun shutdown(): Unit = engine.shutdown()
+    /**
+     * Cancels what is under way, and lets go of all that this client has in the store.
+     *
+     * @param timeout how long to wait for a store that does not answer; what it was asked may be done or not. Default 10 s
+     */
+    public suspend fun shutdown(timeout: Duration = 10.seconds): Unit = engine.shutdown(timeout)
 
     /** Does what [shutdown] does, and blocks the thread meanwhile. On an app's main thread call [shutdown] instead. */
     override fun close(): Unit = runBlocking { shutdown() }
@@ -149,15 +154,12 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         run(operation, begin) { ended -> typed(operation, ended) { data, _ -> flag(data, "data") } }
 }
 
-/** Without data, and not because a person said that it happened. */
-private fun standsForNothing(ended: Engine.Ended): Boolean {
-    val answer = (ended.taken as? Taken.Answered)?.answer ?: return false
-    return answer.raw == "null" && (parse(answer.facts) as JsonObject).text("settled") != "true"
-}
+private fun standsForNothing(ended: Engine.Ended): Boolean =
+    (ended.taken as? Taken.Answered)?.let { (parse(it.answer.facts) as JsonObject).text("nothing") } == "true"
 
 /** Drives a new core with these options. What is wrong with them is said at once. */
 internal fun newEngine(options: Secret, means: Means, store: Store?): Engine = Engine(newCore(options), means, store?.let(StoreHandle::of))
 
 /** The address of an API, which must come from somewhere. */
 internal fun address(given: String?, variable: String): String =
-    given ?: throw refusal("invalid", "client", "`base_url` is missing; give it or set $variable", field = "base_url", advice = "change_request")
+    given ?: throw refused("client", "base_url", "variable" to variable)

@@ -7,7 +7,7 @@ import kotlin.time.Duration
  * Where a client keeps its purchases, sessions and orders, so that they survive a crash: a key-value store with owners.
  * [FolderStore] is one; implement this interface to keep them in a database of your own.
  *
- * An object of it belongs to one client. The client decides what is stored; the store only does what it is asked. Names are ASCII text,
+ * An object of it belongs to one client, also once that is closed. The client decides what is stored; the store only does what it is asked. Names are ASCII text,
  * data is bytes that hold no secret. A name is owned by one living client at a time. **Every call may be repeated and then does nothing
  * new.** A call that throws may be done or not: the client repeats it, or treats it as failed. Calls about different names may come at
  * once. What a client owned must become free when it has crashed, and when it was garbage-collected without [close].
@@ -56,6 +56,18 @@ public interface Store {
 
     /** Lets go of everything. The client calls nothing after it. */
     public suspend fun close()
+
+    /**
+     * Of a store whose claims can end while their owner lives, as in a database: it is called once, before any other call, and gets a
+     * function to call whenever claims have ended, with their names, or with null for all. Any thread may call it. Does nothing by default.
+     */
+    public fun onLost(lost: (names: List<String>?) -> Unit) {}
+
+    /**
+     * Of such a store: whether this client's claims stand for the next 20 seconds. It is called before each send; if it returns false or
+     * throws, nothing is sent and the record is stored again first. Default true.
+     */
+    public suspend fun vouches(): Boolean = true
 }
 
 /** What [Store.claim] brought. */

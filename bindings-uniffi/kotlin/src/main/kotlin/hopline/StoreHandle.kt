@@ -32,6 +32,12 @@ internal class StoreHandle private constructor(private val store: Store) {
                 }
         }
 
+    /** Tells `lost` of claims that have ended. */
+    fun onLost(lost: (List<String>?) -> Unit): Unit = store.onLost(lost)
+
+    /** Whether something may be sent under a name of this client's. */
+    suspend fun vouches(): Boolean = store.vouches()
+
     /** Lets go of all names. To close comes after it, also if it fails. */
     suspend fun close(): Unit =
         try {
@@ -49,9 +55,7 @@ internal class StoreHandle private constructor(private val store: Store) {
         fun of(store: Store): StoreHandle =
             synchronized(taken) {
                 taken.removeAll { it.get() == null }
-                if (taken.any { it.get() === store }) {
-                    throw refusal("misuse", "client", "this store has a client already; give each client a store of its own")
-                }
+                if (taken.any { it.get() === store }) throw refused("client", "store_in_use")
                 taken += WeakReference(store)
                 StoreHandle(store)
             }

@@ -225,6 +225,18 @@ class KeepingTest {
     }
 
     @Test
+    fun `a store is one client's, also once that is closed`(@TempDir folder: Path): Unit = runBlocking {
+        val store = FolderStore(folder)
+        val nobody = Scripted { error("nothing was to be sent") }
+        val first = client(nobody, store)
+        repeat(2) {
+            val refused = assertThrows(HoplineException.Misuse::class.java) { client(nobody, store) }
+            assertEquals("this store has a client already", refused.what)
+            first.shutdown()
+        }
+    }
+
+    @Test
     fun `a client that is collected lets go of its folder`(@TempDir folder: Path): Unit = runBlocking {
         val service = Scripted { answered("""{"session_id":"s-1","status":"active"}""", if (it.method == "POST") 202 else 200) }
         suspend fun leave() {
@@ -281,7 +293,8 @@ class KeepingTest {
 
     @Test
     fun `a store that does not answer holds up the end of a client for a while only`(): Unit = runBlocking {
-        val own = SharedStore().client()
+        val shared = SharedStore()
+        val own = shared.client()
         val asked = CompletableDeferred<Unit>()
         val stuck =
             object : Store by own {
@@ -293,9 +306,10 @@ class KeepingTest {
         val agent = client(Scripted { answered(bought, 202) }, stuck)
         val buying = async { runCatching { agent.buy() } }
         asked.await()
-        withTimeout(120.seconds) { agent.shutdown() }
+        withTimeout(60.seconds) { agent.shutdown(timeout = 200.milliseconds) }
         val failure = buying.await().exceptionOrNull() as HoplineException.Store
         assertEquals(Effect.UNKNOWN, failure.effect)
+        withTimeout(30.seconds) { while (shared.owned.isNotEmpty()) delay(5) }
     }
 
     private fun keys(service: Scripted) = service.sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }

@@ -51,20 +51,20 @@ class LimitTest {
             val cap = price * BigDecimal(2)
             sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
                 agent.buy()
-                val refused = fails<HoplineException.Refused>("may be spent today") { agent.buy(quantity = 2) }
+                val refused = fails<HoplineException.Refused>("of the daily cap of") { agent.buy(quantity = 2) }
                 assertEquals(Effect.NONE, refused.effect)
-                fails<HoplineException.Refused>("may be spent today") { agent.buy(expected = price * BigDecimal(2)) }
+                fails<HoplineException.Refused>("of the daily cap of") { agent.buy(expected = price * BigDecimal(2)) }
             }
             // A client without a cap leaves what was spent to others.
             sandbox.client(store = FolderStore(folder)).use { uncapped ->
                 assertTrue(uncapped.resumeAll().isEmpty())
                 sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
                     assertEquals(0, agent.buy().estimatedChargeUsd!!.compareTo(price))
-                    fails<HoplineException.Refused>("may be spent today") { agent.buy() }
+                    fails<HoplineException.Refused>("of the daily cap of") { agent.buy() }
                 }
             }
             sandbox.client(store = FolderStore(folder), dailyCapUsd = cap).use { agent ->
-                fails<HoplineException.Refused>("may be spent today") { agent.buy(intent = "job-17") }
+                fails<HoplineException.Refused>("of the daily cap of") { agent.buy(intent = "job-17") }
             }
             assertEquals(2 to 2, sandbox.counts())
         }
@@ -80,7 +80,7 @@ class LimitTest {
                 assertEquals(3, ended.count { it.isSuccess })
                 assertTrue(ended.filter { it.isFailure }.all { (it.exceptionOrNull() as HoplineException.Refused).advice == "raise_budget" })
             }
-            sandbox.client(store = store.client(), dailyCapUsd = cap).use { agent -> fails<HoplineException.Refused>("may be spent today") { agent.buy() } }
+            sandbox.client(store = store.client(), dailyCapUsd = cap).use { agent -> fails<HoplineException.Refused>("of the daily cap of") { agent.buy() } }
             assertEquals(3 to 3, sandbox.counts())
         }
     }
@@ -122,7 +122,7 @@ class LimitTest {
                 val bought = agent.openSession(SessionType.Static, "static-us", duration = 1, expectedChargeUsd = BigDecimal.TEN)
                 fails<HoplineException.Invalid>("expected_charge_usd") { bought.renew(duration = 1) }
                 bought.renew(duration = 1, expectedChargeUsd = BigDecimal("5.50"))
-                fails<HoplineException.Refused>("may be spent today") { bought.renew(duration = 1, expectedChargeUsd = BigDecimal(10_000)) }
+                fails<HoplineException.Refused>("of the daily cap of") { bought.renew(duration = 1, expectedChargeUsd = BigDecimal(10_000)) }
             }
             assertEquals(1 to 2, sandbox.counts())
         }

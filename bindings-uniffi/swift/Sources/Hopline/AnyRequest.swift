@@ -36,6 +36,8 @@ extension HoplineClient {
     ///   - body: The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `atMostOnce`.
     ///   - safety: What may be done after a failure; of a GET it is `safe`, else `atMostOnce`.
     ///   - intent: Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.
+    ///   - waitForIntent: Whether to wait, for as long as the call may take in all, while another client uses what the intent or key stands
+    ///     for. Default: false, and the call is `busy`.
     ///   - until: What a read is repeated for; the answer's `phase` says whether it holds.
     ///   - deadline: How long `until` is waited for; 5 minutes where it is left out.
     ///   - options: How to send it; whatever is left out is as the client has it.
@@ -47,6 +49,7 @@ extension HoplineClient {
         body: JSON? = nil,
         safety: Safety? = nil,
         intent: String? = nil,
+        waitForIntent: Bool = false,
         until: Until? = nil,
         deadline: Duration? = nil,
         options: CallOptions = CallOptions()
@@ -59,6 +62,7 @@ extension HoplineClient {
         params.add("safety", safety)
         var told = options.told
         told.add("intent", intent)
+        told.add("wait_for_intent", waitForIntent)
         told.add("until", until)
         told.add("deadline_ms", deadline)
         return try await call("request", params, told)

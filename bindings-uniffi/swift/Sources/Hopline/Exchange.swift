@@ -69,8 +69,8 @@ final class Exchange: @unchecked Sendable {
             return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
         // It took too long to come to this, or somebody else may have its name by now: the core decides anew.
-        let stands = await claimsStand()
-        if !stands || Clock.monotonic > sendBefore { return end(.late) }
+        guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
+        if Clock.monotonic > sendBefore { return end(.late) }
         guard handOver() else { return }
         do {
             let response = try await transport.send(complete)

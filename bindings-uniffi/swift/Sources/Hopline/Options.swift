@@ -80,9 +80,6 @@ public struct CallOptions: Sendable {
     /// A key of your own, of an operation that takes one. It names the write as an intent does, counts as sent before and is never
     /// replaced. Not with an intent.
     public var idempotencyKey: String?
-    /// Whether to wait, up to the deadline of the call, while another living client uses or holds what the intent or key stands for.
-    /// Default: no, and the call throws `busy`.
-    public var waitForIntent: Bool
     /// How often it is sent at most, the first time included.
     public var attempts: Int?
     /// The time from the first send within which another may be made.
@@ -96,11 +93,10 @@ public struct CallOptions: Sendable {
 
     /// Options. Omitted ones are the client's.
     public init(
-        idempotencyKey: String? = nil, waitForIntent: Bool = false, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil,
+        idempotencyKey: String? = nil, attempts: Int? = nil, window: Duration? = nil, timeout: Duration? = nil,
         retryPaid: Bool? = nil, headers: [String: Secret] = [:]
     ) {
         self.idempotencyKey = idempotencyKey
-        self.waitForIntent = waitForIntent
         self.attempts = attempts
         self.window = window
         self.timeout = timeout
@@ -111,7 +107,6 @@ public struct CallOptions: Sendable {
     var told: Parameters {
         var told = Parameters()
         told.add("idempotency_key", idempotencyKey)
-        told.add("wait_for_intent", waitForIntent)
         told.add("attempts", attempts)
         told.add("window_ms", window)
         told.add("timeout_ms", timeout)

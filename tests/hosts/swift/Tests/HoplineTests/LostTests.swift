@@ -118,7 +118,7 @@ struct LostTests {
         let (wire, shelf) = (try Wire(), OwnShelf())
         let agent = try client(wire.url, store: Leased(shelf, vouches: [false]))
         let error = try await failure { try await agent.buy("job-1") }
-        #expect(error.effect == .none, "\(error.debugDescription)")
+        #expect(error.effect == .none && error.notes == ["the store did not vouch for its claims"], "\(error.debugDescription)")
         #expect(wire.seen.isEmpty && shelf.owned.isEmpty)
         #expect(try await agent.saved().isEmpty)
     }

@@ -86,8 +86,7 @@ struct ManyTests {
         let (first, second) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
         let bought = try await first.open("job-1")
         let waiting = Task {
-            try await second.openSession(
-                sessionType: .dynamic, productNo: "dynamic-world", intent: "job-1", options: CallOptions(waitForIntent: true))
+            try await second.openSession(sessionType: .dynamic, productNo: "dynamic-world", intent: "job-1", waitForIntent: true)
         }
         let refused = try await failure { try await second.open("job-1") }
         #expect(refused.kind == .busy)

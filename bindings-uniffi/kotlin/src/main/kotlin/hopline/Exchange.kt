@@ -94,7 +94,7 @@ internal class Exchange(
                 return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
             }
         try {
-            if (!claimsStand()) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
+            if (!claimsStand()) return Came(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
             return Came(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
         }

@@ -117,9 +117,9 @@ class InputTest {
     fun `one store can't have two clients`() {
         val store = SharedStore().client()
         client(store = store).use {
-            fails<HoplineException.Misuse>("a store of its own") { client(store = store) }
+            fails<HoplineException.Misuse>("this store has a client already") { client(store = store) }
         }
-        fails<HoplineException.Misuse>("a store of its own") { client(store = store) }
+        fails<HoplineException.Misuse>("this store has a client already") { client(store = store) }
     }
 
     @Test

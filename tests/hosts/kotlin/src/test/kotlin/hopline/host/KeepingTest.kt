@@ -225,18 +225,6 @@ class KeepingTest {
     }
 
     @Test
-    fun `a store is one client's, also once that is closed`(@TempDir folder: Path): Unit = runBlocking {
-        val store = FolderStore(folder)
-        val nobody = Scripted { error("nothing was to be sent") }
-        val first = client(nobody, store)
-        repeat(2) {
-            val refused = assertThrows(HoplineException.Misuse::class.java) { client(nobody, store) }
-            assertEquals("this store has a client already", refused.what)
-            first.shutdown()
-        }
-    }
-
-    @Test
     fun `a client that is collected lets go of its folder`(@TempDir folder: Path): Unit = runBlocking {
         val service = Scripted { answered("""{"session_id":"s-1","status":"active"}""", if (it.method == "POST") 202 else 200) }
         suspend fun leave() {

@@ -113,7 +113,7 @@ class LoginTest {
         val (name, canary) = Secret("a") to Secret("canary")
         val wrong =
             mapOf<String, () -> ResellerClient>(
-                "set HOPLINE_BACKEND_URL" to { ResellerClient(name, canary, null) },
+                "set the environment variable `HOPLINE_BACKEND_URL`" to { ResellerClient(name, canary, null) },
                 "`password` is required" to { ResellerClient(canary, null, ANYWHERE) },
                 "`username` is required" to { ResellerClient(null, canary, ANYWHERE) },
                 "`username` must not be empty" to { ResellerClient(Secret(""), canary, ANYWHERE) },

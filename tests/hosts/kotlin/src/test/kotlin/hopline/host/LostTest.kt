@@ -104,13 +104,14 @@ class LostTest {
     }
 
     @Test
-    fun `a store that can't vouch for its claims is told of, and nothing is sent`(): Unit = runBlocking {
-        val store = Leased(SharedStore(), vouches = listOf(null))
-        client(store).use { agent ->
-            val failure = assertThrows(HoplineException::class.java) { runBlocking { agent.createSession(SessionType.Dynamic, "p") } }
-            assertEquals(Effect.NONE, failure.effect)
-            assertTrue(failure.notes.any { "`vouches` threw IllegalStateException" in it }, "$failure")
-            assertTrue(service.sent.isEmpty() && agent.saved().isEmpty())
+    fun `a store that does not vouch for its claims is told of, and nothing is sent`(): Unit = runBlocking {
+        for ((vouches, note) in listOf(false to "the store did not vouch for its claims", null to "`vouches` threw IllegalStateException")) {
+            client(Leased(SharedStore(), vouches = listOf(vouches))).use { agent ->
+                val failure = assertThrows(HoplineException::class.java) { runBlocking { agent.createSession(SessionType.Dynamic, "p") } }
+                assertEquals(Effect.NONE, failure.effect)
+                assertTrue(note in failure.notes.single(), "$failure")
+                assertTrue(service.sent.isEmpty() && agent.saved().isEmpty())
+            }
         }
     }
 }

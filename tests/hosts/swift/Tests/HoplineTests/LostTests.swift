@@ -66,6 +66,8 @@ struct LostTests {
             try await store.own.release(nil)
             store.calls.lost?(lost)
             try await until("it is taken back") { shelf.owned == owned }
+            // The client has heard of it: who starts the intent waits for that.
+            #expect(try await agent.open("job-1").sessionId == open.sessionId)
         }
         #expect(try await agent.saved().map(\.whose) == [.mine])
         #expect(try await open.observe(.status(200)) == .keep)

@@ -50,6 +50,8 @@ class LostTest {
                 store.release(null)
                 store.tell(lost)
                 until("it is taken back") { shared.owned == owned }
+                // The client has heard of it: who starts the intent waits for that.
+                assertEquals("s-1", agent.open().sessionId)
             }
             assertEquals(Whose.MINE, agent.saved().single().whose)
             assertNotNull(agent.observe("s-1", Seen.Status(200)))

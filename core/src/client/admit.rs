@@ -76,6 +76,11 @@ impl Client {
     /// What is under the name was claimed, or another client has it, or nobody knows.
     pub(super) fn on_claimed(&mut self, name: &Name, answer: StoreAnswer) {
         match answer {
+            // It has ended before this was heard of.
+            StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
+                self.journal.claimed(name, false, None);
+                self.attend(name);
+            }
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
                 let version = data.as_ref().map(|data| version_of(data));
@@ -269,7 +274,7 @@ impl Client {
     /// session that is held is claimed again, and given up if another client has it.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.clock.tick(now);
-        let all = || self.journal.owned().cloned().collect();
+        let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {
                 Some(User::Session(session)) => {

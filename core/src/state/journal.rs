@@ -72,7 +72,10 @@ struct Wanted {
 
 #[derive(Debug, Clone, Hash)]
 enum Out {
-    Claim,
+    Claim {
+        /// Whether it ended while its answer was under way.
+        ended: bool,
+    },
     Write(Box<Wanted>),
 }
 
@@ -124,9 +127,9 @@ impl Journal {
         self.slots.get(name).map(|slot| &**slot)
     }
 
-    /// What is this client's.
-    pub(crate) fn owned(&self) -> impl Iterator<Item = &Name> {
-        self.slots.iter().filter(|(_, slot)| slot.owned).map(|(name, _)| name)
+    /// What is this client's, or may be.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.slots.keys()
     }
 
     /// A name that nobody has: the first put makes it.
@@ -160,7 +163,7 @@ impl Journal {
     pub(crate) fn is_leaving(&self, name: &Name) -> bool {
         self.slots.get(name).is_some_and(|slot| {
             let out = slot.out.as_ref().is_some_and(|out| match out {
-                Out::Claim => true,
+                Out::Claim { .. } => true,
                 Out::Write(wanted) => wanted.write.lets_go(),
             });
             out || slot.next.as_ref().is_some_and(|next| next.write.lets_go())
@@ -179,9 +182,14 @@ impl Journal {
         let slot = self.slots.entry(name.clone()).or_default();
         let free = !slot.owned && slot.out.is_none();
         if free {
-            slot.out = Some(Out::Claim);
+            slot.out = Some(Out::Claim { ended: false });
         }
         free
+    }
+
+    /// Whether the claim that is out has ended before its answer came.
+    pub(crate) fn has_ended(&self, name: &Name) -> bool {
+        self.slots.get(name).is_some_and(|slot| matches!(slot.out, Some(Out::Claim { ended: true })))
     }
 
     /// A claim was answered. Whether it is this client's now, and with data.
@@ -275,7 +283,11 @@ impl Journal {
     /// The name is not this client's any more, says its host. Returns who had it. What was to be tried again is dropped; what waits for
     /// the answer to a step that is out is lost with that answer.
     pub(crate) fn lose(&mut self, name: &Name) -> Option<User> {
-        let slot = self.slots.get_mut(name).filter(|slot| slot.owned)?;
+        let slot = self.slots.get_mut(name)?;
+        if let Some(Out::Claim { ended }) = &mut slot.out {
+            *ended = true;
+        }
+        slot.owned.then_some(())?;
         slot.owned = false;
         if slot.out.is_none() {
             slot.next = None;

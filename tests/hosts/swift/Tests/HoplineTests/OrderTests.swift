@@ -125,7 +125,7 @@ struct OrderTests {
 
     @Test("an order outlives the task that waits for it, and its intent goes on with it in another client")
     func cancelled() async throws {
-        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "1500"), Folder())
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "10000"), Folder())
         let first = try sandbox.reseller(store: folder.store)
         let user = try await first.funded()
         let waiting = Task { try await first.place(user, intent: "order-1") }

@@ -169,7 +169,10 @@ impl Client {
             name,
             intent: options.intent.clone(),
             key: options.idempotency_key.clone(),
-            fingerprint: Self::fingerprint(endpoint, &built, then),
+            fingerprint: match options.idempotency_key {
+                Some(_) if !self.rules.holds(Rule::GivenKeyHasOneRequest) => String::new(),
+                _ => Self::fingerprint(endpoint, &built, then),
+            },
         });
         let command = self.command(endpoint);
         let start = Start { endpoint, built, then, options, bought_as, patience: None };
@@ -301,7 +304,7 @@ impl Client {
 
     /// A key that the caller gives is no key of another write that is under way.
     fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
-        let Some(key) = options.idempotency_key.as_ref().filter(|_| self.rules.holds(Rule::GivenKeyHasOneRequest)) else { return Ok(()) };
+        let Some(key) = options.idempotency_key.as_ref() else { return Ok(()) };
         let same = |known: &Built| known.target == built.target && known.body == built.body;
         let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
         let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);

@@ -5,6 +5,7 @@ use super::machine::{Cx, Note};
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::policy::{Error, Rule, Rules, times};
+use crate::time::Millis;
 use crate::wire::Built;
 
 /// How a purchase gets a price where the list has none in USD.
@@ -49,11 +50,27 @@ pub(crate) struct Terms {
     pub(crate) quote: Option<Decimal>,
     /// Whether the list was read for that key.
     pub(crate) is_read: bool,
-    /// The day, by this client's clock, on which it was granted that the next send counts, and at how much.
-    granted: Option<(i64, Decimal)>,
+    /// That the next send counts: since when, and at how much.
+    granted: Option<(Asked, Decimal)>,
     /// What that key counts under the day's cap, and keys before it that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
 }
+
+/// When a store was asked to count something, by this client's clocks.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct Asked {
+    day: i64,
+    elapsed: Millis,
+}
+
+impl Asked {
+    pub(crate) fn now(cx: &Cx<'_>) -> Self {
+        Asked { day: cx.day.unwrap_or_default(), elapsed: cx.clock.elapsed() }
+    }
+}
+
+/// A grant is good for this long: when the store's day ends, only a clock knows that is right.
+const SHORTLY: Millis = 60 * 1000;
 
 impl Terms {
     pub(crate) fn new(endpoint: &Endpoint, built: &Built, limit: Option<Decimal>, said: Option<Decimal>) -> Self {
@@ -100,13 +117,17 @@ impl Terms {
     /// Whether it has to be counted before the key is sent: each send counts on its own day, at what its key may be charged then.
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
         let Some(today) = cx.day.filter(|_| self.counts) else { return false };
-        !self.granted.is_some_and(|(day, usd)| day >= today && self.charge().is_none_or(|charge| charge <= usd))
+        let is_today = |asked: Asked| {
+            let is_recent = cx.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
+            (asked.day >= today && is_recent) || !cx.rules.holds(Rule::NewDayCounts)
+        };
+        !self.granted.is_some_and(|(asked, usd)| is_today(asked) && self.charge().is_none_or(|charge| charge <= usd))
     }
 
-    /// It counts on that day of the store's; `today` is what our own clock says.
-    pub(crate) fn count(&mut self, entry: String, day: i64, today: i64) {
+    /// It counts on that day of the store's.
+    pub(crate) fn count(&mut self, entry: String, day: i64, asked: Asked) {
         let Some(usd) = self.charge() else { return };
-        self.granted = Some((today, usd));
+        self.granted = Some((asked, usd));
         self.counted.retain(|counted| counted.entry != entry || counted.day != day);
         self.counted.push(Counted { entry, day, usd });
     }
@@ -191,7 +212,8 @@ mod tests {
         for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY - 1, "9", false)] {
             given.day = Some(TODAY);
             let mut terms = terms(&mut given, "create_session", params, Some("10"));
-            terms.count("k".to_owned(), TODAY, TODAY);
+            let asked = Asked::now(&given.cx());
+            terms.count("k".to_owned(), TODAY, asked);
             (given.day, terms.said) = (Some(day), said.parse().ok());
             assert_eq!(terms.must_count(&given.cx()), again, "{day} {said}");
             terms.sent(Rules::default());
@@ -219,11 +241,11 @@ mod tests {
         let (rules, key) = (Rules::default(), "k-1");
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            terms.count(entry_of(key), day, day);
+            terms.count(entry_of(key), day, Asked { day, elapsed: 0 });
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(entry_of("k-2"), TODAY + 1, TODAY);
+        terms.count(entry_of("k-2"), TODAY + 1, Asked { day: TODAY, elapsed: 0 });
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

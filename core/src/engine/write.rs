@@ -10,7 +10,7 @@ use super::gate::Wake;
 use super::key::Key;
 use super::machine::{Action, Cx, Grant, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
-use super::terms::Terms;
+use super::terms::{Asked, Terms};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
@@ -40,7 +40,7 @@ enum Before {
     /// The price is being read.
     Pricing(Box<Prices>),
     /// It is being counted under the day's cap.
-    Counting,
+    Counting(Asked),
     /// The service's time is being read, for the age of a restored key.
     Aging,
 }
@@ -125,7 +125,7 @@ impl Write {
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
-            (Before::Counting, Input::Granted(granted)) => Part::Asks(self.counted(granted, cx)),
+            (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(asked, granted, cx)),
             (Before::Aging, Input::Granted(granted)) => Part::Asks(self.aged(granted, cx)),
             (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
             (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),

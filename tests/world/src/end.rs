@@ -1,6 +1,8 @@
 //! The end of every run is fair: nothing more goes wrong, messages arrive, a fresh client goes on with everything, a person ends what
 //! is open by what the service shows, and every job with a name is started once more. Then everything must be as it should.
 
+use hopline::client::Holds;
+
 use crate::act::Act;
 use crate::checker::{Listed, TWICE};
 use crate::delivery::{Delivery, StoreResult};
@@ -61,8 +63,10 @@ impl World {
         }
         self.restart(0)?;
         let (saved, doubts) = (self.saved(), self.doubts());
-        let damaged = self.damaged.values().flatten().copied().collect();
-        self.checker.nothing_is_lost(&self.jobs, &Listed { saved: &saved, doubts: &doubts, damaged: &damaged })?;
+        let damaged = self.damaged_jobs().collect();
+        let accepted = self.jobs_that_hold(&[Holds::Accepted]).collect();
+        let listed = Listed { saved: &saved, accepted: &accepted, doubts: &doubts, damaged: &damaged };
+        self.checker.nothing_is_lost(&self.jobs, &listed)?;
         self.look()?;
         for job in self.jobs.clone() {
             if job.intent().is_some() {

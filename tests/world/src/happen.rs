@@ -1,6 +1,6 @@
 //! What happens to a world when an act is chosen.
 
-use hopline::client::{Millis, Name, Outcome, StepId, StoreAnswer, StoreCall, describe};
+use hopline::client::{Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
 use crate::act::{Act, Leaves, Plan};
 use crate::delivery::{Delivery, StoreResult};
@@ -41,6 +41,9 @@ impl World {
             self.checker.store_failed();
             answer = StoreAnswer::Failed;
         }
+        if let StoreAnswer::Claimed(names) = &answer {
+            names.iter().for_each(|(name, data)| self.claimed(name, data.is_some()));
+        }
         if result == StoreResult::DoneAfterSleep {
             self.pass(self.scope.night)?;
             if let (Some(process), StoreCall::Put { name, .. }) = (&mut self.process, &call)
@@ -78,11 +81,9 @@ impl World {
 
     /// A record is cut short on its way into the store.
     fn cut(&mut self, name: Name, mut data: Vec<u8>) {
-        self.store.plant(name.clone(), data.clone());
-        let job = self.job_of(&name);
         data.truncate(data.len() / 2);
         self.store.plant(name.clone(), data);
-        self.damaged.insert(name, job);
+        self.damaged.insert(name);
     }
 
     /// Lets a request be delivered, or not.
@@ -101,7 +102,12 @@ impl World {
         self.note(effects, about)?;
         let response = match result {
             ExchangeResult::Response(response) => response,
-            ExchangeResult::Lost(kind, sent) => return self.resolve(id, Outcome::Failed { kind, sent }),
+            ExchangeResult::Lost(kind, sent) => {
+                if let Some(about) = about.filter(|_| sent == Sent::Never) {
+                    self.checker.never_left(about);
+                }
+                return self.resolve(id, Outcome::Failed { kind, sent });
+            }
         };
         self.secrets.extend(passwords(&response));
         self.checker.hears((command, about), &request, &response, (self.remote.price, self.now), self.clocks());

@@ -114,6 +114,11 @@ impl Job {
         matches!(self.task, Task::Open | Task::Create)
     }
 
+    /// Whether nothing tells its requests from one another, so that it is sent once at most.
+    pub(crate) fn is_keyless(self) -> bool {
+        matches!(self.task, Task::Order | Task::Adjust | Task::User)
+    }
+
     /// Whether a record says that it was done: to end a session again changes nothing.
     pub(crate) fn is_remembered(self) -> bool {
         self.task != Task::Terminate

@@ -20,8 +20,8 @@ mod world;
 
 pub use act::{Act, Leaves, Plan};
 pub use checker::{
-    CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, THROWN, TWICE, UNCOUNTED,
-    UNSAVED,
+    CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, RESENT, THROWN, TWICE,
+    UNCOUNTED, UNSAVED,
 };
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use hopline::Error;
-use hopline::client::{Answered, CallOptions, CommandId, Holds, RecordId, Settlement};
+use hopline::client::{Answered, CallOptions, CommandId, Holds, Millis, RecordId, Settlement};
 use hopline::contract::Api;
 use serde::Deserialize;
 
 use crate::checker::LOST;
 use crate::delivery::StoreResult;
-use crate::job::{Job, Name, Task};
+use crate::job::{Job, Manner, Name, Task};
 use crate::process::name_of;
 use crate::world::{HOUR, Out, World, Wrong};
 
@@ -23,6 +23,17 @@ struct Reconciled {
 #[derive(Deserialize)]
 struct Candidate {
     item: serde_json::Value,
+}
+
+/// What came of it when a person did something about a record.
+#[derive(Debug, PartialEq, Eq)]
+enum Acted {
+    Done,
+    Not,
+    /// It is too early, by the clock of the client.
+    Wait {
+        until: Millis,
+    },
 }
 
 impl World {
@@ -60,26 +71,32 @@ impl World {
             process.client.cancel(command, now);
         }
         self.drain()?;
-        if let Some(process) = &mut self.process {
+        // What is at work all the same is taken when it ends.
+        if let Some(process) = &mut self.process
+            && process.client.take_answer(command).is_some()
+        {
             process.completed.retain(|completed| *completed != command);
             process.commands.remove(&command);
-            process.client.take_answer(command);
         }
         Ok(None)
     }
 
-    /// Whether there was something to do about a record, and it is done.
-    fn is_done(&mut self, command: CommandId) -> Result<bool, Wrong> {
+    /// Does something about a record.
+    fn acted(&mut self, command: CommandId) -> Result<Acted, Wrong> {
         if let Some(process) = &mut self.process {
             process.commands.insert(command, None);
         }
-        Ok(self.at_once(command)?.is_some_and(|result| result.is_ok_and(|answered| answered.raw.text() == "true")))
+        Ok(match self.at_once(command)? {
+            Some(Ok(answered)) if answered.raw.text() == "true" => Acted::Done,
+            Some(Err(error)) => error.retry_at.map_or(Acted::Not, |until| Acted::Wait { until }),
+            _ => Acted::Not,
+        })
     }
 
-    fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Result<bool, Wrong> {
-        let Some(process) = &mut self.process else { return Ok(false) };
+    fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Result<Acted, Wrong> {
+        let Some(process) = &mut self.process else { return Ok(Acted::Not) };
         let command = process.client.settle(record, settlement).command;
-        self.is_done(command)
+        self.acted(command)
     }
 
     /// A person notes what the service shows of each doubt; or says so at once, without waiting for what may be under way.
@@ -104,7 +121,7 @@ impl World {
         }
         for (record, about, happened) in std::mem::take(&mut self.noted) {
             let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: false } };
-            if self.settle(&record, settlement)? {
+            if self.settle(&record, settlement)? == Acted::Done {
                 self.tell(|| format!("{record} is settled as it was seen"));
                 self.checker.settled(about, self.jobs[about.job], happened);
             }
@@ -121,30 +138,32 @@ impl World {
     /// Somebody who knows nothing of it gives the key of a purchase to another one.
     pub(crate) fn misuse(&mut self) -> Result<(), Wrong> {
         let is_open = !self.open_doubts().is_empty();
-        let Some(job) = self.jobs.iter().find(|job| is_open && job.name == Name::Key) else { return Ok(()) };
-        let key = format!("mine-{}", job.number);
-        let params = r#"{"session_type":"static","product_no":"static-us","quantity":1}"#;
-        let Some(process) = &mut self.process else { return Ok(()) };
-        let options = CallOptions { idempotency_key: Some(key), ..CallOptions::default() };
-        let command = process.client.start_json("create_session", params, options);
-        process.commands.insert(command, None);
-        self.drain()
+        let Some(job) = self.jobs.iter().copied().find(|job| is_open && job.name == Name::Key) else { return Ok(()) };
+        self.start(Job::given(Task::Rent, job.number), Manner::Usual)
     }
 
     /// A person waits until no message can be under way, looks at what the service shows, and ends every doubt by that.
     pub(crate) fn look(&mut self) -> Result<(), Wrong> {
-        // What is tried again is done first, and the service tells its time in seconds.
         self.drain()?;
         self.settle_all()?;
+        // The service tells its time in seconds; and what the store could not write is tried again meanwhile.
         self.pass(HOUR + 2_000)?;
         self.arrive_all()?;
-        for record in self.open_doubts() {
-            let Some(about) = self.about_of(&record) else { continue };
+        self.drain()?;
+        self.settle_all()?;
+        self.open_doubts().into_iter().try_for_each(|record| self.end_doubt(record))?;
+        self.drop_damaged()
+    }
+
+    /// A person ends a doubt by what the service shows; they wait as long as they are told to.
+    fn end_doubt(&mut self, record: RecordId) -> Result<(), Wrong> {
+        for _ in 0..2 {
+            let Some(about) = self.about_of(&record) else { return Ok(()) };
             let (job, found) = (self.jobs[about.job], self.checker.found(about).cloned());
             if self.scope.api == Api::Reseller
                 && !self.reconcile(&record, job, found.as_ref().and_then(|effect| effect.id.clone()), found.is_some())?
             {
-                continue;
+                return Ok(());
             }
             let happened = found.is_some();
             self.tell(|| format!("a person settles {record}: {}", if happened { "it happened" } else { "it did not happen" }));
@@ -153,22 +172,30 @@ impl World {
                 None if happened => Settlement::Happened,
                 None => Settlement::NotHappened { early: false },
             };
-            let settled = self.settle(&record, settlement)?;
-            if !settled {
-                return Err(format!("the doubt of {record} can't be settled"));
+            match self.settle(&record, settlement)? {
+                Acted::Done => {
+                    self.checker.settled(about, job, happened);
+                    self.drain()?;
+                    return self.settle_all();
+                }
+                Acted::Wait { until } => {
+                    // The service's own time is told in seconds.
+                    let left = (until - self.clock().unix).max(0) + 1_000;
+                    self.tell(|| format!("they are told to wait for {left} ms"));
+                    self.pass(left)?;
+                    self.arrive_all()?;
+                }
+                Acted::Not => break,
             }
-            self.checker.settled(about, job, happened);
-            self.drain()?;
-            self.settle_all()?;
         }
-        self.drop_damaged()
+        Err(format!("the doubt of {record} can't be settled"))
     }
 
     /// A person drops what can't be read any more, once they know what came of it.
     fn drop_damaged(&mut self) -> Result<(), Wrong> {
         for record in self.saved().into_iter().filter(|saved| saved.holds == Holds::Refused).map(|saved| saved.record) {
             self.tell(|| format!("a person drops {record}, which can't be read"));
-            let job = name_of(&record).and_then(|name| self.damaged.get(&name)).copied().flatten();
+            let job = name_of(&record).and_then(|name| self.job_of(&name));
             let about = job.and_then(|job| self.checker.current(job));
             if !self.is_forgotten(&record)? {
                 return Err(format!("{record} can't be dropped"));
@@ -212,7 +239,7 @@ impl World {
         let Some(record) = self.open_doubts().get(at).cloned() else { return Ok(()) };
         let about = self.about_of(&record);
         let settlement = if happened { Settlement::Happened } else { Settlement::NotHappened { early: true } };
-        let is_settled = self.settle(&record, settlement.clone())?;
+        let is_settled = self.settle(&record, settlement.clone())? == Acted::Done;
         if let Some(about) = about.filter(|_| is_settled) {
             self.tell(|| format!("somebody guesses about {record}: {settlement:?}"));
             self.checker.guessed(about, happened);
@@ -237,7 +264,7 @@ impl World {
     fn is_forgotten(&mut self, record: &RecordId) -> Result<bool, Wrong> {
         let Some(process) = &mut self.process else { return Ok(false) };
         let command = process.client.forget(record).command;
-        self.is_done(command)
+        Ok(self.acted(command)? == Acted::Done)
     }
 
     /// A reconcile shows what may be it. Whether it could look.

@@ -12,7 +12,7 @@ use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Service};
 
 use crate::checker::{About, Sending, UNSAVED};
-use crate::job::{Job, Manner, Task};
+use crate::job::{Job, Manner, Name as JobName, Task};
 use crate::service::{API_KEY, is_login};
 use crate::world::{Out, Process, World, Wrong};
 
@@ -44,6 +44,7 @@ impl World {
             completed: VecDeque::new(),
             number: self.clients,
             kept: BTreeMap::new(),
+            leaving: BTreeMap::new(),
             began,
             skew,
             is_right: skew == 0,
@@ -106,25 +107,23 @@ impl World {
         self.checker.of_key(job, key.as_deref())
     }
 
-    /// The job of a name, by the intent of what is under it, or by the mark in its request.
+    /// The job of a name.
     pub(crate) fn job_of(&self, name: &Name) -> Option<usize> {
-        if let Some(job) = self.damaged.get(name) {
-            return *job;
-        }
-        // What is on its way to the store says the same.
-        let on_its_way = self.process.iter().flat_map(|process| &process.out).find_map(|out| match out {
-            Out::Store { call: StoreCall::Put { name: put, data, .. }, .. } if put == name => Some(data),
+        self.named.get(name).copied()
+    }
+
+    /// The job that a step of a name is for: that of the command that it is done for, or that of the intent of what is put.
+    fn job_of_step(&self, command: Option<CommandId>, call: &StoreCall) -> Option<usize> {
+        let about = || self.process.as_ref()?.commands.get(&command?).copied().flatten();
+        match call {
+            StoreCall::Claim { .. } => Some(about()?.job),
+            StoreCall::Put { data, .. } => {
+                let told = describe(data)?;
+                let of_intent = told.intent.and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(&intent)));
+                of_intent.or_else(|| told.operation.and_then(|_| Some(about()?.job)))
+            }
             _ => None,
-        });
-        let told = describe(self.store.data(name).or(on_its_way)?)?;
-        if let Some(intent) = &told.intent {
-            return self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent));
         }
-        let value = |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-        let shown = || told.clues.into_iter().map(|(name, text)| (name, value(text))).collect();
-        let body = told.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_else(shown);
-        let operation = told.operation?;
-        self.jobs.iter().position(|job| job.sends(&operation, "", &body, &self.remote.sessions))
     }
 
     /// Lets the client say all that it has to say.
@@ -177,8 +176,10 @@ impl World {
         let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
         // A read is one of its command's.
         let is_read = request.method == Method::Get;
-        let own = process.commands.get(&command).copied().flatten().filter(|about| is_read || Some(about.job) == job);
-        let about = own.or_else(|| self.checker.current(job?));
+        let asked = process.commands.get(&command).copied().flatten();
+        let own = asked.filter(|about| is_read || job.is_none_or(|job| job == about.job));
+        let key = request.header("idempotency-key").filter(|_| job.is_some_and(|job| self.jobs[job].name != JobName::Key));
+        let about = key.and_then(|key| self.checker.of_sent_key(job?, key)).or(own).or_else(|| self.checker.current(job?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
         let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Store { .. }));
@@ -214,8 +215,33 @@ impl World {
         {
             return Err(format!("{SHOWN} by a record"));
         }
-        process.out.push_back(Out::Store { id, command, call });
+        process.out.push_back(Out::Store { id, command, call: call.clone() });
+        if !matches!(call, StoreCall::Claim { .. } | StoreCall::Put { release: false, .. }) {
+            let next = CommandId(process.commands.last_key_value().map_or(0, |(last, _)| last.0 + 1));
+            names.iter().for_each(|name| _ = process.leaving.entry(name.clone()).or_insert(next));
+        }
+        if let Some(job) = self.job_of_step(command, &call) {
+            names.iter().for_each(|name| _ = self.named.entry(name.clone()).or_insert(job));
+        }
+        if let StoreCall::Put { name, .. } = &call
+            && let Some(job) = self.job_of(name)
+        {
+            self.checker.puts(job);
+        }
         Ok(())
+    }
+
+    /// A claim was answered. Where nothing was found, who waited for the name begins a purchase of their own, if the one before has ended.
+    pub(crate) fn claimed(&mut self, name: &Name, is_there: bool) {
+        let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
+        let first = process.leaving.remove(name);
+        // What was given a key goes on under it.
+        let ends = !is_there && self.jobs[job].name != JobName::Key;
+        let Some(about) = ends.then(|| self.checker.begins_anew(job, first.is_some())).flatten() else { return };
+        let client = &process.client;
+        let waits = |command: &CommandId| Some(*command) >= first && client.is_pending(*command);
+        let waiting = process.commands.iter_mut().filter(|(command, _)| waits(command)).filter_map(|(_, known)| known.as_mut());
+        waiting.filter(|known| known.job == job).for_each(|known| *known = about);
     }
 
     /// Whether the store has told this program, not long ago, that it keeps the record of a write: one with its key or, where there are
@@ -251,12 +277,21 @@ impl World {
         client.take(ticket).and_then(Result::ok).map(|page| page.entries).unwrap_or_default()
     }
 
+    /// The jobs of what is shown to hold one of these.
+    pub(crate) fn jobs_that_hold(&self, holds: &[Holds]) -> impl Iterator<Item = usize> {
+        let shown = self.saved().into_iter().filter(|saved| holds.contains(&saved.holds));
+        shown.filter_map(|saved| self.job_of(&name_of(&saved.record)?))
+    }
+
     /// The jobs that a person can find an open doubt about.
     pub(crate) fn doubts(&self) -> BTreeSet<usize> {
-        let saved = self.saved().into_iter();
-        let open = saved.filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood | Holds::UnderWay));
-        let open = open.filter_map(|saved| self.job_of(&name_of(&saved.record)?));
-        open.chain(self.damaged.values().flatten().copied()).collect()
+        let open = self.jobs_that_hold(&[Holds::InDoubt, Holds::InDoubtForGood, Holds::UnderWay]);
+        open.chain(self.damaged_jobs()).collect()
+    }
+
+    /// The jobs of what was cut short.
+    pub(crate) fn damaged_jobs(&self) -> impl Iterator<Item = usize> {
+        self.damaged.iter().filter_map(|name| self.job_of(name))
     }
 }
 

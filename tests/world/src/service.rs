@@ -29,6 +29,11 @@ impl Response {
         !self.truncated && self.status < 300 && self.json()["success"] == true
     }
 
+    /// Whether the reseller API itself says that it did nothing.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !self.truncated && self.json()["code"].as_i64().is_some_and(|code| (400..500).contains(&code))
+    }
+
     /// The status of a failure that the service answers, and would answer again, under a key.
     pub(crate) fn failure(&self) -> Option<u16> {
         let body = self.json();

@@ -44,6 +44,8 @@ pub(crate) struct Process {
     pub(crate) number: u8,
     /// The names that the store has put something under for it, as far as it was told, and when.
     pub(crate) kept: BTreeMap<Name, Millis>,
+    /// The names that it has begun to let go of, and the first command that comes too late for what was under each.
+    pub(crate) leaving: BTreeMap<Name, CommandId>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,
@@ -69,8 +71,10 @@ pub struct World {
     pub(crate) now: Millis,
     pub(crate) remote: Remote,
     pub(crate) store: Store,
-    /// The records that were cut short on the way into the store, and the jobs that they were of.
-    pub(crate) damaged: BTreeMap<Name, Option<usize>>,
+    /// The jobs of names, from the first step of each on.
+    pub(crate) named: BTreeMap<Name, usize>,
+    /// What was cut short on its way into the store.
+    pub(crate) damaged: BTreeSet<Name>,
     pub(crate) network: VecDeque<Message>,
     /// None while no program runs.
     pub(crate) process: Option<Process>,
@@ -98,6 +102,7 @@ impl Hash for World {
             self.now,
             &self.remote,
             &self.store,
+            &self.named,
             &self.damaged,
             &self.network,
             &self.process,
@@ -143,7 +148,8 @@ impl World {
             now: Remote::START,
             remote: Remote::new(scope.api),
             store: Store::default(),
-            damaged: BTreeMap::new(),
+            named: BTreeMap::new(),
+            damaged: BTreeSet::new(),
             network: VecDeque::new(),
             process: None,
             jobs: Vec::new(),

@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, FORGOTTEN, Kind, LOGINS, LOST, MIXED, REFUSED, REKEYED, RENEWED, SCOPES, THROWN, TWICE, UNCOUNTED, UNSAVED, explore,
-    seeded, side_by_side,
+    DENIED, FORGOTTEN, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE, UNCOUNTED,
+    UNSAVED, explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -36,27 +36,27 @@ fn shown(rule: Rule) -> Shown {
         Rule::RestoredIsUnanswered => shown(OPENED, (1, 1, 0), DENIED, agent),
         Rule::GivenIsUnanswered => shown(GIVEN, (1, 0, 0), DENIED, None),
         Rule::ReplaySettlesNoEarlierSend => shown(OPENED, (2, 1, 0), TWICE, agent),
-        Rule::GivenKeyHasOneRequest => shown(GIVEN, (1, 1, 0), MIXED, None),
+        Rule::GivenKeyHasOneRequest => shown(GIVEN, (1, 1, 0), INVENTED, None),
         Rule::PaidFailureStops => shown(OPENED, (1, 0, 0), REKEYED, agent),
         Rule::OldKeyRests => shown(OPENED, (1, 1, 0), TWICE, agent),
         Rule::AgeSurvives => shown(OPENED, (1, 1, 0), TWICE, agent),
         Rule::AgeAfterSave => shown(OPENED, (1, 1, 0), TWICE, None),
         Rule::DeleteBeforeNone => shown(OPENED, (1, 1, 0), DENIED, agent),
         Rule::KeepUntilTaken => shown(UNNAMED, (1, 1, 0), LOST, agent),
-        Rule::OpenWriteRests => shown(PLACED, (1, 0, 0), TWICE, reseller),
-        Rule::HeldWriteRests => shown(PLACED, (1, 1, 1), TWICE, reseller),
+        Rule::OpenWriteRests => shown(PLACED, (1, 0, 0), RESENT, reseller),
+        Rule::HeldWriteRests => shown(PLACED, (1, 1, 1), RESENT, reseller),
         Rule::FailureIsUnanswered => shown(PLACED, (1, 0, 0), DENIED, reseller),
-        Rule::TokenRefusalHasEnvelope => shown(PLACED, (1, 0, 0), TWICE, reseller),
+        Rule::TokenRefusalHasEnvelope => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::RenewOnce => shown(SHARED, (3, 0, 0), RENEWED, reseller),
         Rule::RefusedLoginRests => shown(PLACED, (1, 1, 0), REFUSED, reseller),
         Rule::OneLogin => shown(SHARED, (1, 0, 0), LOGINS, reseller),
         Rule::NewerTokenStays => shown(SHARED, (1, 0, 0), THROWN, reseller),
         Rule::OrderIsSaved => shown(PLACED, (1, 1, 0), FORGOTTEN, None),
         Rule::OrderOutlivesReads => shown(PLACED, (1, 0, 0), DENIED, reseller),
-        Rule::NewKeyCounts => shown(UNDER_A_CAP, (1, 0, 0), CAPPED, capped),
-        Rule::NewDayCounts => shown(UNDER_A_CAP, (1, 1, 0), UNCOUNTED, capped),
+        Rule::NewKeyCounts => shown(UNDER_A_CAP, (2, 0, 0), MISCOUNTED, capped),
+        Rule::NewDayCounts => shown(UNDER_A_CAP, (0, 1, 0), UNCOUNTED, capped),
         Rule::SpendBeforeSend => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
-        Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), TWICE, agent),
+        Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
         Rule::HourBeforeNone => shown(PAID, (1, 1, 1), DENIED, None),
     }

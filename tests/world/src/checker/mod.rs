@@ -17,7 +17,7 @@ pub(crate) use spending::{Total, thousandths};
 pub(crate) use traffic::Clocks;
 
 use crate::job::Job;
-use crate::service::{Effect, Response};
+use crate::service::{Effect, Response, is_login};
 use purchases::{History, is_own};
 use spending::Spending;
 use traffic::Traffic;
@@ -34,6 +34,8 @@ pub const INVENTED: &str = "it was said to be done, and it was not";
 pub const LOST: &str = "it was accepted and lost without a word";
 /// A write went out before its record was kept.
 pub const UNSAVED: &str = "a write was sent before its record was kept";
+/// A write without a key went out again.
+pub const RESENT: &str = "a write without a key was sent again, and the one before it may have been done";
 /// One key went out with two requests.
 pub const MIXED: &str = "a key was sent with two requests";
 /// More was bought in a day than its cap allows.
@@ -126,9 +128,26 @@ impl Checker {
         About { job: at, purchase: self.jobs[at].begin(job) }
     }
 
+    /// A record of a job is put.
+    pub(crate) fn puts(&mut self, job: usize) {
+        if let Some(history) = self.jobs.get_mut(job) {
+            history.puts();
+        }
+    }
+
+    /// Nothing was found under the name of a job: whoever waits for it begins a purchase of their own, if the one before has ended.
+    pub(crate) fn begins_anew(&mut self, job: usize, was_left: bool) -> Option<About> {
+        Some(About { job, purchase: self.jobs.get_mut(job)?.begin_anew(was_left)? })
+    }
+
     /// The present purchase of a job.
     pub(crate) fn current(&self, job: usize) -> Option<About> {
         Some(About { job, purchase: self.jobs.get(job)?.current()? })
+    }
+
+    /// The purchase that sent a key of its own making: that key stays its key, whoever sends it.
+    pub(crate) fn of_sent_key(&self, job: usize, key: &str) -> Option<About> {
+        Some(About { job, purchase: self.jobs.get(job)?.of_key(key)? })
     }
 
     /// The purchase of a job that sent a key; the present one where none did.
@@ -252,6 +271,9 @@ impl Checker {
                 self.spending.sends(sending, about, job, key, cap)?;
             }
         }
+        if let Some((about, _)) = sending.about.filter(|(_, job)| job.is_keyless() && is_write(sending.request)) {
+            self.jobs[about.job].goes_out(about.purchase)?;
+        }
         // Its number is kept by then.
         if sending.request.method.as_str() == "GET" && !self.store_failed && sending.store_is_idle {
             for history in &mut self.jobs {
@@ -274,10 +296,20 @@ impl Checker {
             self.jobs[about.job].hears(about.purchase, key, response);
             self.spending.hears(key, response);
         }
+        if let Some(about) = about.filter(|_| is_write(request) && response.is_refusal()) {
+            self.never_left(about);
+        }
         if let Some(about) = about.filter(|_| request.url.contains("/products") && response.status == 200) {
             self.spending.shows(about, price);
         }
         self.traffic.hears(command, request, response, now, clocks);
+    }
+
+    /// What was sent last for a purchase did nothing for sure.
+    pub(crate) fn never_left(&mut self, about: About) {
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.never_left(about.purchase);
+        }
     }
 
     /// Everything that was accepted is known to somebody, or to a record that a fresh client lists.
@@ -297,10 +329,14 @@ impl Checker {
     }
 }
 
+fn is_write(request: &Request) -> bool {
+    request.method.as_str() != "GET" && !is_login(request)
+}
+
 /// Whether an error is of a start that was refused, which says nothing of the purchase that it would have joined.
 fn is_refused_start(error: &Error) -> bool {
     let of_its_name = matches!(error.field.as_deref(), Some("intent" | "idempotency_key"));
     // Nobody knows what is under its name, so nothing was begun.
-    let was_not_asked = error.kind == Kind::Store && error.what.contains("could not be asked about it");
+    let was_not_asked = error.kind == Kind::Store && error.what.contains("was not started");
     matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name) || was_not_asked
 }

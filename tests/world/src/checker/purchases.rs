@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hopline::client::{Answered, Holds, Saved};
+use hopline::client::{Answered, Saved};
 use hopline::contract::{Safety, endpoint};
 use hopline::{Advice, Effect as Said, Error};
 
-use super::{DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, TWICE, is_refused_start};
+use super::{DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, RESENT, TWICE, is_refused_start};
 use crate::job::{Job, Name, Task};
 use crate::service::{Effect, Response};
 
@@ -29,8 +29,10 @@ struct Purchase {
     closed: bool,
     /// A person ended it without looking.
     guessed: bool,
-    /// The store has no record of it any more, so that it goes on under another key.
-    erased: bool,
+    /// A send of it without a key may have been done.
+    may_have_left: bool,
+    /// A record of it was put, or may have been.
+    is_put: bool,
 }
 
 impl Purchase {
@@ -75,6 +77,8 @@ pub(crate) struct About {
 /// What a fresh client lists.
 pub(crate) struct Listed<'a> {
     pub(crate) saved: &'a [Saved],
+    /// The jobs that it shows to be accepted.
+    pub(crate) accepted: &'a BTreeSet<usize>,
     /// The jobs that it shows an open doubt of.
     pub(crate) doubts: &'a BTreeSet<usize>,
     /// The jobs of records that it can't read.
@@ -93,6 +97,18 @@ impl History {
             purchase.denied = false;
         }
         self.purchases.len() - 1
+    }
+
+    pub(super) fn puts(&mut self) {
+        self.purchases.last_mut().into_iter().for_each(|purchase| purchase.is_put = true);
+    }
+
+    /// Nothing is under its name: the present purchase has ended if it was put there, or the name let go of, or if that was said.
+    pub(super) fn begin_anew(&mut self, was_left: bool) -> Option<usize> {
+        if self.purchases.last().is_some_and(|purchase| was_left || purchase.closed || purchase.is_put) {
+            self.purchases.push(Purchase::default());
+        }
+        self.current()
     }
 
     pub(super) fn current(&self) -> Option<usize> {
@@ -129,8 +145,7 @@ impl History {
     /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same.
     pub(super) fn erased(&mut self) -> Option<usize> {
         let at = self.current()?;
-        let purchase = &mut self.purchases[at];
-        purchase.erased = true;
+        let purchase = &self.purchases[at];
         (purchase.effects.is_empty() && !purchase.closed && !purchase.guessed).then_some(at)
     }
 
@@ -142,7 +157,6 @@ impl History {
     pub(super) fn key_goes_out(&mut self, purchase: usize, job: Job, key: &str, retry_paid: bool) -> Result<Option<String>, Harm> {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(None) };
         let replaced = match purchase.keys.last() {
-            Some(last) if purchase.erased && last.key != key => None,
             Some(last) if last.key == key => return Ok(None),
             Some(last) => match last.failed {
                 Some(500..) if !job.is_paid() || retry_paid => None,
@@ -153,9 +167,18 @@ impl History {
             },
             None => None,
         };
-        purchase.erased = false;
         purchase.keys.push(Key { key: key.to_owned(), failed: None });
         Ok(replaced)
+    }
+
+    /// A write without a key goes out.
+    pub(super) fn goes_out(&mut self, purchase: usize) -> Result<(), Harm> {
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
+        if std::mem::replace(&mut purchase.may_have_left, true) { Err(RESENT) } else { Ok(()) }
+    }
+
+    pub(super) fn never_left(&mut self, purchase: usize) {
+        self.purchases.get_mut(purchase).into_iter().for_each(|purchase| purchase.may_have_left = false);
     }
 
     /// A key is answered.
@@ -238,15 +261,11 @@ impl History {
     pub(super) fn is_known(&self, job: Job, listed: &Listed<'_>, at: usize, retry_paid: bool) -> Result<(), Harm> {
         let shows =
             |id: &String| listed.saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id));
-        let accepted = || {
-            let mut held = listed.saved.iter().filter(|saved| saved.holds == Holds::Accepted && saved.intent.is_some());
-            held.any(|saved| saved.intent == job.intent())
-        };
         let open = self.purchases.iter().filter(|purchase| !purchase.closed).flat_map(|purchase| purchase.effects(retry_paid));
         for effect in open {
             let is_known = match effect.id.as_ref().filter(|_| job.names_what_it_gets()) {
                 Some(id) => self.known.contains(id) || shows(id),
-                None => self.told || accepted(),
+                None => self.told || listed.accepted.contains(&at),
             };
             if !is_known && !listed.doubts.contains(&at) && !self.is_excused() && job.is_remembered() {
                 return Err(LOST);

@@ -148,7 +148,7 @@ fn what_a_person_guessed_is_theirs_and_nothing_else() {
 #[test]
 fn what_was_accepted_must_be_known_or_listed() {
     let nobody = BTreeSet::new();
-    let listed = Listed { saved: &[], doubts: &nobody, damaged: &nobody };
+    let listed = Listed { saved: &[], accepted: &nobody, doubts: &nobody, damaged: &nobody };
     let (mut checker, about) = begun(Terms::default(), OPEN);
     checker.did(about, effect("a")).unwrap();
     assert_eq!(checker.nothing_is_lost(&[OPEN], &listed), Err(LOST));
@@ -159,7 +159,7 @@ fn what_was_accepted_must_be_known_or_listed() {
 #[test]
 fn the_number_of_an_order_that_was_followed_stays_known() {
     let nobody = BTreeSet::new();
-    let listed = Listed { saved: &[], doubts: &nobody, damaged: &nobody };
+    let listed = Listed { saved: &[], accepted: &nobody, doubts: &nobody, damaged: &nobody };
     let job = Job::named(Task::Order, 0);
     let (mut checker, _) = begun(Terms::default(), job);
     checker.ordered(Some(0), "ORD-1".into());
@@ -372,4 +372,18 @@ fn a_call_renews_its_token_once() {
         assert_eq!(send(&mut checker, None, &read, None, at(0)), harm, "after {times} refusals");
         checker.hears((CommandId(1), None), &read, &response(401, ""), (4, 0), at(0));
     }
+}
+
+#[test]
+fn a_start_that_waited_behind_a_refused_one_begins_a_purchase_of_its_own() {
+    let (mut checker, first) = begun(Terms::default(), OPEN);
+    let second = checker.begun(0, OPEN);
+    assert_eq!(first, second, "it may have joined");
+    assert_eq!(checker.begins_anew(0, false), Some(first), "nothing was put yet");
+    checker.puts(0);
+    checker.ends(first, OPEN, &told(402, REFUSAL)).unwrap();
+    let second = checker.begins_anew(0, true).unwrap();
+    assert_ne!(first, second);
+    buy(&mut checker, second, "b", None).unwrap();
+    assert_eq!((checker.did(second, effect("b")), checker.did(first, effect("a"))), (Ok(()), Err(DENIED)));
 }

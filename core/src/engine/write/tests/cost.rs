@@ -89,12 +89,33 @@ fn a_key_that_is_sent_on_another_day_counts_on_that_day() {
     given.tell(&mut write, [due(), at_4(), due(), counted(), stored(), lost()]);
     given.day = Some(TODAY + 1);
     assert_eq!(given.tell(&mut write, [due()]), ["count 8"]);
-    // Midnight may also pass while its record is put.
+    // Midnight may also pass while the store counts it, or while its record is put.
+    let mut write = purchase(&mut given);
+    given.day = Some(TODAY);
+    given.tell(&mut write, [due(), at_4(), due()]);
+    given.day = Some(TODAY + 1);
+    assert_eq!(given.tell(&mut write, [counted(), stored(), due()]), ["put", "wake", "count 8"]);
     let mut write = purchase(&mut given);
     given.day = Some(TODAY);
     given.tell(&mut write, [due(), at_4(), due(), counted()]);
     given.day = Some(TODAY + 1);
     assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "count 8"]);
+}
+
+/// Our clock may be wrong, so that the store's day ends at a time that nobody here knows.
+#[test]
+fn a_grant_is_good_for_a_minute() {
+    for (seconds, said) in [(59, SEND_1), (61, "wake")] {
+        let mut given = Given::agent();
+        given.day = Some(TODAY);
+        let mut write = purchase(&mut given);
+        given.tell(&mut write, [due(), at_4(), due(), counted()]);
+        given.pass(1000 * seconds);
+        assert_eq!(given.tell(&mut write, [stored()]), [said], "{seconds}");
+        if seconds > 60 {
+            assert_eq!(given.tell(&mut write, [due()]), ["count 8"]);
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ struct Candidate {
     item: serde_json::Value,
 }
 
+/// No act about a record takes more steps than this, with all that the store was asked before.
+const MAX_STEPS: usize = 1_000;
+
 /// What came of it when a person did something about a record.
 #[derive(Debug, PartialEq, Eq)]
 enum Acted {
@@ -46,7 +49,7 @@ impl World {
 
     /// Does something about a record while nothing goes wrong. What came of it; nothing where it has to wait for something else.
     fn at_once(&mut self, command: CommandId) -> Result<Option<Result<Answered, Error>>, Wrong> {
-        for _ in 0..20 {
+        for _ in 0..MAX_STEPS {
             self.drain()?;
             let Some(process) = &mut self.process else { return Ok(None) };
             if process.client.result(command).is_some() {
@@ -67,17 +70,12 @@ impl World {
             }
         }
         let now = self.clock();
-        if let Some(process) = &mut self.process {
-            process.client.cancel(command, now);
-        }
+        self.process.iter_mut().for_each(|process| _ = process.client.cancel(command, now));
         self.drain()?;
-        // What is at work all the same is taken when it ends.
-        if let Some(process) = &mut self.process
-            && process.client.take_answer(command).is_some()
-        {
-            process.completed.retain(|completed| *completed != command);
-            process.commands.remove(&command);
-        }
+        let Some(process) = &mut self.process else { return Ok(None) };
+        process.client.take_answer(command).ok_or("what was to be done about a record neither ends nor can be given up")?;
+        process.completed.retain(|completed| *completed != command);
+        process.commands.remove(&command);
         Ok(None)
     }
 
@@ -228,7 +226,6 @@ impl World {
         if process.client.abandon(command) {
             process.completed.retain(|completed| *completed != command);
             process.commands.remove(&command);
-            self.checker.abandoned();
             self.tell(|| format!("nobody takes the result of command {}", command.0));
         }
         self.drain()

@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    DENIED, FORGOTTEN, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE, UNCOUNTED,
-    UNSAVED, explore, seeded, side_by_side,
+    CAPPED, DENIED, FORGOTTEN, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE,
+    UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -54,7 +54,7 @@ fn shown(rule: Rule) -> Shown {
         Rule::OrderIsSaved => shown(PLACED, (1, 1, 0), FORGOTTEN, None),
         Rule::OrderOutlivesReads => shown(PLACED, (1, 0, 0), DENIED, reseller),
         Rule::NewKeyCounts => shown(UNDER_A_CAP, (2, 0, 0), MISCOUNTED, capped),
-        Rule::NewDayCounts => shown(UNDER_A_CAP, (0, 1, 0), UNCOUNTED, capped),
+        Rule::NewDayCounts => shown(UNDER_A_CAP, (0, 1, 0), CAPPED, capped),
         Rule::SpendBeforeSend => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
         Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),

@@ -105,11 +105,6 @@ impl Checker {
         self.spending.restarted();
     }
 
-    /// Somebody did not take a result, so that its record goes on as a call in the next program.
-    pub(crate) fn abandoned(&mut self) {
-        self.spending.abandoned = true;
-    }
-
     /// A program died.
     pub(crate) fn crashed(&mut self) {
         self.spending.crashed();

@@ -73,7 +73,7 @@ impl World {
         self.process.iter_mut().for_each(|process| _ = process.client.cancel(command, now));
         self.drain()?;
         let Some(process) = &mut self.process else { return Ok(None) };
-        process.client.take_answer(command).ok_or("what was to be done about a record neither ends nor can be given up")?;
+        _ = process.client.take_answer(command).ok_or("what was to be done about a record neither ends nor can be given up")?;
         process.completed.retain(|completed| *completed != command);
         process.commands.remove(&command);
         Ok(None)

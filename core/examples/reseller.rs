@@ -28,7 +28,7 @@ impl Reseller {
         drive(&mut self.0, ticket, &mut self.1)
     }
 
-    /// Shows what the service has that may be an operation in doubt. Whoever knows which it is tells the client with `settle_as`.
+    /// Shows what the service has that may be an operation in doubt. Whoever knows which it is tells the client with `settle`.
     fn look_up(&mut self, record: &RecordId) -> Result<(), hopline::Error> {
         let asked = self.0.reconcile(record, CallOptions::default());
         let found = self.wait(asked)?;
@@ -141,7 +141,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         reseller.look_up(&saved.record)?;
     }
     if !doubts.is_empty() {
-        return Err("look at them, then say with `settle_as` which of them it was, or with `settle` that it was none".into());
+        return Err("look at them, then `settle` it as the one that it was, or as not happened".into());
     }
     let ended = reseller.work();
     // Now, too, somebody has to look before anything is sent again.

@@ -218,7 +218,10 @@ impl Client {
         };
         let report = match found {
             Found::Data(data) => data.call.as_ref().filter(changes).map(|call| {
-                let what = format!("the session's {} is in doubt", call.operation);
+                let what = format!(
+                    "was not sent, because an earlier {} of this session is in doubt: resume or settle that one first",
+                    call.operation
+                );
                 let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
                 Report { record, ..Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report() }
             }),

@@ -2,9 +2,10 @@
 
 use super::job::Parked;
 use super::root::{Client, Pending};
-use crate::contract::{Api, endpoint};
+use crate::contract::agent::GetBalance;
+use crate::contract::{Api, Operation, endpoint};
 use crate::engine::{EventKind, Exchange, Grant, Heard, Input, Received};
-use crate::policy::{Advice, Effect, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
 use crate::wire::Built;
@@ -38,9 +39,8 @@ impl Client {
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
         }
-        let Some(entry) = self.jobs.get(&id) else { return };
         let what = "can't go on, since the service asked to wait beyond the deadline";
-        let mut error = entry.subject.error(Kind::Unavailable, Effect::Unknown, what, Advice::Wait);
+        let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, what, Advice::Wait);
         error.retry_at = Some(self.clock.unix().saturating_add(wait));
         self.tell(id, Input::Granted(Err(error)));
     }
@@ -69,9 +69,8 @@ impl Client {
             return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
         self.asking.done(Some(now.saturating_add(failing.asks_to_wait())));
-        let Some(first) = waiting.first().and_then(|id| self.jobs.get(id)) else { return };
         let what = failing.what(self.service.api);
-        let mut error = first.subject.error(Kind::Unavailable, Effect::Unknown, what, Advice::RetryLater);
+        let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
         self.describe_errand(&exchange, &mut error, &failing);
         waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
     }

@@ -40,7 +40,7 @@ impl Client {
                 None
             }
             Parked::LoggingIn | Parked::Asking => {
-                let what = "was given up";
+                let what = "was cancelled";
                 self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
                 None
             }

@@ -99,7 +99,7 @@ fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) 
 
 /// Another client has taken over what this was about, before it could be written down.
 pub(super) fn taken_over(operation: &'static str, result: &Result<Answered, Error>) -> Error {
-    let what = "was taken over by another client, which goes on with it";
+    let what = "was taken over by another client, which goes on with it: start the same intent again once that one has ended";
     match result {
         Ok(answered) => Error::from(Report {
             session_id: answered.facts.session_id.clone(),

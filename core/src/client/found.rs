@@ -251,7 +251,7 @@ impl Client {
             let mut error = misfit(operation, Answered::of(facts), "all");
             error.record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
             if becomes(operation) {
-                error.what.push_str("; settle it as what it became, or as not happened");
+                error.what.push_str(": settle it again with the id of what it became");
             }
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }

@@ -86,7 +86,7 @@ impl Client {
             }
         }
         let operation = self.commands.get(&command).map_or("list", |command| command.operation);
-        let error = Error::new(Kind::Cancelled, Effect::None, operation, "was given up", Advice::Nothing);
+        let error = Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows what is under way", Advice::Nothing);
         self.complete(command, Err(error));
     }
 

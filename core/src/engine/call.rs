@@ -94,7 +94,8 @@ impl Call {
     pub(crate) fn ending(&self, kind: Kind, what: &str, advice: Advice, cx: &Cx<'_>) -> (Judgement, Error) {
         let open = self.is_open();
         let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (kind, Effect::None) };
-        (Judgement { again: Again::No, kind, effect, advice, keep: open }, cx.subject.error(kind, effect, what, advice))
+        let error = cx.subject.error(kind, effect, what, advice);
+        (Judgement { again: Again::No, kind, effect, advice, keep: open }, if open { error.not_again() } else { error })
     }
 
     /// What it needs before it is sent.

@@ -70,7 +70,7 @@ impl Advice {
             Advice::Wait => "wait before you try again",
             Advice::RetryLater => "try again later",
             Advice::Resume => "resume it by its intent or its record, or settle it once you know what happened; do not start another one",
-            Advice::CheckAccount => "check what the account holds and what it was charged before you try again",
+            Advice::CheckAccount => "check what the account holds and what it was charged, and settle it, before you try again",
             Advice::WaitForOther => "wait until the other one has ended",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",

@@ -5,7 +5,7 @@ use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind};
 
 /// The calls that are no operation of the table.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 16] = [
     "open_session",
     "wait_session",
     "place_order",
@@ -17,7 +17,6 @@ const CALLS: [&str; 17] = [
     "resume_all",
     "saved",
     "settle",
-    "settle_as",
     "forget",
     "observe",
     "release_session",

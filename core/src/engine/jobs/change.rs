@@ -68,7 +68,8 @@ impl Change {
             _ if !cx.wanted => let_go(cx),
             Confirmed::Failed(failing) => {
                 let kind = if failing.passing || failing.is_page_of_success() { Kind::Unavailable } else { Kind::Refused };
-                let mut error = cx.subject.error_of_read(kind, Effect::Done, failing.what(cx.service.api), Advice::ReadSession);
+                let what = format!("was accepted, but its session could not be read: {}", failing.what(cx.service.api));
+                let mut error = cx.subject.error_of_read(kind, Effect::Done, what, Advice::ReadSession);
                 confirm.describe(&mut error, &failing, cx);
                 Action::End(Err(error))
             }

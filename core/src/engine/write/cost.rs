@@ -64,7 +64,8 @@ impl Write {
             return Some(no_price(what, cx));
         };
         let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
-        let what = format!("was not sent, because it costs {said} USD, above `max_unit_price`, {limit} USD");
+        let what =
+            format!("was not sent, because it costs {said} USD, above `max_unit_price`, {limit} USD for each of {} units", wanted.quantity);
         Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
     }
 

@@ -19,6 +19,7 @@ export class Driver {
   #core;
   #http;
   #store;
+  #serves = false;
   #tell;
   #names = responseHeaders();
   /** By command: whoever waits for its result. */
@@ -42,7 +43,12 @@ export class Driver {
     this.#http = http;
     this.#store = store;
     this.#tell = tell;
-    store?.onLost?.((names) => this.#lost(names));
+  }
+
+  /** The store is this client's own from now on. Before that it may be another one's, and is left alone. */
+  serve() {
+    this.#serves = true;
+    this.#store?.onLost?.((names) => this.#lost(names));
   }
 
   /** Runs a command that `start` starts, and gives its result as the core gives it. */
@@ -92,7 +98,8 @@ export class Driver {
     });
     try {
       // What can't be let go of is free once the store is closed.
-      await patiently(idle.then(() => this.#store?.release()).catch(() => {}).then(() => this.#store?.close?.()));
+      const store = this.#serves ? this.#store : undefined;
+      await patiently(idle.then(() => store?.release()).catch(() => {}).then(() => store?.close?.()));
     } finally {
       this.#closed = true;
       clearTimeout(this.#timer);

@@ -145,6 +145,7 @@ export class Engine {
     if (this.#store && serving.has(this.#store)) throw refusal(operation, "store_in_use");
     if (this.#store) serving.add(this.#store);
     this.#serves = true;
+    this.#driver.serve();
   }
 
   async #begin() {

@@ -41,7 +41,10 @@ export class OpenSession {
   }
 
   async release() {
-    return this.#client.releaseSession(this.session_id);
+    const held = await this.#client.releaseSession(this.session_id);
+    // It is for others now: the end of a scope does not end it.
+    this.#ends = false;
+    return held;
   }
 
   async dispose() {

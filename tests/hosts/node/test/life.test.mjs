@@ -273,12 +273,15 @@ test("disposing of a session ends it, of a client ends nothing", async (t) => {
   const service = await sandbox(t);
   const agent = service.agent();
   const [ended, kept] = [await agent.openSession(WANTED), await agent.openSession(WANTED, { keep: true })];
+  const given = await agent.openSession(WANTED);
+  assert.equal(await given.release(), true);
+  await given[Symbol.asyncDispose]();
   await ended[Symbol.asyncDispose]();
   await ended[Symbol.asyncDispose]();
   await kept[Symbol.asyncDispose]();
   await agent[Symbol.asyncDispose]();
   const { sessions } = await service.state();
-  assert.deepEqual(sessions.map(({ status }) => status).sort(), ["active", "terminated"]);
+  assert.deepEqual(sessions.map(({ status }) => status).sort(), ["active", "active", "terminated"]);
 });
 
 test("import and require give the same package", () => {

@@ -113,13 +113,18 @@ test("a store that can't say whether its claims stand vouches for nothing, and h
 
 test("a store has one client at a time", async (t) => {
   const service = await sandbox(t);
-  const store = new OwnStore();
-  const [first, second] = [service.agent({ store }), service.agent({ store })];
-  await first.saved();
+  const shelf = new Shelf();
+  const store = new OwnStore(shelf);
+  const [first, second, unused] = [service.agent({ store }), service.agent({ store }), service.agent({ store })];
+  const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
   await assert.rejects(second.openSession(WANTED), { kind: "misuse", effect: "none", advice: "new_store", message: /this store has a client already/ });
-  // One that was refused does not keep the store when it is closed.
+  // One that was refused, or never used, neither keeps the store when it is closed nor lets go of what the other one has.
   await second.close();
-  await first.saved();
+  await unused.close();
+  const other = service.agent({ store: new OwnStore(shelf) });
+  await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
+  await other.close();
+  await first.forget((await first.saved())[0].record);
   await first.close();
   assert.deepEqual(await service.agent({ store }).saved(), []);
 });

@@ -280,17 +280,13 @@ impl Client {
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {
-                Some(User::Session(session)) => {
-                    let held = self.sessions.get_mut(&session).filter(|known| known.is_held() && known.changing.is_empty());
-                    match held {
-                        Some(tracked) => {
-                            tracked.name = None;
-                            self.ask_back(&name, session, 0);
-                        }
-                        None => self.lost_by(User::Session(session)),
+                Some(User::Session(session)) if self.opening(&session).is_none() && self.is_held(&session) => {
+                    if let Some(known) = self.sessions.get_mut(&session) {
+                        known.name = None;
                     }
+                    self.ask_back(&name, session, 0);
                 }
-                Some(user) => self.lost_by(user),
+                Some(user) => self.lost_by(user, &name),
                 None => {}
             }
         }

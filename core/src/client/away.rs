@@ -21,7 +21,7 @@ impl Client {
         let now = self.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
         if let Purpose::TakeBack(session, _) = visit.purpose {
-            return self.lost_by(User::Session(session));
+            return self.lost_by(User::Session(session), name);
         }
         let Visit { command: Some(command), purpose } = visit else { return };
         if let Purpose::Start(mut start) = purpose

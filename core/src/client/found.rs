@@ -312,7 +312,7 @@ impl Client {
     pub(super) fn take_back_session(&mut self, name: &Name, session: &str, found: &Found) {
         let data = if let Found::Data(data) = found { Some(&**data) } else { None };
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
-            return self.lost_by(User::Session(session.to_owned()));
+            return self.lost_by(User::Session(session.to_owned()), name);
         };
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| known.name.is_none()) else { return };
         // What another client has put meanwhile is newer, but where this one has just seen that it lives again.

@@ -3,7 +3,7 @@
 
 use super::root::Client;
 use super::waiting::{Purpose, Visit};
-use crate::state::{CommandId, Name};
+use crate::state::{CommandId, Name, Tracked};
 
 impl Client {
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
@@ -54,6 +54,20 @@ impl Client {
         }
         let known = self.sessions.remove(session).and_then(|known| known.without_name());
         known.into_iter().for_each(|known| _ = self.sessions.insert(session.to_owned(), Box::new(known)));
+    }
+
+    /// Whether a caller has a session, or is about to.
+    pub(super) fn is_held(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.is_held())
+    }
+
+    /// A name is a session's no more, so nobody here has it by that name. Changes of it that are under way or in doubt are known all the
+    /// same.
+    pub(super) fn give_up_session(&mut self, session: &str, name: &Name) {
+        let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
+        let Tracked { session_type, status, seen, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
+        **known = Tracked { session_type, status, seen, doubt, jobs, changing, ..Tracked::default() };
+        self.let_go_of_session(session);
     }
 
     /// A session that is this client's still, for all that is known, is claimed again.

@@ -132,7 +132,7 @@ impl Client {
             self.store_fails(name, "was not started, because the store could not write what is under its name");
         }
         if let Some(user) = told.lost {
-            self.lost_by(user);
+            self.lost_by(user, name);
         }
         self.answered(&After::Name(name.clone()), Some(told.written));
         for id in told.waiters {

@@ -210,13 +210,14 @@ impl Client {
     }
 
     /// Another client has a name that this one had.
-    pub(super) fn lost_by(&mut self, user: User) {
+    pub(super) fn lost_by(&mut self, user: User, name: &Name) {
         match user {
             User::Job(id) => self.lost_job(id),
             User::Session(session) => {
-                let jobs = self.sessions.remove(&session).map(|known| known.jobs).unwrap_or_default();
+                let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
                 let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
-                let jobs: Vec<JobId> = jobs.into_iter().filter(follows).collect();
+                let jobs: Vec<JobId> = known.jobs.iter().copied().filter(follows).collect();
+                self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.lost_job(id));
             }
             User::Result => {}

@@ -65,6 +65,11 @@ impl Tracked {
         }
     }
 
+    /// Whether it is this client's under that name, or was and is asked back.
+    pub(crate) fn may_be_under(&self, name: &Name) -> bool {
+        self.name.as_ref().is_none_or(|known| known == name)
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
     }

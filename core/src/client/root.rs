@@ -116,6 +116,12 @@ pub(super) enum Pending {
     Login,
 }
 
+impl Pending {
+    pub(super) fn spend(&self) -> Option<u32> {
+        if let Pending::Spend(number) = self { Some(*number) } else { None }
+    }
+}
+
 impl Client {
     /// A client. `entropy` is 16 bytes from the host's own generator, new ones for each client: keys are made from them.
     pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {

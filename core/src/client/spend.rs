@@ -1,6 +1,8 @@
 //! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
 //! known what became of it.
 
+use std::collections::BTreeSet;
+
 use super::job::Parked;
 use super::root::{Client, Pending};
 use super::waiting::{After, Spend, Timer};
@@ -23,6 +25,13 @@ impl Client {
             return self.tell(id, Input::Granted(Ok(Grant::Counted { day })));
         }
         self.park(id, Parked::Counting);
+        // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
+        let out: BTreeSet<u32> = self.pending.values().filter_map(Pending::spend).collect();
+        self.spends.retain(|number, spend| spend.counted.entry != entry || out.contains(number));
+        if let Some(spend) = self.spends.values_mut().find(|spend| spend.counted.entry == entry) {
+            spend.then = Some((id, usd));
+            return;
+        }
         let call = StoreCall::Spend { space: self.space.clone(), day: None, entry, amount: usd, cap: self.cap };
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first().copied());
         self.push_store(Pending::Count(id, usd), command, call);
@@ -60,7 +69,7 @@ impl Client {
 
     fn spend(&mut self, counted: Counted) -> u32 {
         let number = self.next_spend.next(|id| self.spends.contains_key(&id));
-        self.spends.insert(number, Spend { counted, failures: 0, command: None });
+        self.spends.insert(number, Spend { counted, failures: 0, command: None, then: None });
         self.push_spend(number);
         number
     }
@@ -74,12 +83,17 @@ impl Client {
 
     /// It counts so, or it is tried again later: nobody waits for that.
     pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
-        if let (StoreAnswer::Failed, Some(spend)) = (answer, self.spends.get_mut(&number)) {
+        let then = self.spends.get_mut(&number).and_then(|spend| spend.then.take());
+        if let (StoreAnswer::Failed, Some(spend), None) = (answer, self.spends.get_mut(&number), then) {
             let again = again_after(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
             self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Spend(number)));
         } else {
-            self.spends.remove(&number);
+            let entry = self.spends.remove(&number).map(|spend| spend.counted.entry);
+            let is_wanted = |id: &JobId| self.jobs.get(id).is_some_and(|job| matches!(job.parked, Parked::Counting));
+            if let Some((entry, (id, usd))) = entry.zip(then).filter(|(_, (id, _))| is_wanted(id)) {
+                self.count(id, entry, usd);
+            }
         }
         self.answered(&After::Spend(number), None);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
-use crate::contract::Endpoint;
+use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::policy::{Effect, Error};
 use crate::state::{BoughtAs, CommandId, JobId, Name};
@@ -161,6 +161,8 @@ pub(super) struct Spend {
     pub(super) failures: u32,
     /// Who waits for it.
     pub(super) command: Option<CommandId>,
+    /// The job that counts the same entry as soon as this was answered, and at how much.
+    pub(super) then: Option<(JobId, Decimal)>,
 }
 
 impl Spend {

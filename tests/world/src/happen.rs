@@ -1,6 +1,6 @@
 //! What happens to a world when an act is chosen.
 
-use hopline::client::{Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
+use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
 use crate::act::{Act, Leaves, Plan};
 use crate::delivery::{Delivery, StoreResult};
@@ -23,12 +23,12 @@ impl World {
     /// Answers a call of the store.
     pub(crate) fn keep(&mut self, at: usize, result: StoreResult) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Store { .. });
-        let Some(Out::Store { id, call, .. }) = self.answer(at, is_it) else { return Ok(()) };
+        let Some(Out::Store { id, command, call }) = self.answer(at, is_it) else { return Ok(()) };
         self.tell(|| format!("{}: {result:?}", said(&call)));
         let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
         let mut answer = StoreAnswer::Failed;
         if result != StoreResult::Failed {
-            answer = self.store_does(&call);
+            answer = self.store_does(command, &call);
         }
         if let (Some(process), StoreCall::Put { name, .. } | StoreCall::Delete { name }) = (&mut self.process, &call) {
             let is_put = matches!((&call, &answer), (StoreCall::Put { release: false, .. }, StoreAnswer::Done)) && !fails;
@@ -56,9 +56,11 @@ impl World {
     }
 
     /// The store does what it was asked.
-    fn store_does(&mut self, call: &StoreCall) -> StoreAnswer {
+    fn store_does(&mut self, command: Option<CommandId>, call: &StoreCall) -> StoreAnswer {
         let client = self.process.as_ref().map_or(self.clients, |process| process.number);
-        let before = if let StoreCall::Delete { name } = call { self.job_of_call(name) } else { None };
+        // What a person has deleted is theirs to tell.
+        let is_persons = self.process.as_ref().zip(command).is_some_and(|(process, command)| process.commands.get(&command) == Some(&None));
+        let before = if let (StoreCall::Delete { name }, false) = (call, is_persons) { self.job_of_call(name) } else { None };
         let answer = self.store.call(call, client, self.now);
         match call {
             StoreCall::Delete { name } if answer == StoreAnswer::Done => {
@@ -233,7 +235,7 @@ impl World {
         match (first, leaves) {
             (_, Leaves::Nothing) | (None, _) => {}
             (Some(Out::Store { call: StoreCall::Put { name, data, .. }, .. }), Leaves::Part) => self.cut(name, data),
-            (Some(Out::Store { call, .. }), _) => _ = self.store_does(&call),
+            (Some(Out::Store { command, call, .. }), _) => _ = self.store_does(command, &call),
             (Some(Out::Send { request, about, .. }), _) => self.arrive(Message { request, about })?,
         }
         Ok(())

@@ -237,10 +237,11 @@ export class FolderStore {
     const draft = join(this.#owner.folder, name);
     if (keepFor === undefined) {
       await durably(draft, [data]);
-      // The old data stays until the new is in its place.
-      if (await isThere(rename(kept, opened))) await flush(this.#in("kept"));
       await rename(draft, opened);
-      return flush(this.#in("open"));
+      await flush(this.#in("open"));
+      // What is kept for a time counts as long as it is there, so the old data stays until the new is in its place.
+      if (await isThere(unlink(kept))) await flush(this.#in("kept"));
+      return;
     }
     const until = Math.max(0, Math.floor(this.#now() + keepFor));
     await durably(draft, [`${until}\n`, data]);

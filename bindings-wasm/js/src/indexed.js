@@ -338,9 +338,10 @@ export class IndexedDBStore {
 
   /** Drops what owners left that are gone, and some of what may be dropped. */
   async #tidy() {
+    const owners = await this.#within([OWNERS], "readonly", (at) => asked(at(OWNERS).getAllKeys()));
+    // Whoever lives had a lock before a row.
     const locks = await navigator.locks.query();
     const held = new Set(locks.held.map(({ name }) => name));
-    const owners = await this.#within([OWNERS], "readonly", (at) => asked(at(OWNERS).getAllKeys()));
     await this.#bury(owners.filter((owner) => !held.has(this.#lock(owner))));
     await this.#within([CLAIMS, RECORDS], "readwrite", async (at) => {
       const over = await asked(at(RECORDS).index("until").getAllKeys(IDBKeyRange.upperBound(this.#now()), PAGE));

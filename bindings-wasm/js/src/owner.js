@@ -141,8 +141,10 @@ async function listen(owners, id) {
 async function socketOf(owners, id) {
   const path = socketPath(owners, id, process.platform);
   if (path.length <= LONGEST || process.platform !== "linux") return { path, done: async () => {} };
-  const handle = await open(join(owners, id), "r").catch(() => undefined);
-  // Where there is no such folder, nobody listens in it.
+  // Where there is no such folder, nobody listens in it. What else goes wrong is no sign of death.
+  const handle = await open(join(owners, id), "r").catch((error) => {
+    if (!GONE.has(error.code)) throw error;
+  });
   if (!handle) return { path: join("/proc/self/fd/none", "socket"), done: async () => {} };
   return { path: `/proc/self/fd/${handle.fd}/socket`, done: () => handle.close() };
 }

@@ -417,6 +417,7 @@ class Engine:
             if self._closed:
                 return
             self._core.lost(None if names is None else list(names), *now())
+            self._sends.lose()
             self._wake_one(None)
             if not self._present:
                 self._background.start()

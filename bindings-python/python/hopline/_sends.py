@@ -56,6 +56,12 @@ class Sends:
         heapq.heappush(self._deadlines, (now()[1] + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
         return True
 
+    def lose(self) -> None:
+        """Claims have ended: what has not begun is not sent, and the core decides anew."""
+        for step in [step for step, send in self._out.items() if not send.is_begun]:
+            del self._out[step]
+            self._core.fail(step, "late", "never", *now())
+
     def soonest(self, until: int | None) -> int | None:
         """When to look again: when the core wants to go on, or the next send has taken too long."""
         while self._deadlines and self._deadlines[0][1] not in self._out:

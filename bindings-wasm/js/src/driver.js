@@ -28,6 +28,8 @@ export class Driver {
   #out = new Map();
   /** How many calls of the store are out. */
   #asking = 0;
+  /** How often claims have ended: what was asked for before that, and has not begun, is not sent. */
+  #losses = 0;
   #timer;
   #idle;
   #closed = false;
@@ -118,6 +120,7 @@ export class Driver {
 
   #lost(names) {
     if (this.#closed) return;
+    this.#losses += 1;
     this.#core.lost(names, ...this.now());
     this.#pump();
   }
@@ -206,11 +209,12 @@ export class Driver {
     const request = { method, url, headers: pairs, body, timeoutMs, maxBody };
     // Anything can be thrown, even what breaks when it is looked at.
     const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
+    const losses = this.#losses;
     const doubt = await doubted(this.#store, abort.signal);
     let came;
     if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
-    else if (doubt || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
+    else if (doubt || losses !== this.#losses || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
     else came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
     this.#out.delete(id);
     if (this.#closed) return;

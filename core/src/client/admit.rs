@@ -44,8 +44,15 @@ impl Client {
                         visit.into_iter().for_each(|visit| self.join(id, visit));
                         continue;
                     }
-                    let found = self.session_data(&session).map_or(Found::Nothing, |data| Found::Data(Box::new(data)));
-                    self.let_in(name, &found);
+                    let is_its_name = self.sessions.get(&session).is_some_and(|known| known.name.as_ref() == Some(name));
+                    match self.session_data(&session).filter(|_| is_its_name) {
+                        Some(data) => self.let_in(name, &Found::Data(Box::new(data))),
+                        // What is under the name is in the store only.
+                        None => {
+                            self.journal.give(name, None);
+                            self.release(name);
+                        }
+                    }
                 }
                 Some(User::Result) => {
                     let visit = self.next_visit(name);

@@ -101,12 +101,7 @@ impl Client {
         if let Err(error) = check_rotation(operation, then, session_type.as_deref(), options) {
             return self.finish_visit(command, Err(error), intent_of(), name);
         }
-        let bought_as = data.fingerprint.clone().map(|fingerprint| BoughtAs {
-            name: name.clone(),
-            intent: data.intent.clone(),
-            key: data.key.clone(),
-            fingerprint,
-        });
+        let bought_as = bought_as_of(name, data);
         match (&data.session, &data.call, &data.done) {
             (Some(session), ..) => self.go_on_with_session(name, command, session, bought_as, options),
             (_, Some(call), _) => self.go_on_with_call(name, command, call, bought_as, options),
@@ -314,17 +309,28 @@ impl Client {
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
             return self.lost_by(User::Session(session.to_owned()), name);
         };
-        let Some(tracked) = self.sessions.get_mut(session).filter(|known| known.name.is_none()) else { return };
-        // What another client has put meanwhile is newer, but where this one has just seen that it lives again.
-        if !tracked.lapsed && data.at.client != self.clock.at().client {
-            (tracked.status, tracked.session_type) = (saved.status.clone(), saved.session_type.clone());
-            tracked.ends.clone_from(&saved.ends);
+        let Some(tracked) = self.sessions.get(session).filter(|known| known.name.is_none()) else { return };
+        let mut saved = saved.clone();
+        // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
+        // says: little may be known of a session that was released meanwhile.
+        if tracked.lapsed || data.at.client == self.clock.at().client {
+            saved.status = tracked.status.clone().or(saved.status);
+            saved.session_type = tracked.session_type.clone().or(saved.session_type);
+            saved.credentials |= tracked.credentials;
+            if !tracked.ends.is_empty() {
+                saved.ends.clone_from(&tracked.ends);
+            }
         }
-        (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-        self.journal.give(name, Some(User::Session(session.to_owned())));
+        self.hold_session(name, saved, bought_as_of(name, data));
         self.put_session(session);
         self.let_go_of_session(session);
     }
+}
+
+/// What its caller calls what is under a name.
+fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
+    let fingerprint = data.fingerprint.clone()?;
+    Some(BoughtAs { name: name.clone(), intent: data.intent.clone(), key: data.key.clone(), fingerprint })
 }
 
 /// The operation of a record, what comes after it, and the type of its session where that is known.

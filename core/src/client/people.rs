@@ -130,7 +130,7 @@ impl Client {
             }
             Found::Data(data) => {
                 if let Some(session) = &data.session {
-                    self.sessions.remove(&session.id);
+                    self.give_up_session(&session.id, name);
                 }
             }
             Found::Bad(..) => {}
@@ -164,7 +164,7 @@ impl Client {
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
                 if let Open::Session(session) = &open {
-                    self.sessions.remove(&session.id);
+                    self.give_up_session(&session.id, name);
                 }
                 let spends = self.uncount(counted);
                 self.delete(name, false);
@@ -238,7 +238,7 @@ impl Client {
             (.., Open::Session(_)) => return self.finish_visit(command, Ok(said(false)), None, name),
         };
         if let Open::Session(session) = &open {
-            self.sessions.remove(&session.id);
+            self.give_up_session(&session.id, name);
         }
         let keep_for = next.done.as_ref().and_then(kept_for);
         self.put(name, Data { at: self.clock.at(), ..next }, keep_for, true, None);

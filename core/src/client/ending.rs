@@ -25,7 +25,7 @@ impl Client {
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        let is_lost = self.is_lost(&entry);
+        let is_lost = self.is_lost(id, &entry);
         if is_lost {
             result = unless_said(&entry, result);
         }
@@ -47,8 +47,9 @@ impl Client {
         let mut left = self.sessions_left(&mut entry, &result);
         let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
         if let Some(name) = entry.custody.name.take() {
-            self.journal.give(&name, None);
+            // Where it was lost, another job may have it by now.
             if !is_lost {
+                self.journal.give(&name, None);
                 self.leave(&name, &entry, &mut finished, &mut left);
             }
             finished.after.push(After::Name(name));
@@ -71,9 +72,9 @@ impl Client {
         self.wait_for(id, spends);
     }
 
-    /// Whether another client has taken it over.
-    fn is_lost(&self, entry: &Entry) -> bool {
-        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| !self.journal.is_owned(name))
+    /// Whether what a job was about has been taken over: its name is not its own any more.
+    fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
+        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
     }
 
     /// What is to become of the name of a job that has ended.
@@ -129,7 +130,7 @@ impl Client {
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.clock.unix();
-        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(entry)) {
+        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
             return self.end_in_doubt(id, error);
         }
         self.uncount_unspent(id, false);
@@ -149,7 +150,7 @@ impl Client {
 
     /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
     pub(super) fn rest(&mut self, id: JobId, mut error: Error) {
-        let name = self.jobs.get(&id).and_then(|entry| entry.custody.name.clone());
+        let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
         if let Some(name) = &name {
             let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
             error = Error::from(Report { record, ..error.into_report() });
@@ -161,12 +162,13 @@ impl Client {
     fn end_in_doubt(&mut self, id: JobId, error: Error) {
         self.clear_timer(id);
         let Some(entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
+        let is_lost = self.is_lost(id, &entry);
         let name = entry.custody.name.clone();
         self.leave_session(id, &entry, true);
         let mut after = self.after(&entry);
-        let result = if self.is_lost(&entry) { unless_said(&entry, Err(error)) } else { Err(error) };
+        let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
         after.extend(name.iter().cloned().map(After::Name));
-        name.iter().for_each(|name| self.journal.give(name, None));
+        name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         self.finish_after(Finished { commands: entry.waiting, result, left: Left::default(), last: Last::Put, after });
     }

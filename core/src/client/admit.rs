@@ -85,8 +85,11 @@ impl Client {
         match answer {
             // It has ended before this was heard of.
             StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
-                self.journal.claimed(name, false, None);
+                // It is asked again for who waits; where nobody does, what the store may have granted since is let go of.
+                let is_wanted = self.visits.contains_key(name);
+                self.journal.claimed(name, !is_wanted, None);
                 self.attend(name);
+                self.release(name);
             }
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);

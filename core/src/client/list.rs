@@ -175,7 +175,9 @@ impl Client {
 
     /// One of those that are resumed together has ended. What another client has is passed over.
     pub(super) fn part_ended(&mut self, number: u32, child: CommandId) {
-        let result = self.commands.get(&child).and_then(|command| command.ended.as_deref()).map(|ended| &ended.result);
+        // What a job was begun for may have been done.
+        let visit = self.commands.get(&child).filter(|command| command.job.is_none());
+        let result = visit.and_then(|command| command.ended.as_deref()).map(|ended| &ended.result);
         let passed_over = matches!(result, Some(Err(error)) if error.kind == Kind::Busy || error.kind == Kind::Misuse);
         if passed_over {
             self.commands.remove(&child);

@@ -248,6 +248,11 @@ impl Journal {
         match told.written {
             Written::Done => {
                 slot.failures = 0;
+                // The name was lost meanwhile, and made all the same: it is let go of.
+                if !slot.owned && slot.new && matches!(write, Write::Put { release: false, .. }) {
+                    slot.owned = true;
+                    slot.next = Some(Box::new(Wanted { write: Write::Release, waiters: Vec::new(), insists: true }));
+                }
                 if let Write::Put { .. } = write {
                     slot.new = false;
                 }

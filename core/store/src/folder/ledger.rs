@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::calls::Call;
 use super::files::{make_folder, open_for_us_alone, sorted, sync_folder};
 use super::locks::Locks;
 use super::record::checksum;
@@ -25,7 +26,7 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn wait(locks: &'a Locks, space: &str) -> io::Result<Turn<'a>> {
-        let (place, begun) = (format!("spent.{space}"), Instant::now());
+        let (place, begun) = (place(space), Instant::now());
         while !locks.take(&place)? {
             if begun.elapsed() > PATIENCE {
                 return Err(io::Error::new(ErrorKind::TimedOut, "another process does not let go of what was spent"));
@@ -63,9 +64,8 @@ impl Ledgers {
         Ledgers { root: root.join("spent"), read: Mutex::default() }
     }
 
-    pub(super) fn spend(&self, spend: &Spend<'_>, today: i64, locks: &Locks) -> Result<Spent, Error> {
+    pub(super) fn spend(&self, spend: &Spend<'_>, today: i64, locks: &Locks, call: Call<'_>) -> Result<Spent, Error> {
         let folder = self.root.join(spend.space);
-        // Threads of this client first: a lock knows clients only.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = Turn::wait(locks, spend.space).map_err(|error| Error::io("lock", &folder, &error))?;
         let last = days(&folder)?.into_iter().max();
@@ -95,6 +95,7 @@ impl Ledgers {
         // Others may go on: what they write comes behind, and is no safer than this.
         drop(turn);
         drop(read);
+        drop(call);
         file.sync_all().map_err(failed)?;
         Ok(Spent::Granted { day })
     }
@@ -159,6 +160,11 @@ impl Ledger {
         let before = self.entries.insert(entry.to_owned(), amount).unwrap_or_default();
         self.total = self.total.saturating_sub(before).saturating_add(amount);
     }
+}
+
+/// Where the turn of a space is locked.
+pub(super) fn place(space: &str) -> String {
+    format!("spent.{space}")
 }
 
 /// The entry and the amount of a whole line.

@@ -1,5 +1,6 @@
 //! A store in a folder: one file a name, owned by the operating system's locks.
 
+mod calls;
 mod files;
 mod format;
 mod ledger;
@@ -12,10 +13,13 @@ mod locks;
 #[allow(dead_code, reason = "only its tests use it")]
 mod locks_other;
 mod record;
+#[cfg(test)]
+mod threads;
 
 use std::path::Path;
 use std::time::Duration;
 
+use calls::{Call, Calls};
 use files::Files;
 use ledger::Ledgers;
 use locks::Locks;
@@ -31,6 +35,7 @@ use crate::{Claim, Clock, Error, Page, Put, Spend, Spent, Store, Whose, Written,
 pub struct Folder {
     files: Files,
     locks: Locks,
+    calls: Calls,
     ledgers: Ledgers,
     clock: Clock,
 }
@@ -50,7 +55,7 @@ impl Folder {
         let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io("find", path.as_ref(), &error))?;
         format::open(&path)?;
         let locks = Locks::open(&path.join("locks")).map_err(|error| Error::io("lock", &path.join("locks"), &error))?;
-        let folder = Folder { files: Files::new(path.clone()), locks, ledgers: Ledgers::new(path), clock };
+        let folder = Folder { files: Files::new(path.clone()), locks, calls: Calls::default(), ledgers: Ledgers::new(path), clock };
         folder.sweep_drafts()?;
         Ok(folder)
     }
@@ -58,6 +63,15 @@ impl Folder {
     /// The folder.
     pub fn path(&self) -> &Path {
         self.files.root()
+    }
+
+    /// Begins a call about these names, once other threads of this client are done with them.
+    fn begin<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Call<'_>, Error> {
+        // A forked child may not wait: whoever it would wait for is not there.
+        self.enter()?;
+        let call = self.calls.begin(names);
+        // It may have been closed meanwhile.
+        self.enter().map(|()| call)
     }
 
     /// Whether a call may be made at all.
@@ -121,10 +135,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes what is kept no longer from the group of a name.
+    /// Removes what is kept no longer from the group of a name, except what other threads of this client are at work on.
     fn sweep_group(&self, name: Name<'_>) -> Result<(), Error> {
         let names = self.files.names(name.space(), name.group())?;
         for ended in names.iter().filter_map(|name| Name::parse(name).ok()) {
+            let Some(_call) = self.calls.try_begin(ended.as_str()) else { continue };
             let is_free = self.whose(ended)? == Whose::Free;
             if is_free && self.files.read(ended)?.is_some_and(|record| record.has_ended(self.now())) && self.take(ended)? {
                 // Deletes it only if that is still so, now that nobody else can put it.
@@ -139,7 +154,7 @@ impl Folder {
 impl Store for Folder {
     fn claim(&self, names: &[&str], most: usize) -> Result<Claim, Error> {
         let names = parse_all(names)?;
-        self.enter()?;
+        let _call = self.begin(names.iter().map(|name| name.as_str()))?;
         let mut claimed = Vec::new();
         let mut others = Vec::new();
         for name in &names {
@@ -175,7 +190,7 @@ impl Store for Folder {
 
     fn put(&self, name: &str, data: &[u8], how: &Put) -> Result<Written, Error> {
         let name = Name::parse(name)?;
-        self.enter()?;
+        let _call = self.begin([name.as_str()])?;
         let was_mine = self.locks.is_mine(name.as_str());
         if !(was_mine || how.new) || !self.take(name)? {
             return Ok(Written::Lost);
@@ -199,7 +214,7 @@ impl Store for Folder {
 
     fn delete(&self, name: &str) -> Result<Written, Error> {
         let name = Name::parse(name)?;
-        self.enter()?;
+        let _call = self.begin([name.as_str()])?;
         if self.locks.is_mine(name.as_str()) && self.take(name)? {
             self.files.delete(name)?;
             self.give(name)?;
@@ -215,10 +230,11 @@ impl Store for Folder {
     fn release(&self, names: Option<&[&str]>) -> Result<(), Error> {
         let names = names.map(parse_all).transpose()?;
         self.enter()?;
-        match names {
-            Some(names) => names.into_iter().filter(|name| self.locks.is_mine(name.as_str())).try_for_each(|name| self.give(name)),
-            None => self.locks.give_all().map_err(|error| self.lock_failed(&error)),
-        }
+        let Some(names) = names else {
+            return self.calls.alone(|| self.enter().and_then(|()| self.locks.give_all().map_err(|error| self.lock_failed(&error))));
+        };
+        let _call = self.begin(names.iter().map(|name| name.as_str()))?;
+        names.into_iter().filter(|name| self.locks.is_mine(name.as_str())).try_for_each(|name| self.give(name))
     }
 
     fn list(&self, space: &str, after: Option<&str>, open: bool) -> Result<Page, Error> {
@@ -229,12 +245,15 @@ impl Store for Folder {
 
     fn spend(&self, spend: &Spend<'_>) -> Result<Spent, Error> {
         check_spend(spend)?;
-        self.enter()?;
-        self.ledgers.spend(spend, day_of(self.now()), &self.locks)
+        let call = self.begin([ledger::place(spend.space).as_str()])?;
+        self.ledgers.spend(spend, day_of(self.now()), &self.locks, call)
     }
 
     fn close(&self) {
-        self.locks.close();
+        // A forked child may not wait; it has nothing to let go of.
+        if !matches!(self.locks.check(), Err(locks::Unusable::Forked)) {
+            self.calls.alone(|| self.locks.close());
+        }
     }
 }
 

@@ -60,10 +60,10 @@ export interface AgentClientOptions extends ClientOptions {
   /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
   apiKey?: string | undefined;
   /**
-   * The most, in USD, that all clients of a store together buy in a UTC day: what was charged, what is in doubt and what is under
-   * way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a cap does not count what
-   * it buys, so give every client of a store the same one. The account's own limit, which holds everywhere, is `daily_limit_usd` of
-   * `updateBudget`. At least 0.
+   * The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged, what is in
+   * doubt and what is under way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a
+   * cap does not count what it buys, so give every client of a store the same one. The account's own limit, which holds for all
+   * stores, is `daily_limit_usd` of `updateBudget`. At least 0.
    */
   dailyCapUsd?: number | string | undefined;
   /** `backend_ready` as the account was registered with: where it is false, buying a session is `refused` before it is sent. */
@@ -622,8 +622,9 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   /** Goes on with what an intent stands for, as `resume`. Gives `undefined` for an intent that stands for nothing. */
   resumeIntent(intent: string, options?: SessionOptions): Promise<Handle | Resumed | undefined>;
   /**
-   * Goes on with all that is open and nobody has: doubts are resumed; sessions and orders without an intent are taken back. Those
-   * with an intent are left to whoever starts it. Gives how each has ended.
+   * Goes on with what nobody has, 16 at a time: every doubt that can be sent again is resumed; sessions and orders that were begun
+   * without an intent are taken back and waited for. Sessions and orders with an intent are left to whoever starts it. Gives how each
+   * has ended.
    */
   resumeAll(options?: SessionOptions): Promise<PromiseSettledResult<Handle | Resumed>[]>;
   /**

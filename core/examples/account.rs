@@ -70,7 +70,7 @@ impl Account {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // This client buys for no more than that in a UTC day. The account's own `daily_limit_usd` holds for all of its clients.
+    // All clients of this folder together buy for no more than that in a UTC day. The account's own `daily_limit_usd` holds everywhere.
     let options = ClientOptions { daily_cap_usd: Some(50.into()), ..options()? };
     let mut account = Account(Client::new(options, entropy()?)?, Ureq::new("hopline-records")?);
 

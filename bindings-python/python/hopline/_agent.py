@@ -55,9 +55,10 @@ class AgentClient(Blocking, AgentOperations):
             store: Where purchases, sessions and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
             same_account: Whether what was stored under another key or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
-            daily_cap_usd: The most, in USD, that the clients of a store with the same `account` buy in a UTC day: what was charged, what
-                is in doubt and what is under way; recharges do not count. A client without a cap does not count what it buys, so give
-                every client of a store the same one. The account's own limit is `daily_limit_usd` of `update_budget`.
+            daily_cap_usd: The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was
+                charged, what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it
+                buys, so give every client of a store the same one. The account's own limit, which holds for all stores, is
+                `daily_limit_usd` of `update_budget`.
             backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
             options: How to repeat, wait and read; see `Options`.
         """
@@ -117,7 +118,8 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
             store: Where purchases, sessions and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
             same_account: Whether what was stored under another key or base URL belongs to this account: say so after either has changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
-            daily_cap_usd: The most, in USD, that this client buys in a UTC day, as for `AgentClient`.
+            daily_cap_usd: The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together; see
+                `AgentClient`.
             backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
             options: How to repeat, wait and read; see `Options`.
         """

@@ -104,12 +104,12 @@ class Blocking(Caller):
         credentials: bool | None = None,
         ends: Sequence[str] | None = None,
     ) -> list[Resumed | HoplineError]:
-        """Goes on with everything in the store that is open and that no living client has, including what processes that crashed have
-        left, 16 at a time. Failures of single ones are in the list.
+        """Goes on with what no living client has, including what processes that crashed have left, 16 at a time. Failures of single ones
+        are in the list.
 
-        What is in doubt is resumed. Sessions and orders without an intent are taken back and waited for; this client holds the sessions
-        until they are over, or it releases them. Those with an intent are left to whoever starts that intent. Where several workers
-        share a store, each takes a part.
+        Every doubt that can be sent again is resumed. Sessions and orders that were begun without an intent are taken back and waited
+        for; this client holds the sessions until they are over, or it releases them. Sessions and orders with an intent are left to
+        whoever starts it. Where several workers share a store, each takes a part.
 
         Args:
             deadline: Seconds to wait in all for each session or order; 300 if left out.
@@ -275,12 +275,12 @@ class Tasks(AsyncCaller):
         credentials: bool | None = None,
         ends: Sequence[str] | None = None,
     ) -> list[AsyncResumed | HoplineError]:
-        """Goes on with everything in the store that is open and that no living client has, including what processes that crashed have
-        left, 16 at a time. Failures of single ones are in the list.
+        """Goes on with what no living client has, including what processes that crashed have left, 16 at a time. Failures of single ones
+        are in the list.
 
-        What is in doubt is resumed. Sessions and orders without an intent are taken back and waited for; this client holds the sessions
-        until they are over, or it releases them. Those with an intent are left to whoever starts that intent. Where several workers
-        share a store, each takes a part.
+        Every doubt that can be sent again is resumed. Sessions and orders that were begun without an intent are taken back and waited
+        for; this client holds the sessions until they are over, or it releases them. Sessions and orders with an intent are left to
+        whoever starts it. Where several workers share a store, each takes a part.
 
         Args:
             deadline: Seconds to wait in all for each session or order; 300 if left out.

@@ -49,9 +49,9 @@ impl Client {
         Ticket::of(command)
     }
 
-    /// Resumes all that is open, 16 at a time, from a random place on: doubts are resumed; sessions and orders that their caller has no
-    /// name for are taken back. What another living client has is passed over, and so are sessions with an intent: whoever starts that
-    /// intent asks for them. Its answer are the commands that have ended.
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with every doubt that can be sent again, and with
+    /// the sessions and orders that were begun without an intent or key of the caller's. Those with one are left to whoever starts it.
+    /// Its answer are the commands that have ended, whose results are to be taken.
     pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
         if let Err(error) = options.check_resume() {
             return Ticket::of(self.reject(error, None));

@@ -41,10 +41,10 @@ pub struct ClientOptions {
     pub store: bool,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
-    /// The most, in USD, that this client buys in a UTC day: what was charged, what is in doubt and what is under way;
-    /// recharges do not count. Each key counts at its quote, on each day that it is sent on; a charge above its quote is counted
-    /// and can pass the cap. The account's own limit is `daily_limit_usd` of `update_budget`, which holds across clients.
-    /// A client without a cap does not count what it buys, so give every client of a store the same one.
+    /// The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged, what is in
+    /// doubt and what is under way; recharges do not count. Each key counts at its quote, on each day that it is sent on; a charge above
+    /// its quote is counted and can pass the cap. A client without a cap does not count what it buys, so give every client of a store
+    /// the same one. The account's own limit, which holds for all stores, is `daily_limit_usd` of `update_budget`.
     pub daily_cap_usd: Option<Decimal>,
     /// `backend_ready` as the account was registered with. While it is false, purchases are refused; `get_account` reads it anew.
     pub backend_ready: Option<bool>,

@@ -12,9 +12,9 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
     ///     with the client.
     ///   - transport: What sends requests.
-    ///   - dailyCapUsd: The most, in USD, that the clients of the store buy in a UTC day: what was charged, what is in doubt and what is
-    ///     under way; recharges do not count. A client without a cap does not count what it buys, so give every client of a store the same one. The
-    ///     account's own limit is `dailyLimitUsd` of `updateBudget`, which holds across clients.
+    ///   - dailyCapUsd: The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged,
+    ///     what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it buys, so give every
+    ///     client of a store the same one. The account's own limit, which holds for all stores, is `dailyLimitUsd` of `updateBudget`.
     ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.
     public init(

@@ -84,9 +84,9 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         return answered.isNothing ? nil : try resumed(answered)
     }
 
-    /// Goes on with all that no living client has, 16 at a time: doubts are resumed; sessions and orders that were begun without an intent
-    /// are this client's again. A session with an intent is left to whoever starts that intent. Returns what each came to, failures
-    /// included.
+    /// Goes on with what no living client has, 16 at a time: every doubt that can be sent again is resumed; sessions and orders that were
+    /// begun without an intent are this client's again. Sessions and orders with an intent are left to whoever starts it. Returns what each
+    /// came to, failures included.
     ///
     /// - Parameters:
     ///   - credentials: Whether sessions' usernames and passwords are wanted once they are active.

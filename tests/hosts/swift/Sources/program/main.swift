@@ -4,7 +4,7 @@
 import Foundation
 import Hopline
 
-// This client buys for no more than 50 USD in a UTC day.
+// All clients of this folder together buy for no more than 50 USD in a UTC day.
 let agent = try AgentClient(store: FolderStore("hopline-records"), dailyCapUsd: 50)
 
 /// The session of an intent: the one that was begun before, or else the cheapest that is offered now.

@@ -14,8 +14,9 @@ import kotlinx.serialization.json.JsonObject
  * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
  * @param options how to repeat, wait and read
  * @param sameAccount whether records of another key or base URL are of this account, of which only those have changed; default false
- * @param dailyCapUsd the most, in USD, that this client buys in a UTC day. A client without a cap does not count what it buys, so give every
- *   client of a store the same one. The account's own limit, across clients, is that of `updateBudget`
+ * @param dailyCapUsd the most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged,
+ *   what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it buys, so give every
+ *   client of a store the same one. The account's own limit, which holds for all stores, is that of `updateBudget`
  * @param backendReady `backendReady` as the account was registered with; if false, purchases are refused
  * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
  *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own

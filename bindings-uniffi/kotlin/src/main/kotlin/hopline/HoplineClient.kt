@@ -81,9 +81,10 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     }
 
     /**
-     * Goes on with all that can be resumed, including what processes that crashed left: operations in doubt, and sessions and orders without
-     * an intent, which this client has from then on. What another living client has is left to it. Each gives its session, its order,
-     * its answer or its failure. Options are those of [resume], for each of them.
+     * Goes on with what no living client has, including what processes that crashed left, 16 at a time: every doubt that can be sent again,
+     * and the sessions and orders that were begun without an intent, which this client has from then on. Sessions and orders with an
+     * intent are left to whoever starts it. Returns for each its session, its order, its answer or its failure. Options are those of
+     * [resume], for each of them.
      */
     public suspend fun resumeAll(
         credentials: Boolean? = null,

@@ -25,7 +25,7 @@ const val JOB = "job-17" // the intent: your own name for this purchase
 
 fun main() = runBlocking {
     val http = OkHttpClient()
-    val cap = BigDecimal(50) // this client buys for no more than that in a UTC day
+    val cap = BigDecimal(50) // the most that all clients of this folder buy in a UTC day, together
     AgentClient(transport = OkHttpTransport(http), store = FolderStore(Path.of("hopline-records")), dailyCapUsd = cap).use { agent ->
         println("account ${agent.getAccount().apiKeyPrefix}, balance ${agent.getBalance().raw.text}")
         try {

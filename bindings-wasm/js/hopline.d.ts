@@ -206,7 +206,7 @@ export interface ObserveOptions {
 
 /** Something that the store holds. */
 export interface Saved {
-  /** Its record as it is now: what `resume`, `settle` and `forget` take. */
+  /** Its record as it is now: what `resume`, `reconcile`, `settle` and `forget` take. */
   record: string;
   /** Whose it is: this client's, nobody's, or another living client's. */
   whose: "mine" | "free" | "other";
@@ -220,7 +220,11 @@ export interface Saved {
   order_no?: string;
   /** The status of the session or the order, when it was last read. */
   status?: string;
-  /** What there is to do about it; what is `in_doubt_for_good` can only be settled, and `reconcile` may show what became of it. */
+  /**
+   * What it stands for. `under_way` is at work in this client or another. `in_doubt` can be sent again; `in_doubt_for_good` can only be
+   * settled, and `reconcile` may show what became of it. `accepted` is a write whose answer `resume` gives again, if its session is not
+   * over. `refused` is a record that can't be used, for its `reason`.
+   */
   holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted" | "refused";
   /** Of a record that can't be used, which is `refused`: why. It can only be forgotten. */
   reason?: "damaged" | "other_version" | "other_api" | "other_account";
@@ -327,7 +331,10 @@ export interface HoplineError extends ErrorFields {}
 export class HoplineError extends Error {
   private constructor();
   message: string;
-  /** Whether this client refused it before anything was sent, and not the service. */
+  /**
+   * Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account
+   * that is not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
+   */
   get isRefusedByUs(): boolean;
   /** The first failure where this one came of a later send, what the store said, or the reason of the signal. */
   cause?: unknown;

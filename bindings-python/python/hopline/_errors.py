@@ -62,8 +62,8 @@ class HoplineError(Exception):
     attempts: int
     """How often it was sent."""
     is_refused_by_us: bool
-    """Whether a `Refused` comes from this client (its daily cap, the price limit, an account that is not ready) and no answer of the
-    service is behind it."""
+    """Whether a `Refused` comes from this client and not from the service: from the daily cap, the price limit, an account that is not
+    ready, a `settle` that came too early, a record that has changed, or a `reconcile` that has nothing to look up."""
     raw: Any
     """`data` of a success that does not fit its type; its text, where Python's JSON can't read it. It may hold secrets."""
 
@@ -146,7 +146,7 @@ class Invalid(HoplineError, kind="invalid"):
 
 
 class Refused(HoplineError, kind="refused"):
-    """Refused: it was not done. `is_refused_by_us` says whether by the service or by a limit of this client."""
+    """Refused: it was not done. `is_refused_by_us` says whether this client refused it, or the service."""
 
 
 class Unavailable(HoplineError, kind="unavailable"):

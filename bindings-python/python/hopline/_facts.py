@@ -73,17 +73,18 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Something that the store holds: a write in doubt, a session, an order, an intent that was accepted."""
+    """Something that the store holds: a write under way or in doubt, a session, an order, a write that was accepted."""
 
     record: str
-    """Its record as it is now, to `resume`, `settle` or `forget` it by."""
+    """Its record as it is now, to `resume`, `reconcile`, `settle` or `forget` it by."""
     operation: str
     """The operation that made it."""
     whose: Literal["mine", "free", "other"]
     """Who has it: this client, nobody, or another living client."""
     holds: Literal["under_way", "in_doubt", "in_doubt_for_good", "session", "order", "accepted", "refused"] | str
-    """What it stands for. `in_doubt_for_good` can't be sent again and can only be settled. `refused` can't be used by this client, for the
-    `reason`; nothing starts under its intent until somebody forgets it."""
+    """What it stands for. `under_way` is at work in this client or another. `in_doubt_for_good` can't be sent again and can only be
+    settled. `accepted` is a write whose answer `resume` gives again, if its session is not over. `refused` can't be used by this client,
+    for the `reason`; nothing starts under its intent until somebody forgets it."""
     reason: Literal["damaged", "other_version", "other_api", "other_account"] | str | None = None
     """Of `refused`: why."""
     intent: str | None = None

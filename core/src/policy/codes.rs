@@ -30,11 +30,11 @@ pub enum Advice {
     Wait,
     /// Try again later.
     RetryLater,
-    /// Resume it by its intent or handle, which sends the same key, or settle it by hand.
+    /// Resume it by its intent or record, which sends the same key, or settle it by hand.
     Resume,
     /// Look at what the account holds before you buy again.
     CheckAccount,
-    /// Wait for the other change of this session.
+    /// Wait until the other command or client that is at work on it has ended.
     WaitForOther,
     /// Look it up: `reconcile` shows what the service has that may be it.
     Reconcile,

@@ -15,7 +15,8 @@ pub enum Kind {
     /// Refused here, before anything was sent.
     Invalid,
     /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
-    /// cap or price limit, a product that has no price, a backend that is not ready, a lookup that has nothing to go by.
+    /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
+    /// `settle` that came too early, a record that has changed since the caller looked at it.
     Refused,
     /// The service could not be reached or could not do it; it was not done.
     Unavailable,
@@ -172,8 +173,9 @@ impl Error {
     }
 
     /// Whether the kind is [`Kind::Refused`] and this client refused it, with no answer of the service behind it: the caller's own
-    /// cap or price limit, a product that is not in the list of prices, a backend that is not ready, a lookup that has nothing to
-    /// go by. In JSON it is `"refused_by_us": true`, and absent otherwise.
+    /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
+    /// `settle` that came too early, a record that has changed since the caller looked at it. In JSON it is `"refused_by_us": true`,
+    /// and absent otherwise.
     pub fn is_refused_by_us(&self) -> bool {
         self.kind == Kind::Refused && self.status.is_none()
     }

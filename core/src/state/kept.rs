@@ -17,7 +17,7 @@ pub struct SavedPage {
     pub after: Option<Name>,
 }
 
-/// Something that the store holds: a purchase in doubt, a session, an intent that was accepted.
+/// Something that the store holds: an operation under way or in doubt, a session, an order, a write that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     /// Its record, by its name and version.
@@ -55,7 +55,7 @@ pub struct Saved {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holds {
-    /// An operation under way in this client.
+    /// An operation that is under way, in this client or another.
     UnderWay,
     /// An operation in doubt, which can be resumed or settled.
     InDoubt,
@@ -63,9 +63,9 @@ pub enum Holds {
     InDoubtForGood,
     /// A session.
     Session,
-    /// An order that was accepted, and is to be watched.
+    /// An order that was accepted, and is to be waited for.
     Order,
-    /// An intent that was accepted, and all that is left of it: its session, if it had one, is over.
+    /// A write that was accepted, with or without an intent: resuming it gives its answer again, or says that its session is over.
     Accepted,
     /// A record that can't be read, or is another account's: it can only be forgotten.
     Refused,

@@ -82,7 +82,7 @@ pub(crate) struct SavedCall {
     /// Whether the key is settled and the effect open all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) spent: bool,
-    /// Whether it is `open_session`, which goes on after the answer.
+    /// Whether it goes on after the answer, as `open_session` and `place_order` do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) opens: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -134,7 +134,7 @@ pub(crate) struct SavedSession {
 pub(crate) struct Done {
     pub(crate) operation: String,
     pub(crate) facts: Facts,
-    /// Whether it opened a session, which is waited for when the intent is started again.
+    /// Whether it is waited for when the intent is started again: a session that was opened, an order that was placed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) opened: bool,
     /// Of the answer what its type names and does not mark as secret, where that is short.

@@ -117,7 +117,7 @@ func amount(_ text: String) -> Decimal? {
 public struct Saved: Sendable, Hashable {
     /// What a record stands for.
     public enum Holds: String, Sendable, Decodable {
-        /// A purchase or a change that is under way.
+        /// An operation that is under way, in this client or another.
         case underWay = "under_way"
         /// One that may have been done: resume it.
         case inDoubt = "in_doubt"
@@ -127,7 +127,7 @@ public struct Saved: Sendable, Hashable {
         case session
         /// An order that was accepted and is to be watched: resume it.
         case order
-        /// An intent that was accepted.
+        /// A write that was accepted, with or without an intent: `resume` gives its answer again, or says that its session is over.
         case accepted
         /// A record that can't be used. What it stands for may have been bought, so its intent buys nothing until it is forgotten.
         case refused

@@ -7,7 +7,7 @@ public struct HoplineError: Error, Sendable {
     public enum Kind: String, Sendable, Decodable, CaseIterable {
         /// The parameters or options break a rule. Nothing was sent.
         case invalid
-        /// Refused by the service, or, if `isRefusedByUs`, by the client's own limits.
+        /// Refused by the service, or, if `isRefusedByUs` is true, by this client.
         case refused
         /// The service could not be reached or could not do it; it was not done.
         case unavailable
@@ -42,8 +42,8 @@ public struct HoplineError: Error, Sendable {
 
     /// What kind of failure.
     public let kind: Kind
-    /// Of the kind `refused`: whether Hopline refused by itself, and not the service. That is so for the client's daily cap, the price
-    /// limit of the call, and an account that is not ready.
+    /// Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an
+    /// account that is not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
     public let isRefusedByUs: Bool
     /// Whether the operation had its effect.
     public let effect: Effect

@@ -94,15 +94,16 @@ private fun event(told: JsonObject): Event =
         record = told.text("record"),
     )
 
-/** Something that the store holds: an operation in doubt, a session, an order, an intent that was accepted. */
+/** Something that the store holds: an operation under way or in doubt, a session, an order, a write that was accepted. */
 public data class Saved(
-    /** Its record, to resume, settle or forget it by. It changes whenever what it stands for does. */
+    /** Its record, to resume, reconcile, settle or forget it by. It changes whenever what it stands for does. */
     val record: String,
     /** The operation that made it. */
     val operation: String,
     /**
-     * What it stands for: `under_way`, `in_doubt`, `in_doubt_for_good`, `session`, `order`, `accepted` or `refused`. What is
-     * `in_doubt_for_good` can't be sent again: it can only be settled. A `refused` record can't be read, and its intent buys nothing until
+     * What it stands for: `under_way` (in this client or another), `in_doubt`, `in_doubt_for_good`, `session`, `order`, `accepted` or
+     * `refused`. What is `in_doubt_for_good` can't be sent again: it can only be settled. What is `accepted` is a write whose answer
+     * [HoplineClient.resume] gives again, if its session is not over. A `refused` record can't be used, and its intent buys nothing until
      * [HoplineClient.forget] deletes it.
      */
     val holds: String,

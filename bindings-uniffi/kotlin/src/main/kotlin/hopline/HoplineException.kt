@@ -45,7 +45,10 @@ public sealed class HoplineException(told: JsonObject) :
     /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
     public val advice: String get() = told.text("advice") ?: "nothing"
 
-    /** Whether it was refused by a limit or a lookup of this client, such as `dailyCapUsd`, and not by the service. */
+    /**
+     * Of a [Refused]: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account that is
+     * not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
+     */
     public val isRefusedByUs: Boolean get() = told.text("refused_by_us") == "true"
 
     /** The field that was refused. */

@@ -91,3 +91,18 @@ fn a_forked_child_has_nothing_of_its_parents_and_may_open_the_folder_again() {
     let after = Folder::open(folder.path()).expect("opens");
     assert_eq!(after.claim(&[FIRST, SECOND], 2), Ok(Claim::Claimed(vec![(SECOND.to_owned(), None)])));
 }
+
+#[test]
+fn a_folder_may_be_closed_and_opened_again_though_a_forked_child_lives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = Folder::open(folder.path()).expect("opens");
+    let child = forked(|| {
+        pause();
+        0
+    });
+    first.close();
+    let again = Folder::open(folder.path());
+    kill(child, Signal::SIGKILL).expect("it lives");
+    assert_eq!(waitpid(child, None), Ok(WaitStatus::Signaled(child, Signal::SIGKILL, false)));
+    assert_eq!(again.expect("opens").claim(&[FIRST], 1), Ok(Claim::Claimed(vec![(FIRST.to_owned(), None)])));
+}

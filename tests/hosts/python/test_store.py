@@ -1,6 +1,8 @@
 """A folder that several clients and processes share: one owner at a time, and nobody who only looks is in the way."""
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import Any
 
 import hopline
 import pytest
+from hopline import _hopline
 from conftest import BUY
 from memory_store import Memory, MemoryStore
 from wrapping import Wrapped, records
@@ -29,6 +32,12 @@ agent = hopline.AgentClient(base_url="https://api.example/v1", api_key="key", ht
 agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="job-1")
 print("holding", flush=True)
 sys.stdin.read()
+"""
+
+CLAIMER = """
+import sys
+from hopline import _hopline
+print(_hopline.Folder(sys.argv[1]).claim([sys.argv[2]], 1)[0])
 """
 
 
@@ -197,3 +206,25 @@ def test_a_folder_of_node_is_refused_and_left_alone(tmp_path: Path) -> None:
                 call()
             assert caught.value.effect == "none" and f"has the format `{says}`, not `hopline folder 2`" in str(caught.value.__notes__)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["format", "open"]
+
+
+def test_a_second_copy_of_the_native_library_opens_a_folder_only_when_the_first_has_closed_it(tmp_path: Path) -> None:
+    # Another file is another library to the system, as with two class loaders or two languages in one process.
+    spec = importlib.util.spec_from_file_location("_hopline", shutil.copy(_hopline.__file__, tmp_path))
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    assert copy.Folder is not _hopline.Folder
+    name, folder = "5e.i" + "0" * 32, tmp_path / "store"
+    first = _hopline.Folder(folder)
+    assert first.claim([name], 1) == ("claimed", [(name, None)])
+    for _ in range(2):
+        with pytest.raises(OSError, match="another copy of this library has the folder open in this process"):
+            copy.Folder(folder)
+    # To try has taken no lock away.
+    assert subprocess.run([sys.executable, "-c", CLAIMER, folder, name], capture_output=True, text=True, check=True).stdout == "busy\n"
+    first.close()
+    second = copy.Folder(folder)
+    assert second.claim([name], 1) == ("claimed", [(name, None)])
+    with pytest.raises(OSError, match="another copy"):
+        _hopline.Folder(folder)
+    second.close()

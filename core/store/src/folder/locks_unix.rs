@@ -18,6 +18,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{self, off_t};
 use sha2::{Digest, Sha256};
 
+use super::copies::Only;
 use super::files::open_for_us_alone;
 use crate::Whose;
 
@@ -50,6 +51,7 @@ struct Shared {
 struct State {
     /// None once the last client has closed.
     files: Vec<File>,
+    only: Option<Only>,
     clients: usize,
     owners: HashMap<Place, u64>,
 }
@@ -94,9 +96,10 @@ impl Locks {
         let shared = match known(identity_of(&path)) {
             Some(shared) => shared,
             None => {
+                let only = Some(Only::take(folder)?);
                 let files = (0..FILES).map(|n| open(&folder.join(format!("{n:x}")))).collect::<io::Result<Vec<_>>>()?;
                 let found = files[0].metadata()?;
-                let state = Mutex::new(State { files, clients: 0, owners: HashMap::new() });
+                let state = Mutex::new(State { files, only, clients: 0, owners: HashMap::new() });
                 let shared = Arc::new(Shared { path, identity: (found.dev(), found.ino()), state });
                 folders.push(Arc::clone(&shared));
                 shared
@@ -168,7 +171,7 @@ impl Locks {
             Some(_) => return Ok(Whose::Other),
             None => {}
         }
-        let mut range = range(place, libc::F_WRLCK);
+        let mut range = range(place.byte, libc::F_WRLCK);
         fcntl(file(&state, place)?, FcntlArg::F_GETLK(&mut range))?;
         Ok(if range.l_type == libc::F_UNLCK as libc::c_short { Whose::Free } else { Whose::Other })
     }
@@ -187,6 +190,7 @@ impl Locks {
             folders.retain(|shared| !Arc::ptr_eq(shared, &self.shared));
             state.owners.clear();
             state.files.clear();
+            state.only = None;
         } else {
             // What could not be unlocked is no longer in the table, and is taken by the next client of this process.
             let _ = give_all(&mut state, self.client);
@@ -210,7 +214,7 @@ fn give_all(state: &mut State, client: u64) -> io::Result<()> {
 
 /// Locks or unlocks; whether it worked. A lock that another process has is no error.
 fn set(state: &State, place: Place, kind: libc::c_int) -> io::Result<bool> {
-    match fcntl(file(state, place)?, FcntlArg::F_SETLK(&range(place, kind))) {
+    match fcntl(file(state, place)?, FcntlArg::F_SETLK(&range(place.byte, kind))) {
         Ok(_) => Ok(true),
         Err(Errno::EACCES | Errno::EAGAIN) => Ok(false),
         Err(error) => Err(error.into()),
@@ -221,17 +225,20 @@ fn file(state: &State, place: Place) -> io::Result<&File> {
     state.files.get(place.file).ok_or_else(|| io::Error::other("this client of the store is closed"))
 }
 
-fn range(place: Place, kind: libc::c_int) -> libc::flock {
-    libc::flock { l_type: kind as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: place.byte, l_len: 1, l_pid: 0 }
+pub(super) fn range(byte: off_t, kind: libc::c_int) -> libc::flock {
+    libc::flock { l_type: kind as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 }
+}
+
+pub(super) fn number_of(text: &str) -> u64 {
+    Sha256::digest(text).iter().take(8).fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
 }
 
 fn place_of(name: &str) -> Place {
-    let digest = Sha256::digest(name);
-    let number = digest.iter().take(8).fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+    let number = number_of(name);
     Place { file: number as usize % FILES, byte: (number / FILES as u64) as off_t & (off_t::MAX >> 1) }
 }
 
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     open_for_us_alone(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
 }
 

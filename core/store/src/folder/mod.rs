@@ -1,6 +1,8 @@
 //! A store in a folder: one file a name, owned by the operating system's locks.
 
 mod calls;
+#[cfg(unix)]
+mod copies;
 mod files;
 mod format;
 mod ledger;
@@ -12,6 +14,11 @@ mod locks;
 #[cfg(all(test, unix))]
 #[allow(dead_code, reason = "only its tests use it")]
 mod locks_other;
+// And a second copy of this kind, with its own table of the process, as a process has that loads the library twice.
+#[cfg(all(test, unix))]
+#[path = "locks_unix.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "only a test uses it, as the copy that it is")]
+mod locks_copy;
 mod record;
 #[cfg(test)]
 mod threads;

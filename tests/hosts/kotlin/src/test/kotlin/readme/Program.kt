@@ -43,7 +43,7 @@ fun main() = runBlocking {
             println(over.message) // this job is done: a new purchase needs a new intent
         } catch (failure: HoplineException) {
             if (failure.effect != Effect.UNKNOWN) throw failure
-            println(failure.message) // money may have moved: start this program again, and never make a new purchase of it
+            println(failure.message) // money may have moved: start this program again, and it goes on with the same purchase
         }
     }
     http.dispatcher.executorService.shutdown()

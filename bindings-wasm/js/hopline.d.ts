@@ -271,13 +271,15 @@ export interface ErrorFields {
    * What kind of failure.
    *
    * - `invalid`: refused here, before anything was sent
-   * - `refused`: refused by the service, or by this client where `isRefusedByUs` is true
-   * - `unavailable`: the service could not be reached or could not do it; it was not done
+   * - `refused`: refused by the service, or by this client if `isRefusedByUs` is true; it was not done, unless `effect` is `done`: then a
+   *   read that follows it was refused
+   * - `unavailable`: the service could not be reached or could not do it; it was not done, unless `effect` is `done`: then a read that
+   *   follows it failed
    * - `in_doubt`: it may have been done; nobody knows yet
-   * - `protocol`: the answer was none of the API's
+   * - `protocol`: the response was not in the API's format; it may be a gateway's error page
    * - `decode`: it was done, but the answer does not fit its type
    * - `busy`: another client of the store has it, or another change of the same session is under way or in doubt
-   * - `cancelled`: you gave it up
+   * - `cancelled`: it was cancelled by its signal, or its client was closed
    * - `store`: the store could not keep or give what it must, or a record in it can't be used
    * - `misuse`: the library was called in a way that has no meaning
    * - `ended`: the intent's session is over; nothing was bought. Choose a new intent, or forget this one
@@ -287,7 +289,7 @@ export interface ErrorFields {
   effect: "none" | "unknown" | "done";
   /** Which operation. */
   operation: string;
-  /** True where this client refused it: a cap or a limit of yours, a backend that is not ready, a lookup. Absent otherwise. */
+  /** True if this client refused it, as `isRefusedByUs` of an error. Absent otherwise. */
   refused_by_us?: true;
   /** What happened, as the middle of a sentence. */
   what: string;
@@ -299,7 +301,7 @@ export interface ErrorFields {
   code?: string;
   /** The HTTP status. */
   status?: number;
-  /** The service's own text, whose beginning is part of the message, or the beginning of a body that is no envelope. Not enumerable. */
+  /** The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format. Not enumerable. */
   text?: string;
   /** The content type of a body that is no envelope. */
   content_type?: string;
@@ -623,7 +625,8 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    */
   saved(): Promise<Saved[]>;
   /**
-   * Goes on with what a record stands for: what was bought is asked about with the same key or waited for. Nothing new is bought.
+   * Goes on with what a record stands for: a write in doubt is sent again with the same key, a session or an order is waited for. Nothing
+   * new is bought.
    */
   resume(record: string, options?: SessionOptions): Promise<Handle | Resumed>;
   /** Goes on with what an intent stands for, as `resume`. Gives `undefined` for an intent that stands for nothing. */

@@ -40,7 +40,7 @@ class HoplineError(Exception):
     status: int | None
     """The HTTP status."""
     text: str | None
-    """The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's."""
+    """The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format."""
     content_type: str | None
     """The content type of such a body."""
     details: Any
@@ -146,11 +146,13 @@ class Invalid(HoplineError, kind="invalid"):
 
 
 class Refused(HoplineError, kind="refused"):
-    """Refused: it was not done. `is_refused_by_us` says whether this client refused it, or the service."""
+    """Refused by the service, or, if `is_refused_by_us`, by this client. The operation was not done, unless `effect` is `done`: then a read
+    that follows it was refused."""
 
 
 class Unavailable(HoplineError, kind="unavailable"):
-    """The service could not be reached or could not do it; it was not done."""
+    """The service could not be reached or could not do it. The operation was not done, unless `effect` is `done`: then a read that follows
+    it failed."""
 
 
 class InDoubt(HoplineError, kind="in_doubt"):
@@ -175,7 +177,7 @@ class Busy(HoplineError, kind="busy"):
 
 
 class Cancelled(HoplineError, kind="cancelled"):
-    """It was cancelled, by its caller or since the client was closed. `effect` says whether it may have been done."""
+    """It was cancelled, by its caller or because the client was closed. `effect` says whether it may have been done."""
 
 
 class StoreError(HoplineError, kind="store"):

@@ -73,7 +73,7 @@ pub trait Host {
     fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
         StoreAnswer::Failed
     }
-    /// Is told of progress.
+    /// Called with each event.
     fn notify(&mut self, _event: &Event) {}
 }
 
@@ -90,7 +90,7 @@ pub trait AsyncHost {
     async fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
         StoreAnswer::Failed
     }
-    /// Is told of progress.
+    /// Called with each event.
     fn notify(&mut self, _event: &Event) {}
 }
 

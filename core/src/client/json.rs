@@ -78,7 +78,7 @@ impl Client {
 
     /// Resolves a step as failed; `kind` and `sent` are the words of [`FailureKind`] and [`Sent`].
     pub fn fail_text(&mut self, step: u32, kind: &str, sent: &str, now: Now) -> Result<(), Error> {
-        let refuse = |field| Error::invalid("fail", field, "is none of the words for it");
+        let refuse = |field| Error::invalid("fail", field, "is not one of the words for it");
         let kind = FailureKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(kind)).map_err(|_| refuse("kind"))?;
         let sent = Sent::deserialize(StrDeserializer::<serde::de::value::Error>::new(sent)).map_err(|_| refuse("sent"))?;
         self.resolve_text(step, Outcome::Failed { kind, sent }, now)

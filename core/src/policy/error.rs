@@ -16,9 +16,11 @@ pub enum Kind {
     Invalid,
     /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
     /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-    /// `settle` that came too early, a record that has changed since the caller looked at it.
+    /// `settle` that came too early, a record that has changed since the caller looked at it. The operation was not done, unless the effect
+    /// is [`Effect::Done`]: then a read that follows it was refused.
     Refused,
-    /// The service could not be reached or could not do it; it was not done.
+    /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
+    /// that follows it failed.
     Unavailable,
     /// It may have been done: nobody knows yet.
     InDoubt,
@@ -29,7 +31,7 @@ pub enum Kind {
     /// Another command or another client of the store has it: what an intent or a key stands for, or a change of the same session that is
     /// under way or in doubt.
     Busy,
-    /// The caller gave it up.
+    /// The caller cancelled it, or its client was closed.
     Cancelled,
     /// The store could not do what had to be done first, or what it has under the name can't be read.
     Store,
@@ -78,10 +80,10 @@ pub struct Report {
     /// The HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The service's own text, whose beginning is part of the sentence; or the beginning of a body that is no envelope.
+    /// The service's own text, whose beginning is part of the sentence; or the beginning of a body that is not in the API's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The content type of a body that is no envelope.
+    /// The content type of such a body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// The service's details, as they came.

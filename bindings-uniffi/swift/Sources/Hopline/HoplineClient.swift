@@ -49,7 +49,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         return saved
     }
 
-    /// Goes on with what a record holds: a purchase is asked about with the same key, a session or an order is waited for. It never
+    /// Goes on with what a record holds: a write in doubt is sent again with the same key, a session or an order is waited for. It never
     /// buys anew.
     ///
     /// - Parameters:

@@ -7,9 +7,11 @@ public struct HoplineError: Error, Sendable {
     public enum Kind: String, Sendable, Decodable, CaseIterable {
         /// The parameters or options break a rule. Nothing was sent.
         case invalid
-        /// Refused by the service, or, if `isRefusedByUs` is true, by this client.
+        /// Refused by the service, or, if `isRefusedByUs` is true, by this client. The operation was not done, unless `effect` is `done`: then a
+        /// read that follows it was refused.
         case refused
-        /// The service could not be reached or could not do it; it was not done.
+        /// The service could not be reached or could not do it. The operation was not done, unless `effect` is `done`: then a read that follows
+        /// it failed.
         case unavailable
         /// It may have been done: nobody knows yet. Do as its `advice` says, by its `record`.
         case inDoubt = "in_doubt"
@@ -61,7 +63,7 @@ public struct HoplineError: Error, Sendable {
     public let code: String?
     /// The HTTP status.
     public let status: Int?
-    /// The service's own text, whose beginning is part of the message, or the beginning of a body that is none of the API's.
+    /// The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format.
     public let text: String?
     /// The content type of such a body.
     public let contentType: String?

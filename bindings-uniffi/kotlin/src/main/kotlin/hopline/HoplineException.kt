@@ -105,10 +105,16 @@ public sealed class HoplineException(told: JsonObject) :
     /** Refused here, before anything was sent. */
     public class Invalid internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** Refused by the service. */
+    /**
+     * Refused by the service, or, if [isRefusedByUs], by this client. The operation was not done, unless [effect] is `DONE`: then a read that
+     * follows it was refused.
+     */
     public class Refused internal constructor(told: JsonObject) : HoplineException(told)
 
-    /** The service could not be reached or could not do it; it was not done. */
+    /**
+     * The service could not be reached or could not do it. The operation was not done, unless [effect] is `DONE`: then a read that follows it
+     * failed.
+     */
     public class Unavailable internal constructor(told: JsonObject) : HoplineException(told)
 
     /** It may have been done: nobody knows yet. Do as its [advice] says, by its [record]. */

@@ -165,7 +165,7 @@ impl Client {
 
     /// A page of what the store holds, behind a name, as a command; its `raw` is `{"entries":[…],"after"}`. Nothing is sent.
     fn saved(&self, after: Option<String>) -> u32 {
-        self.lock().saved(after.map(Name)).command.0
+        self.lock().saved(after.map(Name::from)).command.0
     }
 
     /// Follows a session no more, so that another client may have it. Returns whether it was followed.
@@ -175,7 +175,7 @@ impl Client {
 
     /// Claims that have ended while this client lives: of these names, or of all.
     fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
-        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
         self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 

@@ -17,15 +17,15 @@ use pyo3::types::{PyBytes, PyTuple};
 /// - `("list", space, after, open)`
 /// - `("spend", space, day, entry, amount, cap)`: money is text
 pub(crate) fn call_tuple(py: Python<'_>, call: StoreCall) -> PyResult<Bound<'_, PyTuple>> {
-    let texts = |names: Vec<Name>| names.into_iter().map(|name| name.0).collect::<Vec<_>>();
+    let texts = |names: Vec<Name>| names.into_iter().map(|name| name.to_string()).collect::<Vec<_>>();
     match call {
         StoreCall::Claim { names, most } => ("claim", texts(names), most).into_pyobject(py),
         StoreCall::Put { name, data, new, keep_for, release } => {
-            ("put", name.0, PyBytes::new(py, &data), new, keep_for, release).into_pyobject(py)
+            ("put", name.as_str(), PyBytes::new(py, &data), new, keep_for, release).into_pyobject(py)
         }
-        StoreCall::Delete { name } => ("delete", name.0).into_pyobject(py),
+        StoreCall::Delete { name } => ("delete", name.as_str()).into_pyobject(py),
         StoreCall::Release { names } => ("release", names.map(texts)).into_pyobject(py),
-        StoreCall::List { space, after, open } => ("list", space.0, after.map(|name| name.0), open).into_pyobject(py),
+        StoreCall::List { space, after, open } => ("list", space.0, after.map(|name| name.to_string()), open).into_pyobject(py),
         StoreCall::Spend { space, day, entry, amount, cap } => {
             ("spend", space.0, day, entry, amount.to_string(), cap.map(|cap| cap.to_string())).into_pyobject(py)
         }
@@ -43,7 +43,7 @@ pub(crate) fn answer(told: &Bound<'_, PyTuple>) -> PyResult<StoreAnswer> {
         "failed" => StoreAnswer::Failed,
         "claimed" => {
             let claimed: Vec<(String, Option<Vec<u8>>)> = told.get_item(1)?.extract()?;
-            StoreAnswer::Claimed(claimed.into_iter().map(|(name, data)| (Name(name), data)).collect())
+            StoreAnswer::Claimed(claimed.into_iter().map(|(name, data)| (Name::from(name), data)).collect())
         }
         "busy" => StoreAnswer::Busy(told.get_item(1)?.extract()?),
         "listed" => {
@@ -55,7 +55,7 @@ pub(crate) fn answer(told: &Bound<'_, PyTuple>) -> PyResult<StoreAnswer> {
                     "other" => Whose::Other,
                     _ => return Err(wrong("whose a name is with another word than `mine`, `free` or `other`")),
                 };
-                Ok(Listed { name: Name(name), data, whose })
+                Ok(Listed { name: Name::from(name), data, whose })
             };
             StoreAnswer::Listed { entries: entries.into_iter().map(listed).collect::<PyResult<_>>()?, more: told.get_item(2)?.extract()? }
         }

@@ -161,7 +161,7 @@ impl Client {
     /// Lists what the store holds, as a command: its answer's `raw` is a page, `{"entries":[…],"after":name}`, and where there is
     /// `after`, the next page is the one behind it. Nothing is sent.
     pub fn saved(&self, after: Option<String>) -> u32 {
-        self.lock().saved(after.map(Name)).command.0
+        self.lock().saved(after.map(Name::from)).command.0
     }
 
     /// Closes a doubt by hand, as a command; `became` is the session or the order that came of it, where that is known. `early` says
@@ -197,7 +197,7 @@ impl Client {
 
     /// The store's claims of these names have ended while this client lives; of all of them, where none are given.
     pub fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
-        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
         self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 

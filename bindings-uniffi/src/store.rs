@@ -255,13 +255,13 @@ impl From<hopline_store::Whose> for Whose {
 impl From<hopline::client::StoreCall> for StoreCall {
     fn from(call: hopline::client::StoreCall) -> Self {
         use hopline::client::StoreCall as Core;
-        let texts = |names: Vec<Name>| names.into_iter().map(|Name(name)| name).collect();
+        let texts = |names: Vec<Name>| names.into_iter().map(|name| name.to_string()).collect();
         match call {
             Core::Claim { names, most } => StoreCall::Claim { names: texts(names), most },
-            Core::Put { name: Name(name), data, new, keep_for, release } => StoreCall::Put { name, data, new, keep_for, release },
-            Core::Delete { name: Name(name) } => StoreCall::Delete { name },
+            Core::Put { name, data, new, keep_for, release } => StoreCall::Put { name: name.to_string(), data, new, keep_for, release },
+            Core::Delete { name } => StoreCall::Delete { name: name.to_string() },
             Core::Release { names } => StoreCall::Release { names: names.map(texts) },
-            Core::List { space: Space(space), after, open } => StoreCall::List { space, after: after.map(|Name(name)| name), open },
+            Core::List { space: Space(space), after, open } => StoreCall::List { space, after: after.map(|name| name.to_string()), open },
             Core::Spend { space: Space(space), day, entry, amount, cap } => {
                 StoreCall::Spend { space, day, entry, amount: amount.to_string(), cap: cap.map(|cap| cap.to_string()) }
             }
@@ -273,7 +273,7 @@ impl From<StoreAnswer> for hopline::client::StoreAnswer {
     fn from(answer: StoreAnswer) -> Self {
         match answer {
             StoreAnswer::Done => Self::Done,
-            StoreAnswer::Claimed { names } => Self::Claimed(names.into_iter().map(|named| (Name(named.name), named.data)).collect()),
+            StoreAnswer::Claimed { names } => Self::Claimed(names.into_iter().map(|named| (Name::from(named.name), named.data)).collect()),
             StoreAnswer::Busy { data } => Self::Busy(data),
             StoreAnswer::Lost => Self::Lost,
             StoreAnswer::Listed { entries, more } => Self::Listed { entries: entries.into_iter().map(listed).collect(), more },
@@ -293,5 +293,5 @@ fn listed(entry: ListedName) -> hopline::client::Listed {
         Whose::Free => CoreWhose::Free,
         Whose::Other => CoreWhose::Other,
     };
-    hopline::client::Listed { name: Name(entry.name), data: entry.data, whose }
+    hopline::client::Listed { name: Name::from(entry.name), data: entry.data, whose }
 }

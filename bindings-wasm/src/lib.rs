@@ -204,7 +204,7 @@ impl Client {
     /// Starts to read a page of what the store holds, behind that name. Its answer is JSON, `{"entries":[Saved],"after":name}`,
     /// without `after` on the last page.
     pub fn saved(&mut self, after: Option<String>) -> u32 {
-        self.client.saved(after.map(Name)).command.0
+        self.client.saved(after.map(Name::from)).command.0
     }
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
@@ -242,7 +242,7 @@ impl Client {
 
     /// Claims that have ended while this client lives: of these names, or of all.
     pub fn lost(&mut self, names: Option<Vec<String>>, unix_ms: f64, monotonic_ms: f64) {
-        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name).collect());
+        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
         self.client.lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 

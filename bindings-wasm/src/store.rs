@@ -65,7 +65,7 @@ impl Client {
     pub fn names(&self) -> Option<Vec<String>> {
         match self.call_of()? {
             StoreCall::Claim { names, .. } | StoreCall::Release { names: Some(names) } => {
-                Some(names.iter().map(|name| name.0.clone()).collect())
+                Some(names.iter().map(|name| name.to_string()).collect())
             }
             _ => None,
         }
@@ -80,7 +80,7 @@ impl Client {
     /// Of a Put and a Delete: the name.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> Option<String> {
-        if let StoreCall::Put { name, .. } | StoreCall::Delete { name } = self.call_of()? { Some(name.0.clone()) } else { None }
+        if let StoreCall::Put { name, .. } | StoreCall::Delete { name } = self.call_of()? { Some(name.to_string()) } else { None }
     }
 
     /// Of a Put: the data.
@@ -116,7 +116,7 @@ impl Client {
     /// Of a List: only names behind this one.
     #[wasm_bindgen(getter)]
     pub fn after(&self) -> Option<String> {
-        if let StoreCall::List { after, .. } = self.call_of()? { after.as_ref().map(|name| name.0.clone()) } else { None }
+        if let StoreCall::List { after, .. } = self.call_of()? { after.as_ref().map(|name| name.to_string()) } else { None }
     }
 
     /// Of a List: whether to leave out what has a time to be kept for.
@@ -170,7 +170,7 @@ impl Client {
         unix_ms: f64,
         monotonic_ms: f64,
     ) -> Result<(), Refused> {
-        let answer = StoreAnswer::Claimed(names.into_iter().map(Name).zip(parts(lengths, data)).collect());
+        let answer = StoreAnswer::Claimed(names.into_iter().map(Name::from).zip(parts(lengths, data)).collect());
         self.resolve_store(step, answer, unix_ms, monotonic_ms)
     }
 
@@ -198,7 +198,7 @@ impl Client {
             "other" => Some(Whose::Other),
             _ => None,
         });
-        let entries = names.into_iter().map(Name).zip(parts(lengths, data)).zip(whose);
+        let entries = names.into_iter().map(Name::from).zip(parts(lengths, data)).zip(whose);
         let entries = entries.map(|((name, data), whose)| Some(Listed { name, data: data?, whose: whose? }));
         let answer = entries.collect::<Option<_>>().map_or(StoreAnswer::Failed, |entries| StoreAnswer::Listed { entries, more });
         self.resolve_store(step, answer, unix_ms, monotonic_ms)

@@ -75,11 +75,11 @@ pub(crate) fn digest(salt: &str, texts: &[&str]) -> String {
 }
 
 /// The same of any bytes.
-pub(crate) fn digest_bytes(salt: &str, bytes: &[u8]) -> String {
+pub(crate) fn digest_bytes(salt: &str, bytes: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(salt.as_bytes());
     hash.update(bytes);
-    hex(hash.finalize().as_slice().get(..16).unwrap_or_default())
+    hash.finalize().into()
 }
 
 fn hex(bytes: &[u8]) -> String {

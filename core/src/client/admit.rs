@@ -5,7 +5,7 @@ use super::root::{Client, Pending};
 use super::types::busy;
 use super::waiting::{After, Purpose, Start, Visit};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
-use crate::state::{BadRecord, CommandId, Data, JobId, Name, SavedCall, StoreAnswer, StoreCall, User, intent_of, version_of};
+use crate::state::{BadRecord, CommandId, Data, JobId, Name, SavedCall, StoreAnswer, StoreCall, User, Version, intent_of};
 use crate::time::Now;
 
 /// What is under a name.
@@ -93,7 +93,7 @@ impl Client {
             }
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
-                let version = data.as_ref().map(|data| version_of(data));
+                let version = data.as_ref().map(|data| Version::of(data));
                 let found = data.map_or(Found::Nothing, |data| self.found(&data));
                 let puts = if let Found::Data(data) = &found { data.puts } else { 0 };
                 self.journal.claimed(name, true, version.map(|version| (puts, version)));
@@ -187,7 +187,7 @@ impl Client {
     fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
         let error = match found {
             Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
-            Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint.clone()) => {
+            Found::Data(data) if data.fingerprint.as_deref() == start.bought_as.as_ref().map(|known| &*known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
             Found::Data(_) if start.options.intent.is_some() => {
@@ -216,7 +216,7 @@ impl Client {
                 (Kind::Store, effect, what, Advice::CheckAccount)
             }
         };
-        let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
         Report { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_report() }
     }
 
@@ -232,7 +232,7 @@ impl Client {
                     "was not sent, because an earlier {} of this session is in doubt: resume or settle that one first",
                     call.operation
                 );
-                let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 Report { record, ..Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report() }
             }),
             Found::Bad(bad, _) => Some(self.unreadable(name, &start, bad, start.effect())),
@@ -242,7 +242,7 @@ impl Client {
             let error = Error::from(Report { session_id: session, ..report });
             return self.finish_visit(command, Err(error), start.options.intent.clone(), name);
         }
-        let known = session.as_ref().and_then(|session| self.sessions.get_mut(session));
+        let known = session.as_deref().and_then(|session| self.sessions.get_mut(session));
         known.into_iter().for_each(|known| known.doubt = None);
         self.enter(command, start);
     }

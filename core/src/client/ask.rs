@@ -81,7 +81,7 @@ mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on};
     use super::super::{CallOptions, FailureKind, Outcome, Sent, Step, StoreCall};
 
-    use crate::state::Memory;
+    use crate::state::{Memory, Version};
 
     #[test]
     fn the_work_of_records_that_wait_for_the_services_time_grows_with_their_number_and_not_faster() {
@@ -92,7 +92,7 @@ mod tests {
                 match first.poll(NOW) {
                     Step::Store { call, .. } => {
                         if let StoreCall::Put { name, .. } = &call {
-                            records.push(name.at("?"));
+                            records.push(name.at(Version::default()));
                         }
                         disk.call(call, NOW.unix, 0);
                     }

@@ -53,7 +53,7 @@ impl Client {
             match visit.purpose {
                 Purpose::TakeBack(session, failures) => {
                     let at = self.clock.monotonic().saturating_add(again_after(failures));
-                    self.timers.insert((at, Timer::TakeBack(name.clone(), session, failures.saturating_add(1))));
+                    self.timers.insert((at, Timer::TakeBack(Box::new((name.clone(), session, failures.saturating_add(1))))));
                 }
                 _ => self.turn_away(visit, Kind::Store, what, Advice::MendStore),
             }

@@ -1,5 +1,7 @@
 //! How a job ends: without effect, in doubt, or for good. Whatever of it is to be known later on is put first.
 
+use arcstr::ArcStr;
+
 use super::finishing::taken_over;
 use super::job::Entry;
 use super::root::Client;
@@ -40,7 +42,7 @@ impl Client {
         {
             let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
             let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
-            let record = name.and_then(|name| Some(name.at(&self.journal.slot(name)?.version).0));
+            let record = name.and_then(|name| Some(name.at(self.journal.slot(name)?.version).0));
             *error = Error::from(Report { record, ..error.clone().into_report() });
         }
         let after = self.after(&entry);
@@ -141,8 +143,8 @@ impl Client {
         let is_free =
             entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
         self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
-        let version = self.journal.slot(&name).map(|slot| slot.version.clone()).unwrap_or_default();
-        let record = name.at(&version);
+        let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
+        let record = name.at(version);
         error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
         self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.end_in_doubt(id, error);
@@ -152,7 +154,7 @@ impl Client {
     pub(super) fn rest(&mut self, id: JobId, mut error: Error) {
         let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
         if let Some(name) = &name {
-            let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+            let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
             error = Error::from(Report { record, ..error.into_report() });
             self.release(name);
         }
@@ -189,7 +191,7 @@ impl Client {
             answered.raw = Client::reconciled(lookup);
         }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
-            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.ends));
+            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.wishes.ends));
         }
     }
 
@@ -199,10 +201,10 @@ impl Client {
             return None;
         };
         let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
-        let facts = Facts { session_id: Some(session_id.clone()), ..answered.facts.clone() };
+        let facts = Facts { session_id: Some(session_id.to_string()), ..answered.facts.clone() };
         let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_deref()).map(|known| known.name.clone());
-        let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(&slot.version)));
-        Some(ended(&facts, Some(intent.clone()), record))
+        let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(slot.version)));
+        Some(ended(&facts, Some(intent.to_string()), record))
     }
 }
 
@@ -227,7 +229,11 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let (facts, raw) = match result {
         Ok(answered) => (answered.facts.clone(), Some(&answered.raw)),
         Err(error) => {
-            let facts = Facts { session_id: subject.session_id.clone(), order_no: subject.order_no.clone(), ..Facts::default() };
+            let facts = Facts {
+                session_id: subject.session_id.as_ref().map(ArcStr::to_string),
+                order_no: subject.order_no.as_ref().map(ArcStr::to_string),
+                ..Facts::default()
+            };
             (facts, error.raw.as_ref())
         }
     };

@@ -3,13 +3,13 @@
 
 use super::root::{Client, Pending};
 use super::types::Step;
-use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants};
+use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.
-const NO_WANTS: Wants = Wants { credentials: false, auto_rotate: false, ends: Vec::new(), deadline_ms: 0, since: None };
+const NO_WANTS: Wants = Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Vec::new() }, deadline_ms: 0, since: None };
 
 impl Client {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {

@@ -61,7 +61,7 @@ impl Client {
             (Written::Done, _) | (Written::Failed, Last::Put) => {}
             (Written::Failed, Last::Erase) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
-                let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let report = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
                     Ok(_) => {

@@ -1,6 +1,10 @@
 //! Going on with what a record says: a call that may have been sent, a session, something finished. Nothing is known but the record, in
 //! the process that wrote it as in any other.
 
+use std::sync::Arc;
+
+use arcstr::ArcStr;
+
 use super::admit::Found;
 use super::job::{Custody, Entry};
 use super::options::CallOptions;
@@ -12,9 +16,9 @@ use super::types::{busy, misfit};
 use super::waiting::{After, Finished, Last, Left, Purpose, Resume, Visit};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Operation, Shape, endpoint};
-use crate::engine::{Age, Answered, Exchange, Job, RecordId, Subject, Terms, Then, Write, phase_of, requested_type};
+use crate::engine::{Age, Answered, Exchange, Job, RecordId, Subject, Terms, Then, Wishes, Write, phase_of, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, Tracked, User, is_over_for_good};
+use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, Shown, Tracked, User, is_over_for_good, word};
 use crate::wire::{Built, Facts, view};
 
 impl Client {
@@ -68,7 +72,7 @@ impl Client {
             }
             Found::Bad(bad, known) => {
                 let what = format!("can't go on, because {bad}");
-                let record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let report = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_report();
                 let error = Error::from(Report { record, ..report });
                 self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
@@ -122,8 +126,8 @@ impl Client {
         let id = session.id.clone();
         if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) {
             let facts = Facts { session_id: Some(id), status: session.status.clone(), ..Facts::default() };
-            let record = self.journal.slot(name).map(|slot| name.at(&slot.version));
-            let error = ended(&facts, bought_as.and_then(|known| known.intent), record);
+            let record = self.journal.slot(name).map(|slot| name.at(slot.version));
+            let error = ended(&facts, bought_as.and_then(|known| Some(known.intent?.to_string())), record);
             return self.finish_visit(command, Err(error), None, name);
         }
         let endpoint = if bought_as.is_some() { CreateSession::ENDPOINT } else { GetSession::ENDPOINT };
@@ -133,30 +137,34 @@ impl Client {
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = endpoint.name;
         }
-        self.begin_watch(command, endpoint, id, &options);
+        self.begin_watch(command, endpoint, id.into(), &options);
     }
 
     /// From here on a session is this client's, under that name.
     pub(super) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
-        let id = session.id;
+        let id = ArcStr::from(session.id);
         if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
             // It is followed already under another name: that one has it.
-            known.credentials |= session.credentials;
-            known.auto_rotate |= session.auto_rotate;
+            known.wishes.credentials |= session.credentials;
+            known.wishes.auto_rotate |= session.auto_rotate;
             return;
         }
         let before = self.sessions.remove(&id).unwrap_or_default();
         self.journal.give(name, Some(User::Session(id.clone())));
         let tracked = Tracked {
             name: Some(name.clone()),
-            session_type: session.session_type,
-            status: session.status,
-            seen: before.seen,
-            credentials: session.credentials,
-            auto_rotate: session.auto_rotate || before.auto_rotate,
-            ends: session.ends,
-            only_named: session.only_named && !before.seen,
-            bought_as: bought_as.map(Box::new),
+            shown: Shown {
+                session_type: session.session_type.as_deref().map(word),
+                status: session.status.as_deref().map(word),
+                seen: before.shown.seen,
+                only_named: session.only_named && !before.shown.seen,
+            },
+            wishes: Wishes {
+                credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.wishes.auto_rotate,
+                ends: session.ends,
+            },
+            bought_as: bought_as.map(Arc::new),
             lapsed: false,
             ..*before
         };
@@ -168,7 +176,7 @@ impl Client {
         let Some(endpoint) = call.endpoint(self.service.api) else { return };
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
         if let Some(other) = changed.and_then(|session| self.sessions.get(session)).filter(|known| !known.changing.is_empty()) {
-            let what = format!("another change of the session is under way ({})", other.changing.len());
+            let what = format!("another change of the session is under way ({})", other.changing.iter().count());
             let report = busy(endpoint.name, &what).into_report();
             let error = Error::from(Report { session_id: call.session_id.clone(), ..report });
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
@@ -176,7 +184,8 @@ impl Client {
         let entry = self.entry_of(call, bought_as, options);
         let id = self.begin(Entry { custody: Custody { name: Some(name.clone()), ..entry.custody }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
-        self.changes(id, call.session_id.clone().filter(|_| endpoint.changes_session()), endpoint);
+        let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
+        self.changes(id, session.map(ArcStr::from), endpoint);
         self.clear_timer(id);
         if let Some(action) = self.with(id, |job, cx| job.resume(cx)) {
             self.carry_out(id, action);
@@ -211,9 +220,9 @@ impl Client {
             operation: endpoint.name,
             intent: bought_as.as_ref().and_then(|known| known.intent.clone()),
             named: bought_as.is_some(),
-            session_id: call.session_id.clone(),
-            order_no: call.order_no.clone(),
-            key: call.key.clone(),
+            session_id: call.session_id.as_deref().map(ArcStr::from),
+            order_no: call.order_no.as_deref().map(ArcStr::from),
+            key: call.key.as_deref().map(ArcStr::from),
             ..Subject::default()
         };
         let mut custody = Custody { doubt_since: call.doubt_since.or(Some(call.age.at.unix)), ..Custody::default() };
@@ -222,7 +231,7 @@ impl Client {
             order.only_named = call.unanswered;
             custody.placed = Some(Box::new(call.clone()));
         }
-        custody.bought_as = bought_as.map(Box::new);
+        custody.bought_as = bought_as.map(Arc::new);
         let mut ends = call.ends.clone();
         ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
         let (credentials, auto_rotate) = (options.credentials || call.credentials, options.auto_rotate || call.auto_rotate);
@@ -244,7 +253,7 @@ impl Client {
         let is_open = endpoint(operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));
         if facts.settled && !is_open {
             let mut error = misfit(operation, Answered::of(facts), "all");
-            error.record = self.journal.slot(name).map(|slot| name.at(&slot.version).0);
+            error.record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
             if becomes(operation) {
                 error.what.push_str(": settle it again with the id of what it became");
             }
@@ -264,7 +273,9 @@ impl Client {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let session_type = match (entry.job.write(), &entry.subject.session_id) {
             (Some(write), _) => requested_type(&write.call.exchange.built),
-            (None, session) => session.as_ref().and_then(|session| self.sessions.get(session)?.session_type.clone()),
+            (None, session) => {
+                session.as_ref().and_then(|session| Some(self.sessions.get(session)?.shown.session_type.as_ref()?.to_string()))
+            }
         };
         let then = if entry.job.follows() { Then::Follow } else { Then::End };
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
@@ -273,16 +284,16 @@ impl Client {
         }
         let operation = entry.subject.operation;
         entry.join(options, policy);
-        let (credentials, auto_rotate, ends) = (entry.wants.credentials, entry.wants.auto_rotate, entry.wants.ends.clone());
+        let wishes = entry.wants.wishes.clone();
         let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = operation;
         }
         if let Some(tracked) =
             session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
-            && (tracked.credentials, tracked.auto_rotate, &tracked.ends) != (credentials, auto_rotate, &ends)
+            && tracked.wishes != wishes
         {
-            (tracked.credentials, tracked.auto_rotate, tracked.ends) = (credentials, auto_rotate, ends);
+            tracked.wishes = wishes;
             session.iter().for_each(|session| self.put_session(session));
         }
         self.attach(id, command);
@@ -307,18 +318,18 @@ impl Client {
     pub(super) fn take_back_session(&mut self, name: &Name, session: &str, found: &Found) {
         let data = if let Found::Data(data) = found { Some(&**data) } else { None };
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
-            return self.lost_by(User::Session(session.to_owned()), name);
+            return self.lost_by(User::Session(session.into()), name);
         };
         let Some(tracked) = self.sessions.get(session).filter(|known| known.name.is_none()) else { return };
         let mut saved = saved.clone();
         // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
         // says: little may be known of a session that was released meanwhile.
         if tracked.lapsed || data.at.client == self.clock.at().client {
-            saved.status = tracked.status.clone().or(saved.status);
-            saved.session_type = tracked.session_type.clone().or(saved.session_type);
-            saved.credentials |= tracked.credentials;
-            if !tracked.ends.is_empty() {
-                saved.ends.clone_from(&tracked.ends);
+            saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
+            saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
+            saved.credentials |= tracked.wishes.credentials;
+            if !tracked.wishes.ends.is_empty() {
+                saved.ends.clone_from(&tracked.wishes.ends);
             }
         }
         self.hold_session(name, saved, bought_as_of(name, data));
@@ -329,8 +340,13 @@ impl Client {
 
 /// What its caller calls what is under a name.
 fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
-    let fingerprint = data.fingerprint.clone()?;
-    Some(BoughtAs { name: name.clone(), intent: data.intent.clone(), key: data.key.clone(), fingerprint })
+    let fingerprint = data.fingerprint.as_deref()?.into();
+    Some(BoughtAs {
+        name: name.clone(),
+        intent: data.intent.as_deref().map(ArcStr::from),
+        key: data.key.as_deref().map(ArcStr::from),
+        fingerprint,
+    })
 }
 
 /// The operation of a record, what comes after it, and the type of its session where that is known.

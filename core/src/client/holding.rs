@@ -1,9 +1,11 @@
 //! Who has a session: callers whom it was given to, jobs that are about it, or nobody. Then its name is let go of, and what is known of it
 //! is forgotten.
 
+use arcstr::ArcStr;
+
 use super::root::Client;
 use super::waiting::{Purpose, Visit};
-use crate::state::{CommandId, Name, Tracked};
+use crate::state::{CommandId, Name, Shown, Tracked};
 
 impl Client {
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
@@ -24,13 +26,13 @@ impl Client {
 
     /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over; and not one that was
     /// resumed with all others and has a name of its caller's: whoever starts that asks for it.
-    pub(super) fn promise_session(&mut self, session: &str, commands: &[CommandId]) {
+    pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &[CommandId]) {
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over()) else { return };
         let is_callers = tracked.name.as_ref().is_some_and(Name::is_callers);
         for id in commands {
             if let Some(command) = self.commands.get_mut(id).filter(|command| !is_callers || command.part_of.is_none()) {
                 tracked.promised.insert(*id);
-                command.session = Some(session.to_owned());
+                command.session = Some(session.clone());
             }
         }
     }
@@ -53,7 +55,7 @@ impl Client {
             self.journal.give(&name, None);
         }
         let known = self.sessions.remove(session).and_then(|known| known.without_name());
-        known.into_iter().for_each(|known| _ = self.sessions.insert(session.to_owned(), Box::new(known)));
+        known.into_iter().for_each(|known| _ = self.sessions.insert(session.into(), Box::new(known)));
     }
 
     /// Whether a caller has a session, or is about to.
@@ -65,13 +67,13 @@ impl Client {
     /// same.
     pub(super) fn give_up_session(&mut self, session: &str, name: &Name) {
         let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
-        let Tracked { session_type, status, seen, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
-        **known = Tracked { session_type, status, seen, doubt, jobs, changing, ..Tracked::default() };
+        let Tracked { shown, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
+        **known = Tracked { shown: Shown { only_named: false, ..shown }, doubt, jobs, changing, ..Tracked::default() };
         self.let_go_of_session(session);
     }
 
     /// A session that is this client's still, for all that is known, is claimed again.
-    pub(super) fn ask_back(&mut self, name: &Name, session: String, failures: u32) {
+    pub(super) fn ask_back(&mut self, name: &Name, session: ArcStr, failures: u32) {
         self.visit(name, Visit::new(None, Purpose::TakeBack(session, failures)));
     }
 }

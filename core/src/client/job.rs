@@ -1,7 +1,9 @@
 //! A job as the client keeps it: its machine, who waits for it, what it waits for, and the record that it is kept under.
 
+use std::sync::Arc;
+
 use super::options::CallOptions;
-use crate::engine::{Job, Subject, Wants};
+use crate::engine::{Job, Subject, Wants, Wishes};
 use crate::policy::{Error, RetryPolicy};
 use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId};
 use crate::time::Millis;
@@ -30,7 +32,7 @@ pub(super) struct Custody {
     /// Another name whose record goes when the result was taken: that of the session it ended.
     pub(super) also_delete: Option<Name>,
     /// What its caller calls it.
-    pub(super) bought_as: Option<Box<BoughtAs>>,
+    pub(super) bought_as: Option<Arc<BoughtAs>>,
     /// What the record of its session is kept under, where something was put there for it.
     pub(super) session_name: Option<Name>,
     /// Whether the name was lost to another client: nothing more is sent or put for it.
@@ -61,13 +63,8 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
-        let wants = Wants {
-            credentials: options.credentials,
-            auto_rotate: options.auto_rotate,
-            ends: options.ends.clone(),
-            deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE),
-            since: None,
-        };
+        let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone() };
+        let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None };
         Entry { job, parked: Parked::Waking, subject, wants, waiting: Vec::new(), wanted: true, timer: None, custody: Custody::default() }
     }
 
@@ -79,11 +76,11 @@ impl Entry {
     /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
     /// that start, all of them count, since those of the first start are not kept in records.
     pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
-        self.wants.credentials |= options.credentials;
-        self.wants.auto_rotate |= options.auto_rotate;
-        let more = options.ends.iter().filter(|end| !self.wants.ends.contains(end));
+        self.wants.wishes.credentials |= options.credentials;
+        self.wants.wishes.auto_rotate |= options.auto_rotate;
+        let more = options.ends.iter().filter(|end| !self.wants.wishes.ends.contains(end));
         let more: Vec<String> = more.cloned().collect();
-        self.wants.ends.extend(more);
+        self.wants.wishes.ends.extend(more);
         if !self.wanted {
             self.take_over(options, policy);
         }

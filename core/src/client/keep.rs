@@ -1,5 +1,7 @@
 //! What is put under names, and when: jobs, sessions, and what finished purchases are remembered by.
 
+use arcstr::ArcStr;
+
 use super::job::Entry;
 use super::root::{Client, Pending};
 use super::types::{Event, Step};
@@ -8,8 +10,8 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::{EventKind, Input, Stored};
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Write, Written,
-    is_over_for_good, version_of,
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Version, Write,
+    Written, is_over_for_good,
 };
 use crate::time::{Clock, Millis};
 
@@ -29,16 +31,16 @@ impl Entry {
             target: if built.secret { endpoint.path.to_owned() } else { built.target.clone() },
             body: if bodiless { None } else { built.body.clone() },
             secret: built.secret,
-            session_id: self.subject.session_id.clone(),
+            session_id: self.subject.session_id.as_ref().map(ArcStr::to_string),
             key: ledger.key.clone(),
             given: ledger.given,
             may_have_sold: ledger.may_have_sold,
             unanswered: ledger.unanswered,
             spent: write.key.settled,
             opens: self.job.follows(),
-            credentials: self.wants.credentials,
-            auto_rotate: self.wants.auto_rotate,
-            ends: self.wants.ends.clone(),
+            credentials: self.wants.wishes.credentials,
+            auto_rotate: self.wants.wishes.auto_rotate,
+            ends: self.wants.wishes.ends.clone(),
             age: write.key.saved_age(clock),
             doubt_since: self.custody.doubt_since,
             counted: write.terms.counted.clone(),
@@ -70,7 +72,7 @@ impl Client {
         }
         let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
         let data = Data { puts, ..data }.bytes();
-        self.journal.note(name, puts, version_of(&data));
+        self.journal.note(name, puts, Version::of(&data));
         self.journal.want(name, Write::Put { data, keep_for, release }, waiter, waiter.is_none());
         self.push_next(name);
     }
@@ -121,10 +123,10 @@ impl Client {
             StoreAnswer::Lost => Written::Lost,
             _ => Written::Failed,
         };
-        let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
+        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
         let told = self.journal.written(name, written);
         if told.written == Written::Failed && told.waiters.is_empty() {
-            let what = EventKind::StoreFailed { record: name.at(&version) };
+            let what = EventKind::StoreFailed { record: name.at(version) };
             self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
         }
         if let Some(again) = told.again {
@@ -208,9 +210,9 @@ impl Client {
             base_url: self.service.base.to_string(),
             account: self.account.clone(),
             at: self.clock.at(),
-            intent: bought_as.and_then(|known| known.intent.clone()),
-            key: bought_as.and_then(|known| known.key.clone()),
-            fingerprint: bought_as.map(|known| known.fingerprint.clone()),
+            intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
+            key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
+            fingerprint: bought_as.map(|known| known.fingerprint.to_string()),
             call: None,
             session: None,
             done: None,
@@ -228,11 +230,11 @@ pub(super) fn kept_for(done: &Done) -> Option<Millis> {
 pub(super) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
     SavedSession {
         id: id.to_owned(),
-        session_type: tracked.session_type.clone(),
-        status: tracked.status.clone(),
-        credentials: tracked.credentials,
-        auto_rotate: tracked.auto_rotate,
-        ends: tracked.ends.clone(),
-        only_named: tracked.only_named,
+        session_type: tracked.shown.session_type.as_ref().map(ArcStr::to_string),
+        status: tracked.shown.status.as_ref().map(ArcStr::to_string),
+        credentials: tracked.wishes.credentials,
+        auto_rotate: tracked.wishes.auto_rotate,
+        ends: tracked.wishes.ends.clone(),
+        only_named: tracked.shown.only_named,
     }
 }

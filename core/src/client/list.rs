@@ -10,7 +10,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{Operation, Safety};
 use crate::engine::{Answered, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, StoreAnswer, StoreCall, User, Whose, version_of};
+use crate::state::{CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, StoreAnswer, StoreCall, User, Version, Whose};
 use crate::time::Now;
 use crate::wire::Facts;
 
@@ -196,7 +196,7 @@ impl Client {
     /// What another record stands for.
     fn stands_for(&mut self, listed: &Listed) -> Option<(String, String, RecordId)> {
         let Found::Data(data) = self.read_listed(listed) else { return None };
-        let record = listed.name.at(&version_of(&listed.data));
+        let record = listed.name.at(Version::of(&listed.data));
         let (operation, facts) = match (data.session, data.call, data.done) {
             (Some(session), ..) => (CreateSession::ENDPOINT.name.to_owned(), Facts { session_id: Some(session.id), ..Facts::default() }),
             (_, Some(call), _) => (call.operation, Facts { order_no: call.order_no, ..Facts::default() }),
@@ -213,7 +213,7 @@ impl Client {
         if user == Some(User::Result) {
             return None;
         }
-        let record = listed.name.at(&version_of(&listed.data));
+        let record = listed.name.at(Version::of(&listed.data));
         let mut saved = match self.read_listed(listed) {
             Found::Data(data) => of_data(&data, record, listed.whose),
             Found::Bad(bad, intent) => {
@@ -226,7 +226,7 @@ impl Client {
             (saved.holds, saved.in_doubt_since, saved.settle_from) = (Holds::UnderWay, None, None);
         }
         if let Some(User::Session(id)) = &user {
-            saved.status = self.sessions.get(id).and_then(|tracked| tracked.status.clone()).or(saved.status);
+            saved.status = self.sessions.get(id).and_then(|tracked| Some(tracked.shown.status.as_ref()?.to_string())).or(saved.status);
         }
         Some(saved)
     }

@@ -20,11 +20,11 @@ impl Client {
             Verdict::Rotate(reason) => reason,
             verdict => return Some(verdict),
         };
-        let auto = tracked.auto_rotate;
-        let changing = tracked.changing.first().and_then(|id| self.jobs.get(id).map(|entry| (*id, entry)));
-        let phase = phase_of(tracked.status.as_deref(), &tracked.ends);
+        let auto = tracked.wishes.auto_rotate;
+        let changing = tracked.changing.iter().next().and_then(|id| self.jobs.get(&id).map(|entry| (id, entry)));
+        let phase = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends);
         Some(match changing {
-            _ if tracked.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
+            _ if tracked.shown.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
             Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
                 let command = self.command(RotateSession::ENDPOINT);
                 self.attach(id, command);
@@ -47,7 +47,7 @@ impl Client {
             if tracked.doubt.is_some() {
                 tracked.observed.asked(now);
             }
-            tracked.credentials
+            tracked.wishes.credentials
         });
         let rotation = RotateSession {
             session_id: session_id.to_owned(),
@@ -59,8 +59,8 @@ impl Client {
 
     /// From now on what is seen through a session may rotate it.
     pub(super) fn rotate_when_seen(&mut self, session_id: &str) {
-        let tracked = self.sessions.entry(session_id.to_owned()).or_default();
-        if !std::mem::replace(&mut tracked.auto_rotate, true) {
+        let tracked = self.sessions.entry(session_id.into()).or_default();
+        if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
             self.put_session(session_id);
         }
     }
@@ -71,15 +71,17 @@ mod tests {
     use super::super::{ClientOptions, Step, StoreCall};
     use super::*;
     use crate::contract::agent::TerminateSession;
-    use crate::state::Tracked;
+    use crate::engine::Wishes;
+    use crate::state::{Shown, Tracked};
 
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 1_000_000 };
 
     fn following(auto_rotate: bool) -> Client {
         let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
-        let active = Tracked { auto_rotate, status: Some("active".into()), session_type: Some("dynamic".into()), ..Tracked::default() };
-        client.sessions.insert("s-1".to_owned(), Box::new(active));
+        let shown = Shown { status: Some("active".into()), session_type: Some("dynamic".into()), ..Shown::default() };
+        let active = Tracked { wishes: Wishes { auto_rotate, ..Wishes::default() }, shown, ..Tracked::default() };
+        client.sessions.insert("s-1".into(), Box::new(active));
         client
     }
 
@@ -115,7 +117,7 @@ mod tests {
         client.start(TerminateSession { session_id: "s-1".into() }, CallOptions::default());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("under way")));
         let mut client = following(true);
-        client.sessions.entry("s-1".to_owned()).and_modify(|tracked| tracked.status = Some("expired".into()));
+        client.sessions.entry("s-1".into()).and_modify(|tracked| tracked.shown.status = Some("expired".into()));
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("not active")));
     }
 }

@@ -1,5 +1,7 @@
 //! Static orders: placed once, then followed by their number.
 
+use arcstr::ArcStr;
+
 use super::job::{Entry, headers};
 use super::options::CallOptions;
 use super::root::Client;
@@ -72,9 +74,10 @@ impl Client {
     /// Queues a job that follows an order it knows; `placed` of one that an intent was accepted as.
     pub(super) fn begin_order_watch(&mut self, command: CommandId, order_no: String, placed: bool, options: &CallOptions) {
         let operation = if placed { CreateStaticOrder::ENDPOINT.name } else { ListStaticOrders::ENDPOINT.name };
-        let order_no_of = Some(order_no.clone());
+        let order_no_of = Some(order_no.as_str().into());
         let order = Order::new(order_no, placed, headers(options), options.policy(&self.service.retry));
-        let subject = Subject { operation, intent: options.intent.clone(), order_no: order_no_of, ..Subject::default() };
+        let subject =
+            Subject { operation, intent: options.intent.as_deref().map(ArcStr::from), order_no: order_no_of, ..Subject::default() };
         let mut entry = Entry::new(Job::WaitOrder(Box::new(order)), subject, options);
         entry.custody.recalls = true;
         self.begin(entry, command);

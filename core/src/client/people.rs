@@ -96,12 +96,15 @@ impl Client {
 
     /// Does it.
     pub(super) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &Found) {
-        let version = self.journal.slot(name).map(|slot| slot.version.clone()).unwrap_or_default();
+        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
         let is_there = !matches!(found, Found::Nothing);
-        if is_there && act.version.as_ref().is_some_and(|looked_at| *looked_at != version) && self.rules.holds(Rule::VersionIsNamed) {
+        if is_there
+            && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
+            && self.rules.holds(Rule::VersionIsNamed)
+        {
             let what = "was not done, because the record has changed since you looked at it; look again";
             let report = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_report();
-            let error = Error::from(Report { record: Some(name.at(&version).0), ..report });
+            let error = Error::from(Report { record: Some(name.at(version).0), ..report });
             return self.finish_visit(command, Err(error), None, name);
         }
         let others = act.others;

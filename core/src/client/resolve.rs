@@ -165,7 +165,7 @@ mod tests {
         let record = loop {
             if let Step::Store { call, .. } = first.poll(NOW) {
                 let StoreCall::Put { name, .. } = &call else { panic!("a name of its own is not claimed") };
-                let record = name.at("?");
+                let record = name.at(crate::state::Version::default());
                 disk.call(call, NOW.unix, 0);
                 break record;
             }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use arcstr::ArcStr;
+
 use super::job::Entry;
 use super::options::ClientOptions;
 use super::types::{Outputs, Step, Ticket};
@@ -18,6 +20,8 @@ use crate::wire::BaseUrl;
 pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
 /// The longest body that is read, unless the caller says otherwise.
 const MAX_BODY: u32 = 8 << 20;
+/// There is room for so many steps all the time.
+const STEPS: usize = 16;
 
 /// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
@@ -43,7 +47,7 @@ pub struct Client {
     /// Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: BTreeMap<JobId, Box<Entry>>,
     pub(super) commands: BTreeMap<CommandId, Command>,
-    pub(super) sessions: BTreeMap<String, Box<Tracked>>,
+    pub(super) sessions: BTreeMap<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to, and who waits for them.
     pub(super) journal: Journal,
     pub(super) visits: BTreeMap<Name, VecDeque<Visit>>,
@@ -90,7 +94,7 @@ pub(super) struct Command {
     /// The list whose records are resumed together, of which it is one.
     pub(super) part_of: Option<u32>,
     /// The session that it ended with.
-    pub(super) session: Option<String>,
+    pub(super) session: Option<ArcStr>,
     pub(super) operation: &'static str,
     pub(super) ended: Option<Box<Ended>>,
 }
@@ -214,8 +218,15 @@ impl Client {
                 Timer::Job(id) => self.advance(id, at),
                 Timer::Name(name) => self.wake_name(&name),
                 Timer::Spend(number) => self.push_spend(number),
-                Timer::TakeBack(name, session, failures) => self.ask_back(&name, session, failures),
+                Timer::TakeBack(asked) => {
+                    let (name, session, failures) = *asked;
+                    self.ask_back(&name, session, failures);
+                }
             }
+        }
+        if self.steps.is_empty() {
+            // After a burst its room is given back.
+            self.steps.shrink_to(STEPS);
         }
         let mut step = self.steps.pop_front().unwrap_or(Step::Wait { until: self.timers.first().map(|(at, _)| *at) });
         if let Step::Store { id, command, .. } = &mut step {

@@ -1,5 +1,7 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
+use arcstr::ArcStr;
+
 use super::finishing::taken_over;
 use super::job::{Entry, Parked};
 use super::root::{Client, Pending};
@@ -155,7 +157,7 @@ impl Client {
         {
             write.terms.take_counted(&entry_of(key));
             *key = self.entropy.key(None);
-            entry.subject.key = Some(key.clone());
+            entry.subject.key = Some(key.as_str().into());
         }
         self.wake(id, Wake::at(self.clock.monotonic()));
     }
@@ -205,7 +207,12 @@ impl Client {
 
     pub(super) fn notify(&mut self, id: JobId, what: EventKind) {
         if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
-            let event = Event { command: waiting.first().copied(), operation: subject.operation, intent: subject.intent.clone(), what };
+            let event = Event {
+                command: waiting.first().copied(),
+                operation: subject.operation,
+                intent: subject.intent.as_ref().map(ArcStr::to_string),
+                what,
+            };
             self.steps.push_back(Step::Notify(event));
         }
     }

@@ -1,7 +1,5 @@
 //! What is known of sessions.
 
-use std::collections::BTreeSet;
-
 use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
 use super::root::Client;
@@ -10,7 +8,7 @@ use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::state::{JobId, Name, Tracked, User};
+use crate::state::{Few, JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
@@ -71,13 +69,14 @@ impl Client {
         custody.session_name.clone_from(&custody.name);
         let tracked = Tracked {
             name: custody.name.clone(),
-            session_type: bought.facts.session_type.or(bought.session_type),
-            status: bought.facts.status,
-            credentials: wants.credentials,
-            auto_rotate: wants.auto_rotate,
-            ends: wants.ends.clone(),
-            jobs: BTreeSet::from([id]),
-            changing: BTreeSet::from([id]),
+            shown: Shown {
+                session_type: bought.facts.session_type.or(bought.session_type).as_deref().map(word),
+                status: bought.facts.status.as_deref().map(word),
+                ..Shown::default()
+            },
+            wishes: wants.wishes.clone(),
+            jobs: Few::one(id),
+            changing: Few::one(id),
             bought_as: custody.bought_as.clone(),
             ..Tracked::default()
         };
@@ -85,8 +84,8 @@ impl Client {
             // A replay of a purchase that is followed already under another name: that one has it.
             Some(known) if known.name.is_some() => {
                 known.jobs.insert(id);
-                known.credentials |= tracked.credentials;
-                known.auto_rotate |= tracked.auto_rotate;
+                known.wishes.credentials |= tracked.wishes.credentials;
+                known.wishes.auto_rotate |= tracked.wishes.auto_rotate;
                 return self.put_session(&session_id);
             }
             Some(known) => {
@@ -106,21 +105,21 @@ impl Client {
     /// The job that opens a session, while it is at it.
     pub(super) fn opening(&self, session: &str) -> Option<JobId> {
         let tracked = self.sessions.get(session)?;
-        tracked.changing.iter().copied().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
+        tracked.changing.iter().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
     }
 
     /// Takes in what an answer says of a session. Returns whether that is to be put: it is over now and was not, it lives again, or a
     /// person had named it and it is there.
     fn learn(&mut self, facts: &Facts) -> bool {
-        let Some(tracked) = facts.session_id.as_ref().and_then(|id| self.sessions.get_mut(id)) else { return false };
+        let Some(tracked) = facts.session_id.as_deref().and_then(|id| self.sessions.get_mut(id)) else { return false };
         let was_over = tracked.is_over();
-        tracked.seen = true;
-        let shown = std::mem::take(&mut tracked.only_named);
-        if facts.status.is_some() {
-            tracked.status.clone_from(&facts.status);
+        tracked.shown.seen = true;
+        let shown = std::mem::take(&mut tracked.shown.only_named);
+        if let Some(status) = &facts.status {
+            tracked.shown.status = Some(word(status));
         }
-        if facts.session_type.is_some() {
-            tracked.session_type.clone_from(&facts.session_type);
+        if let Some(session_type) = &facts.session_type {
+            tracked.shown.session_type = Some(word(session_type));
         }
         let over = tracked.is_over();
         if let (false, true, Some(id)) = (over, tracked.lapsed, &facts.session_id) {
@@ -134,11 +133,11 @@ impl Client {
     fn live_again(&mut self, session: &str) {
         let Some(tracked) = self.sessions.get_mut(session) else { return };
         match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.ask_back(&name, session.to_owned(), 0),
+            Some(name) => self.ask_back(&name, session.into(), 0),
             None => {
                 let name = self.space.random(&self.entropy.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-                self.journal.make(name, User::Session(session.to_owned()));
+                self.journal.make(name, User::Session(session.into()));
             }
         }
     }
@@ -161,22 +160,22 @@ impl Client {
     /// The name of a session that was there and is not any more: another client ended it, or the service forgot it. One that is still
     /// being created may only not be known yet, and one that this client never read may be another account's.
     pub(super) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
-        let tracked = self.sessions.get(session).filter(|tracked| tracked.seen && tracked.changing.is_empty())?;
-        let was_there = phase_of(tracked.status.as_deref(), &tracked.ends) != Phase::Pending;
+        let tracked = self.sessions.get(session).filter(|tracked| tracked.shown.seen && tracked.changing.is_empty())?;
+        let was_there = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends) != Phase::Pending;
         was_there.then(|| self.terminated(session))?
     }
 
     /// What an answer says of the session of a job; returns its id and status if the status is news.
     pub(super) fn learn_of(&mut self, id: JobId, facts: &Facts) -> Option<(String, String)> {
         let session = self.jobs.get(&id)?.subject.session_id.clone()?;
-        let before = self.sessions.get(&session).and_then(|tracked| tracked.status.clone());
-        self.learn(&Facts { session_id: Some(session.clone()), ..facts.clone() });
+        let before = self.sessions.get(&session).and_then(|tracked| tracked.shown.status.clone());
+        self.learn(&Facts { session_id: Some(session.to_string()), ..facts.clone() });
         let status = facts.status.clone()?;
-        if before.as_ref() == Some(&status) {
+        if before.as_deref() == Some(&status) {
             return None;
         }
         self.put_session(&session);
-        Some((session, status))
+        Some((session.to_string(), status))
     }
 
     /// The session of a job is terminated: it is followed no more.
@@ -194,7 +193,7 @@ impl Client {
     /// is of no use any more.
     pub(super) fn terminated(&mut self, session: &str) -> Option<Name> {
         let tracked = self.sessions.get_mut(session)?;
-        tracked.status = Some("terminated".to_owned());
+        tracked.shown.status = Some(word("terminated"));
         let name = tracked.name.clone();
         let data = self.session_data(session);
         self.sessions.remove(session);
@@ -216,7 +215,7 @@ impl Client {
             User::Session(session) => {
                 let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
                 let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
-                let jobs: Vec<JobId> = known.jobs.iter().copied().filter(follows).collect();
+                let jobs: Vec<JobId> = known.jobs.iter().filter(follows).collect();
                 self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.lost_job(id));
             }

@@ -1,5 +1,9 @@
 //! How a command begins: checked, and let in by its name, where its caller gave it one. Nothing is sent here.
 
+use std::sync::Arc;
+
+use arcstr::ArcStr;
+
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
 use super::root::{Client, Command};
@@ -116,27 +120,27 @@ impl Client {
         if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
             return self.reject(error, options.intent);
         }
-        let known = self.sessions.get(session_id).and_then(|tracked| tracked.session_type.as_deref());
+        let known = self.sessions.get(session_id).and_then(|tracked| tracked.shown.session_type.as_deref());
         if let Err(error) = check_rotation(GetSession::ENDPOINT.name, Then::Follow, known, &options) {
             return self.reject(error, options.intent);
         }
         let command = self.command(GetSession::ENDPOINT);
-        self.begin_watch(command, GetSession::ENDPOINT, session_id.to_owned(), &options);
+        self.begin_watch(command, GetSession::ENDPOINT, session_id.into(), &options);
         command
     }
 
     /// Queues a job that reads a session it knows.
-    pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: String, options: &CallOptions) {
+    pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: ArcStr, options: &CallOptions) {
         if options.auto_rotate {
             self.rotate_when_seen(&session_id);
         }
-        let ends = self.sessions.get(&session_id).map(|tracked| tracked.ends.clone()).unwrap_or_default();
+        let ends = self.sessions.get(&session_id).map(|tracked| tracked.wishes.ends.clone()).unwrap_or_default();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
         let follow = Follow::known(endpoint.paid, headers(options), timeout_ms);
-        let (operation, intent) = (endpoint.name, options.intent.clone());
+        let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
-        entry.wants.ends.extend(ends);
+        entry.wants.wishes.ends.extend(ends);
         entry.custody.recalls = true;
         self.begin(entry, command);
     }
@@ -167,16 +171,16 @@ impl Client {
         };
         let bought_as = name.map(|name| BoughtAs {
             name,
-            intent: options.intent.clone(),
-            key: options.idempotency_key.clone(),
+            intent: options.intent.as_deref().map(ArcStr::from),
+            key: options.idempotency_key.as_deref().map(ArcStr::from),
             fingerprint: match options.idempotency_key {
-                Some(_) if !self.rules.holds(Rule::GivenKeyHasOneRequest) => String::new(),
-                _ => Self::fingerprint(endpoint, &built, then),
+                Some(_) if !self.rules.holds(Rule::GivenKeyHasOneRequest) => Box::default(),
+                _ => Self::fingerprint(endpoint, &built, then).into(),
             },
         });
         let command = self.command(endpoint);
         let start = Start { endpoint, built, then, options, bought_as, patience: None };
-        let session = start.built.session_id.as_ref().filter(|_| endpoint.changes_session()).and_then(|id| self.sessions.get(id));
+        let session = start.built.session_id.as_ref().filter(|_| endpoint.changes_session()).and_then(|id| self.sessions.get(id.as_str()));
         let own = start.bought_as.as_ref().map(|known| &known.name);
         // A change that was left in doubt is looked at before another one begins, unless it is this very one.
         match session.and_then(|known| known.doubt.clone()).filter(|name| own != Some(name)) {
@@ -214,7 +218,7 @@ impl Client {
     }
 
     /// A job changes a session.
-    pub(super) fn changes(&mut self, id: JobId, session: Option<String>, endpoint: &Endpoint) {
+    pub(super) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
         let Some(session) = session else { return };
         let now = self.clock.monotonic();
         let tracked = self.sessions.entry(session).or_default();
@@ -235,10 +239,10 @@ impl Client {
         bought_as: Option<BoughtAs>,
     ) -> Entry {
         let policy = options.policy(&self.service.retry);
-        let (session_id, credentials) = (built.session_id.clone(), built.credentials);
+        let (session_id, credentials) = (built.session_id.as_deref().map(ArcStr::from), built.credentials);
         let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
         let exchange = Exchange::new(endpoint, built, headers(options), policy.timeout_ms);
-        let (intent, named) = (options.intent.clone(), bought_as.is_some());
+        let (intent, named) = (bought_as.as_ref().and_then(|known| known.intent.clone()), bought_as.is_some());
         let mut subject = Subject { operation: endpoint.name, intent, named, session_id, ..Subject::default() };
         let job = if endpoint.safety == Safety::Safe {
             Job::read(exchange, policy, options.until.clone())
@@ -246,15 +250,15 @@ impl Client {
             let mut ledger = Ledger::new(None, false);
             if endpoint.safety == Safety::Keyed {
                 let key = options.idempotency_key.clone().unwrap_or_else(|| self.entropy.key(options.intent.as_deref()));
-                subject.key = Some(key.clone());
+                subject.key = Some(key.as_str().into());
                 ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
                 ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
             }
             Job::write_then(Write::new(exchange, policy, ledger, terms), then)
         };
         let mut entry = Entry::new(job, subject, options);
-        entry.wants.credentials |= credentials;
-        entry.custody.bought_as = bought_as.map(Box::new);
+        entry.wants.wishes.credentials |= credentials;
+        entry.custody.bought_as = bought_as.map(Arc::new);
         entry
     }
 
@@ -288,7 +292,7 @@ impl Client {
         if !endpoint.changes_session() {
             return Ok(());
         }
-        if let Some(other) = tracked.changing.first().and_then(|job| self.jobs.get(job)) {
+        if let Some(other) = tracked.changing.iter().next().and_then(|job| self.jobs.get(&job)) {
             let what = format!("the session's {} is under way", other.subject.operation);
             return Err(Error::from(Report { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_report() }));
         }

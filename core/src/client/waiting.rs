@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
+use arcstr::ArcStr;
+
 use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::policy::{Effect, Error};
@@ -38,7 +40,7 @@ pub(super) enum Purpose {
     /// To see whether the change of a session that was left in doubt still is, before another one begins.
     Change(Box<Start>),
     /// To take back a session that lives again, or whose claim has ended; and how often the store has failed meanwhile.
-    TakeBack(String, u32),
+    TakeBack(ArcStr, u32),
 }
 
 /// A write that is to begin.
@@ -105,7 +107,7 @@ pub(super) enum Timer {
     Name(Name),
     Spend(u32),
     /// A session is claimed again, since the store has failed so often.
-    TakeBack(Name, String, u32),
+    TakeBack(Box<(Name, ArcStr, u32)>),
 }
 
 /// What is to be done about a record.

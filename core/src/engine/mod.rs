@@ -47,7 +47,7 @@ pub(crate) use self::subject::Subject;
 pub(crate) use self::terms::Terms;
 pub(crate) use self::tokens::{LOGIN, Tokens};
 pub use self::until::Until;
-pub(crate) use self::wants::{DEADLINE, Known, Wants};
+pub(crate) use self::wants::{DEADLINE, Known, Wants, Wishes};
 pub(crate) use self::write::Write;
 
 #[cfg(test)]

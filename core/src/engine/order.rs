@@ -143,7 +143,7 @@ impl Order {
         let status = status_of(&items);
         let seen = status.as_deref().or(self.status.as_deref());
         let known = StaticOrder { order_no: self.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
-        let phase = phase_of(status.as_deref(), &cx.wants.ends);
+        let phase = phase_of(status.as_deref(), &cx.wants.wishes.ends);
         self.last = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
         if let Some(status) = status.filter(|status| self.status.as_ref() != Some(status)) {
             self.status = Some(status.clone());
@@ -199,7 +199,7 @@ impl Order {
             let what = "was settled as an order that the service does not show; settle it as another one, or as not happened";
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount));
         }
-        let phase = Some(phase_of(self.status.as_deref(), &cx.wants.ends));
+        let phase = Some(phase_of(self.status.as_deref(), &cx.wants.wishes.ends));
         let (order_no, status) = (self.order_no.clone(), self.status.as_deref().map(Into::into));
         let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
         let of_known = || serde_json::to_string(&known).ok()?.parse().ok();

@@ -1,17 +1,19 @@
 //! What the errors of a job are about.
 
+use arcstr::ArcStr;
+
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 
 /// What an error of a job is about, and what it says of the sends so far.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Subject {
     pub(crate) operation: &'static str,
-    pub(crate) intent: Option<String>,
+    pub(crate) intent: Option<ArcStr>,
     /// Whether its caller can come to it by a name of their own: an intent, or a key.
     pub(crate) named: bool,
-    pub(crate) session_id: Option<String>,
-    pub(crate) order_no: Option<String>,
-    pub(crate) key: Option<String>,
+    pub(crate) session_id: Option<ArcStr>,
+    pub(crate) order_no: Option<ArcStr>,
+    pub(crate) key: Option<ArcStr>,
     pub(crate) attempts: u32,
     /// The first failure.
     pub(crate) cause: Option<Error>,
@@ -20,10 +22,10 @@ pub(crate) struct Subject {
 impl Subject {
     pub(crate) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
         Error::from(Report {
-            idempotency_key: self.key.clone(),
-            intent: self.intent.clone(),
-            session_id: self.session_id.clone(),
-            order_no: self.order_no.clone(),
+            idempotency_key: self.key.as_ref().map(ArcStr::to_string),
+            intent: self.intent.as_ref().map(ArcStr::to_string),
+            session_id: self.session_id.as_ref().map(ArcStr::to_string),
+            order_no: self.order_no.as_ref().map(ArcStr::to_string),
             attempts: self.attempts,
             cause: self.cause.clone(),
             ..Error::new(kind, effect, self.operation, what, advice).into_report()

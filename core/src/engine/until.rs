@@ -92,7 +92,7 @@ impl UntilRead {
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
         // What is no word or number is not for an event, nor is anything beside credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
-        let shown = value.clone().filter(|value| !cx.wants.credentials && plain(value));
+        let shown = value.clone().filter(|value| !cx.wants.wishes.credentials && plain(value));
         if self.seen.replace(shown.clone()) != Some(shown.clone()) {
             cx.note(EventKind::Watched { value: shown });
         }

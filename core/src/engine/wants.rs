@@ -4,15 +4,22 @@ use crate::time::Millis;
 
 /// How long a session or an order is waited for, unless the caller says otherwise.
 pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
-/// What all who wait for a job want together.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wants {
+
+/// What callers want of a session or an order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Wishes {
     /// Whether a session's username and password are wanted.
     pub(crate) credentials: bool,
     /// Whether what is seen through the session may rotate it.
     pub(crate) auto_rotate: bool,
-    /// Further statuses that end a session or an order.
+    /// Further statuses that end it.
     pub(crate) ends: Vec<String>,
+}
+
+/// What all who wait for a job want together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wants {
+    pub(crate) wishes: Wishes,
     pub(crate) deadline_ms: Millis,
     /// Since when they wait, monotonic: since it was started or resumed.
     pub(crate) since: Option<Millis>,

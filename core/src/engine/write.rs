@@ -115,7 +115,7 @@ impl Write {
     /// A settled key gives way to a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
         let key = cx.dice.key(cx.subject.intent.as_deref());
-        cx.subject.key = Some(key.clone());
+        cx.subject.key = Some(key.as_str().into());
         let (before, may_have_sold) = (self.call.ledger.key.clone(), self.call.ledger.failed);
         self.call.ledger.replace(key);
         cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.rules));

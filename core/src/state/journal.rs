@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::names::Name;
+use arcstr::ArcStr;
+
+use super::names::{Name, Version};
 use super::store::{StoreCall, again_after};
 use crate::time::Millis;
 
@@ -16,7 +18,7 @@ pub(crate) enum User {
     /// A call, by its job.
     Job(JobId),
     /// A session that is held, by its id.
-    Session(String),
+    Session(ArcStr),
     /// A result that was not taken yet: the record goes when it is.
     Result,
 }
@@ -91,7 +93,7 @@ pub(crate) struct Slot {
     pub(crate) is_put: bool,
     /// How often something was put under it, and the version of what was put last.
     pub(crate) puts: u32,
-    pub(crate) version: String,
+    pub(crate) version: Version,
     out: Option<Out>,
     /// Boxed, as most names wait for nothing.
     next: Option<Box<Wanted>>,
@@ -171,7 +173,7 @@ impl Journal {
     }
 
     /// This is about to be put under it.
-    pub(crate) fn note(&mut self, name: &Name, puts: u32, version: String) {
+    pub(crate) fn note(&mut self, name: &Name, puts: u32, version: Version) {
         if let Some(slot) = self.slots.get_mut(name) {
             (slot.puts, slot.version) = (puts, version);
         }
@@ -193,7 +195,7 @@ impl Journal {
     }
 
     /// A claim was answered. Whether it is this client's now, and with data.
-    pub(crate) fn claimed(&mut self, name: &Name, owned: bool, data: Option<(u32, String)>) {
+    pub(crate) fn claimed(&mut self, name: &Name, owned: bool, data: Option<(u32, Version)>) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         (slot.out, slot.owned, slot.is_put) = (None, owned, data.is_some());
         (slot.puts, slot.version) = data.unwrap_or_default();

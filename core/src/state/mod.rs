@@ -1,6 +1,7 @@
 //! What outlives a job: names and what is under them, sessions, logins.
 
 mod errand;
+mod few;
 mod ids;
 mod journal;
 mod kept;
@@ -11,15 +12,16 @@ mod sessions;
 mod store;
 
 pub(crate) use self::errand::Errand;
+pub(crate) use self::few::Few;
 pub(crate) use self::ids::IdAllocator;
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::{JobId, Journal, User, Write, Written};
 pub use self::kept::{Holds, Saved, SavedPage};
-pub(crate) use self::names::version_of;
+pub(crate) use self::names::Version;
 pub use self::names::{Name, Space};
 pub use self::observed::{Seen, Verdict};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
-pub(crate) use self::sessions::{BoughtAs, Tracked, forbidden, is_over_for_good};
+pub(crate) use self::sessions::{BoughtAs, Shown, Tracked, forbidden, is_over_for_good, word};
 pub use self::store::{Listed, StoreAnswer, StoreCall, Whose};
 pub(crate) use self::store::{Memory, again_after};

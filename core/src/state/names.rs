@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Api;
@@ -11,7 +12,13 @@ use crate::entropy::digest;
 
 /// The name of a record in a store: `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`, so it may be a file's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Name(pub String);
+pub struct Name(ArcStr);
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Name(name.into())
+    }
+}
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,17 +37,21 @@ impl Space {
 
     /// The name of what a caller calls by this intent.
     pub(crate) fn intent(&self, intent: &str) -> Name {
-        Name(format!("{}.i{}", self.0, digest("intent", &[intent])))
+        self.name('i', &digest("intent", &[intent]))
     }
 
     /// The name of what is bought with this key of a caller's own.
     pub(crate) fn key(&self, key: &str) -> Name {
-        Name(format!("{}.k{}", self.0, digest("key", &[key])))
+        self.name('k', &digest("key", &[key]))
     }
 
     /// The name of anything else, from a text that does not come twice.
     pub(crate) fn random(&self, text: &str) -> Name {
-        Name(format!("{}.r{}", self.0, digest("random", &[text])))
+        self.name('r', &digest("random", &[text]))
+    }
+
+    fn name(&self, kind: char, hash: &str) -> Name {
+        Name(arcstr::format!("{}.{kind}{hash}", self.0))
     }
 
     /// Whether a name is one of these.
@@ -50,13 +61,18 @@ impl Space {
 }
 
 impl Name {
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Whether a caller can come to it by a name of their own: an intent or a key.
     pub(crate) fn is_callers(&self) -> bool {
         self.0.split('.').nth(1).is_some_and(|rest| rest.starts_with(['i', 'k']))
     }
 
     /// What people are shown: the name, and the version of what is under it.
-    pub(crate) fn at(&self, version: &str) -> RecordId {
+    pub(crate) fn at(&self, version: Version) -> RecordId {
         RecordId(format!("{}.{version}", self.0))
     }
 
@@ -65,13 +81,23 @@ impl Name {
         let mut parts = record.0.splitn(3, '.');
         let (space, hash, version) = (parts.next()?, parts.next()?, parts.next());
         let is_plain = |part: &str| !part.is_empty() && part.len() <= 64 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        (is_plain(space) && is_plain(hash)).then(|| (Name(format!("{space}.{hash}")), version.map(str::to_owned)))
+        (is_plain(space) && is_plain(hash)).then(|| (Name(arcstr::format!("{space}.{hash}")), version.map(str::to_owned)))
     }
 }
 
-/// The version of a record: every put has another one.
-pub(crate) fn version_of(data: &[u8]) -> String {
-    let mut version = crate::entropy::digest_bytes("version", data);
-    version.truncate(16);
-    version
+/// The version of a record: every put has another one. 0 where nothing is known to be there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Version(u64);
+
+impl Version {
+    pub(crate) fn of(data: &[u8]) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = crate::entropy::digest_bytes("version", data);
+        Version(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, "{:016x}", self.0) }
+    }
 }

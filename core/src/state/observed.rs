@@ -42,8 +42,12 @@ pub enum Verdict {
     Unsure(&'static str),
 }
 
+/// What was seen of a session, if anything was.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Observed {
+pub(crate) struct Observed(Option<Box<History>>);
+
+#[derive(Debug, Clone, Default, Hash)]
+struct History {
     timeouts: u32,
     /// When the exit changed last, or was asked to.
     moved_at: Option<Millis>,
@@ -54,19 +58,21 @@ pub(crate) struct Observed {
 impl Observed {
     /// A rotation is asked for.
     pub(crate) fn asked(&mut self, now: Millis) {
-        self.moved_at = Some(now);
-        self.rotations.retain(|at| now.saturating_sub(*at) < HOUR);
-        self.rotations.push(now);
+        let history = self.0.get_or_insert_default();
+        history.moved_at = Some(now);
+        history.rotations.retain(|at| now.saturating_sub(*at) < HOUR);
+        history.rotations.push(now);
     }
 
     /// The session has a new exit.
     pub(crate) fn changed(&mut self, now: Millis) {
-        self.timeouts = 0;
-        self.moved_at = Some(now);
+        let history = self.0.get_or_insert_default();
+        history.timeouts = 0;
+        history.moved_at = Some(now);
     }
 
     pub(crate) fn judge(&mut self, seen: Seen) -> Verdict {
-        let timeouts = std::mem::take(&mut self.timeouts);
+        let timeouts = self.0.as_mut().map(|history| std::mem::take(&mut history.timeouts)).unwrap_or_default();
         match seen {
             Seen::Status(403) => Verdict::Rotate(RotateReason::Http403),
             Seen::Status(429) => Verdict::Rotate(RotateReason::Http429),
@@ -76,8 +82,9 @@ impl Observed {
             Seen::Captcha => Verdict::Rotate(RotateReason::Captcha),
             Seen::Block => Verdict::Rotate(RotateReason::Block),
             Seen::Timeout => {
-                self.timeouts = timeouts.saturating_add(1);
-                if self.timeouts < TIMEOUTS {
+                let timeouts = timeouts.saturating_add(1);
+                self.0.get_or_insert_default().timeouts = timeouts;
+                if timeouts < TIMEOUTS {
                     return Verdict::Unsure("one timeout may have any cause");
                 }
                 Verdict::Rotate(RotateReason::Timeout)
@@ -87,10 +94,11 @@ impl Observed {
 
     /// Why no rotation may be asked for now.
     pub(crate) fn held_back(&self, now: Millis) -> Option<&'static str> {
-        if self.moved_at.is_some_and(|at| now.saturating_sub(at) < COOL_DOWN) {
+        let history = self.0.as_deref()?;
+        if history.moved_at.is_some_and(|at| now.saturating_sub(at) < COOL_DOWN) {
             return Some("the exit changed a moment ago, or was asked to");
         }
-        let often = self.rotations.iter().filter(|at| now.saturating_sub(**at) < HOUR).count() >= CAP;
+        let often = history.rotations.iter().filter(|at| now.saturating_sub(**at) < HOUR).count() >= CAP;
         often.then_some("this session was rotated too often within the hour for the exit to be the cause")
     }
 }

@@ -1,45 +1,63 @@
 //! What is known of a session, beyond the jobs that are about it.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use arcstr::{ArcStr, literal};
+
+use super::few::Few;
 use super::ids::CommandId;
 use super::journal::JobId;
 use super::names::Name;
 use super::observed::Observed;
-use crate::engine::{Known, Phase, phase_of};
+use crate::engine::{Known, Phase, Wishes, phase_of};
 
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Tracked {
     /// What its record is kept under, where this client has it.
     pub(crate) name: Option<Name>,
+    /// What it was bought as, where its caller can come to it by a name of their own.
+    pub(crate) bought_as: Option<Arc<BoughtAs>>,
     /// Whether a caller has it: `open_session` or `resume` gave it.
     pub(crate) held: bool,
     /// The commands that have ended with it and were not taken yet.
-    pub(crate) promised: BTreeSet<CommandId>,
-    pub(crate) session_type: Option<String>,
-    pub(crate) status: Option<String>,
-    /// Whether a read has shown it.
-    pub(crate) seen: bool,
-    /// Whether a person named it, and the service has not shown it yet.
-    pub(crate) only_named: bool,
-    /// Whether its username and password are wanted.
-    pub(crate) credentials: bool,
-    /// Whether what is seen through it may rotate it.
-    pub(crate) auto_rotate: bool,
-    /// Further statuses that end it.
-    pub(crate) ends: Vec<String>,
+    pub(crate) promised: Few<CommandId>,
+    pub(crate) shown: Shown,
+    /// What all who opened it or wait for it want of it.
+    pub(crate) wishes: Wishes,
     /// Whether its name was let go of as it was over: should it live again, as a renewed one does, it is taken back.
     pub(crate) lapsed: bool,
     /// The name of a change of it that was left in doubt.
     pub(crate) doubt: Option<Name>,
     /// The jobs that are about it.
-    pub(crate) jobs: BTreeSet<JobId>,
+    pub(crate) jobs: Few<JobId>,
     /// Those of them that change it: one, unless more of them came out of records.
-    pub(crate) changing: BTreeSet<JobId>,
-    /// What it was bought as, where its caller can come to it by a name of their own.
-    pub(crate) bought_as: Option<Box<BoughtAs>>,
+    pub(crate) changing: Few<JobId>,
     pub(crate) observed: Observed,
+}
+
+/// How a session is, as far as the service or a record has said.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Shown {
+    pub(crate) session_type: Option<ArcStr>,
+    pub(crate) status: Option<ArcStr>,
+    /// Whether a read has shown it.
+    pub(crate) seen: bool,
+    /// Whether a person named it, and the service has not shown it yet.
+    pub(crate) only_named: bool,
+}
+
+/// A status or a type. Of those that the contract names, and thousands of sessions have, no copy is made.
+pub(crate) fn word(word: &str) -> ArcStr {
+    match word {
+        "dynamic" => literal!("dynamic"),
+        "static" => literal!("static"),
+        "creating" => literal!("creating"),
+        "active" => literal!("active"),
+        "expired" => literal!("expired"),
+        "terminated" => literal!("terminated"),
+        other => other.into(),
+    }
 }
 
 /// What a caller calls what was bought.
@@ -47,10 +65,10 @@ pub(crate) struct Tracked {
 pub(crate) struct BoughtAs {
     pub(crate) name: Name,
     /// Their own name for it, or their own key.
-    pub(crate) intent: Option<String>,
-    pub(crate) key: Option<String>,
+    pub(crate) intent: Option<ArcStr>,
+    pub(crate) key: Option<ArcStr>,
     /// Tells its request from another one.
-    pub(crate) fingerprint: String,
+    pub(crate) fingerprint: Box<str>,
 }
 
 impl Tracked {
@@ -58,10 +76,10 @@ impl Tracked {
     pub(crate) fn known(&self) -> Known<'_> {
         let intent = self.bought_as.as_ref().and_then(|known| known.intent.as_deref());
         Known {
-            status: self.status.as_deref(),
-            session_type: self.session_type.as_deref(),
-            seen: self.seen,
-            named: self.only_named.then_some(intent),
+            status: self.shown.status.as_deref(),
+            session_type: self.shown.session_type.as_deref(),
+            seen: self.shown.seen,
+            named: self.shown.only_named.then_some(intent),
         }
     }
 
@@ -71,7 +89,7 @@ impl Tracked {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
+        phase_of(self.shown.status.as_deref(), &self.wishes.ends) == Phase::Ended
     }
 
     /// Whether a caller has it, or is about to. Nobody has what is over for good and was let go of.
@@ -80,7 +98,7 @@ impl Tracked {
     }
 
     pub(crate) fn is_over_for_good(&self) -> bool {
-        is_over_for_good(self.status.as_deref(), self.session_type.as_deref())
+        is_over_for_good(self.shown.status.as_deref(), self.shown.session_type.as_deref())
     }
 
     /// A job that was about it has ended.
@@ -109,7 +127,7 @@ pub(crate) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>)
 
 /// Why a change of a session is refused without a request, as far as is known.
 pub(crate) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
-    let (kind, status) = (tracked.session_type.as_deref(), tracked.status.as_deref());
+    let (kind, status) = (tracked.shown.session_type.as_deref(), tracked.shown.status.as_deref());
     match (operation, kind, status) {
         ("rotate_session", Some(kind), _) if kind != "dynamic" => {
             Some(format!("names a {kind} session, and only a dynamic one can be rotated"))

@@ -10,21 +10,21 @@ use crate::{Claim, Entry, Error, Put, Spend, Spent, Store, Written};
 pub(crate) fn make<S: Store + ?Sized>(store: &S, call: &StoreCall) -> Result<StoreAnswer, Error> {
     Ok(match call {
         StoreCall::Claim { names, most } => match store.claim(&texts(names), usize::try_from(*most).unwrap_or(usize::MAX))? {
-            Claim::Claimed(names) => StoreAnswer::Claimed(names.into_iter().map(|(name, data)| (Name(name), data)).collect()),
+            Claim::Claimed(names) => StoreAnswer::Claimed(names.into_iter().map(|(name, data)| (Name::from(name), data)).collect()),
             Claim::Busy(data) => StoreAnswer::Busy(data),
         },
         StoreCall::Put { name, data, new, keep_for, release } => {
             let keep_for = keep_for.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
-            answer(store.put(&name.0, data, &Put { new: *new, keep_for, release: *release })?)
+            answer(store.put(name.as_str(), data, &Put { new: *new, keep_for, release: *release })?)
         }
-        StoreCall::Delete { name } => answer(store.delete(&name.0)?),
+        StoreCall::Delete { name } => answer(store.delete(name.as_str())?),
         StoreCall::Release { names } => {
             store.release(names.as_deref().map(texts).as_deref())?;
             StoreAnswer::Done
         }
         StoreCall::List { space: Space(space), after, open } => {
-            let page = store.list(space, after.as_ref().map(|after| after.0.as_str()), *open)?;
-            let listed = |Entry { name, data, whose }| Listed { name: Name(name), data, whose };
+            let page = store.list(space, after.as_ref().map(|after| after.as_str()), *open)?;
+            let listed = |Entry { name, data, whose }| Listed { name: Name::from(name), data, whose };
             StoreAnswer::Listed { entries: page.entries.into_iter().map(listed).collect(), more: page.more }
         }
         StoreCall::Spend { space: Space(space), day, entry, amount, cap } => {
@@ -44,5 +44,5 @@ fn answer(written: Written) -> StoreAnswer {
 }
 
 fn texts(names: &[Name]) -> Vec<&str> {
-    names.iter().map(|name| name.0.as_str()).collect()
+    names.iter().map(|name| name.as_str()).collect()
 }

@@ -306,7 +306,7 @@ const LATEST: Millis = 21_000;
 /// The name of a record that somebody was shown.
 pub(crate) fn name_of(record: &RecordId) -> Option<Name> {
     let mut parts = record.0.splitn(3, '.');
-    Some(Name(format!("{}.{}", parts.next()?, parts.next()?)))
+    Some(Name::from(format!("{}.{}", parts.next()?, parts.next()?)))
 }
 
 /// A secret is shown.

@@ -104,7 +104,7 @@ impl Store {
             }
             StoreCall::List { space, after, open } => {
                 let behind = self.kept.iter().filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
-                let found = behind.filter(|(name, kept)| name.0.starts_with(&space.0) && !(*open && kept.until.is_some()));
+                let found = behind.filter(|(name, kept)| name.as_str().starts_with(&space.0) && !(*open && kept.until.is_some()));
                 let whose = |name: &Name| match self.owners.get(name) {
                     None => Whose::Free,
                     Some(owner) if *owner == client => Whose::Mine,

@@ -1,6 +1,8 @@
 //! A rotation or a renewal of a session. The answer to a key that may have been sent before can be a replay of how the session was,
 //! so then the session is read once more.
 
+use arcstr::ArcStr;
+
 use crate::engine::answer::Answered;
 use crate::engine::call::unfit;
 use crate::engine::confirm::{Confirm, Confirmed};
@@ -41,7 +43,7 @@ impl Change {
     fn changed(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         cx.notes.push(Note::Moved);
         if self.write.was_resent() && cx.wanted {
-            let (call, session_id) = (&self.write.call, cx.subject.session_id.clone().unwrap_or_default());
+            let (call, session_id) = (&self.write.call, cx.subject.session_id.as_ref().map(ArcStr::to_string).unwrap_or_default());
             self.confirm = Some(Confirm::new(session_id, call.exchange.headers.clone(), &call.attempts));
             return Confirm::begin(cx);
         }
@@ -55,13 +57,13 @@ impl Change {
         if !cx.wanted && !matches!(input, Input::Response(_)) {
             return let_go(cx);
         }
-        let confirmed = match confirm.told(input, cx.wants.credentials, cx) {
+        let confirmed = match confirm.told(input, cx.wants.wishes.credentials, cx) {
             Part::Asks(action) => return action,
             Part::Done(confirmed) => confirmed,
         };
         match confirmed {
             Confirmed::Shown(answered) => {
-                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.ends);
+                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { let_go(cx) }
             }
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn credentials_that_are_wanted_are_read_along() {
         let mut given = Given::agent();
-        given.wants.credentials = true;
+        given.wants.wishes.credentials = true;
         let mut job = resent(&mut given);
         assert_eq!(given.tell(&mut job, [due()]), ["send GET /sessions/s-1?include_credentials=true"]);
     }

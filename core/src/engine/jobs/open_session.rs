@@ -52,7 +52,7 @@ fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, A
         return Part::Asks(Action::End(Err(error)));
     };
     let exchange = &write.call.exchange;
-    cx.subject.session_id = Some(session_id.clone());
+    cx.subject.session_id = Some(session_id.as_str().into());
     let session_type = requested_type(&exchange.built);
     cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
     cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });

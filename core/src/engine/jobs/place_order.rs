@@ -41,7 +41,7 @@ impl PlaceOrder {
         };
         cx.note(EventKind::Ordered { order_no: order_no.clone() });
         let order = self.become_order(order_no, answered.facts.status, cx.subject.intent.is_none());
-        cx.subject.order_no = Some(order.order_no.clone());
+        cx.subject.order_no = Some(order.order_no.as_str().into());
         cx.notes.push(Note::Placed(order.order_no.clone()));
         order.read_again(0, cx)
     }
@@ -93,7 +93,7 @@ mod tests {
         for (intent, ends) in [(None, "rest: Cancelled Done WaitOrder"), (Some("job-17"), "end: Cancelled Done WaitOrder")] {
             let mut given = Given::reseller();
             let mut job = place(&mut given);
-            given.subject.intent = intent.map(str::to_owned);
+            given.subject.intent = intent.map(arcstr::ArcStr::from);
             given.tell(&mut job, [due(), stored(), success(r#"{"orderNo":"o-1"}"#)]);
             given.wanted = false;
             assert_eq!(given.tell(&mut job, [due()]), [ends]);

@@ -1,5 +1,7 @@
 //! The end of a session. A second DELETE that finds no session says nothing of the first one: then the session is read.
 
+use arcstr::ArcStr;
+
 use super::change::too_long;
 use crate::engine::answer::{Answered, Phase};
 use crate::engine::call::unfit;
@@ -47,7 +49,7 @@ impl Terminate {
         if !cx.wanted {
             return self.write.stop(cx);
         }
-        let session_id = cx.subject.session_id.clone();
+        let session_id = cx.subject.session_id.as_ref().map(ArcStr::to_string);
         let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
         if missing && cx.known.is_some_and(|known| known.seen) {
             let facts = Facts { session_id, request_id: error.into_report().request_id, ..Facts::default() };
@@ -71,11 +73,11 @@ impl Terminate {
         let doubt = |what: String, cx: &Cx<'_>| cx.subject.error_of_read(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
         match confirmed {
             Confirmed::Failed(failing) if failing.code() == Some("SESSION_NOT_FOUND") => {
-                let facts = Facts { session_id: cx.subject.session_id.clone(), ..Facts::default() };
+                let facts = Facts { session_id: cx.subject.session_id.as_ref().map(ArcStr::to_string), ..Facts::default() };
                 gone(Answered { phase: Some(Phase::Ended), ..Answered::of(facts) }, cx)
             }
             Confirmed::Shown(answered) => {
-                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.ends);
+                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 match phase {
                     _ if !cx.wanted => self.write.stop(cx),

@@ -42,7 +42,7 @@ fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
 #[test]
 fn a_status_that_the_caller_named_ends_it() {
     let mut given = Given::reseller();
-    given.wants.ends = vec!["odd".to_owned()];
+    given.wants.wishes.ends = vec!["odd".to_owned()];
     let mut order = order(&mut given, true);
     assert_eq!(given.tell(&mut order, [due(), is("odd")])[1], "end: done Ended");
 }
@@ -138,7 +138,7 @@ fn waiting_that_was_given_up_leaves_the_order_alone() {
 fn an_order_that_only_a_person_named_is_kept_by_its_intent_once_the_service_shows_it() {
     for (intent, ends) in [(None, "rest: Cancelled Done WaitOrder"), (Some("job-17"), "end: Cancelled Done WaitOrder")] {
         let mut given = Given::reseller();
-        given.subject.intent = intent.map(str::to_owned);
+        given.subject.intent = intent.map(arcstr::ArcStr::from);
         let mut order = order(&mut given, true);
         (order.only_named, order.outlives_wait) = (true, true);
         assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "wake");

@@ -9,6 +9,8 @@
 mod says;
 mod tell;
 
+use arcstr::ArcStr;
+
 use self::says::{Machine, Says, named};
 use self::tell::What;
 pub(crate) use self::tell::*;
@@ -21,7 +23,7 @@ use super::service::{Received, Service};
 use super::subject::Subject;
 use super::terms::Terms;
 use super::tokens::Tokens;
-use super::wants::{DEADLINE, Known, Wants};
+use super::wants::{DEADLINE, Known, Wants, Wishes};
 use super::write::Write;
 use crate::contract::{Api, Secret, endpoint};
 use crate::entropy::Entropy;
@@ -92,7 +94,7 @@ impl Given {
             notes: Vec::new(),
             subject: Subject::default(),
             wanted: true,
-            wants: Wants { credentials, auto_rotate, ends, deadline_ms: DEADLINE, since: Some(0) },
+            wants: Wants { wishes: Wishes { credentials, auto_rotate, ends }, deadline_ms: DEADLINE, since: Some(0) },
             session: None,
             named: false,
             day: None,
@@ -129,7 +131,7 @@ impl Given {
     pub(crate) fn exchange(&mut self, operation: &str, params: &str) -> Exchange {
         let endpoint = endpoint(operation).expect(operation);
         let built = build(endpoint, params).expect(params);
-        (self.subject.operation, self.subject.session_id) = (endpoint.name, built.session_id.clone());
+        (self.subject.operation, self.subject.session_id) = (endpoint.name, built.session_id.as_deref().map(ArcStr::from));
         Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms)
     }
 
@@ -146,7 +148,7 @@ impl Given {
     pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
         let exchange = self.exchange(operation, params);
         let key = exchange.is_keyed().then(|| self.dice.key(None));
-        self.subject.key.clone_from(&key);
+        self.subject.key = key.as_deref().map(ArcStr::from);
         let amount = |text: &str| text.parse().expect(text);
         let terms = Terms::new(exchange.endpoint, &exchange.built, limit.map(amount), said.map(amount));
         Write::new(exchange, self.service.retry, Ledger::new(key, false), terms)

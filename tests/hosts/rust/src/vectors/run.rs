@@ -74,21 +74,21 @@ impl World {
             Verb::Put(put) => self.expect_put(put),
             Verb::Delete(delete) => match self.next()? {
                 Step::Store { id, call: StoreCall::Delete { name }, .. } => {
-                    self.records.bind(&delete.delete, &name.0)?;
+                    self.records.bind(&delete.delete, name.as_str())?;
                     self.given(id, StoreCall::Delete { name }, delete.r#as, delete.answer)
                 }
                 step => Err(format!("expected a delete of `{}`, came {}", delete.delete, show(&step))),
             },
             Verb::Claim(claim) => match self.next_call(|call| matches!(call, StoreCall::Claim { .. }))? {
                 Step::Store { id, call: StoreCall::Claim { names, most }, .. } if names.len() == 1 => {
-                    self.records.bind(&claim.claim, &names[0].0)?;
+                    self.records.bind(&claim.claim, names[0].as_str())?;
                     self.given(id, StoreCall::Claim { names, most }, claim.r#as, claim.answer)
                 }
                 step => Err(format!("expected a claim of `{}`, came {}", claim.claim, show(&step))),
             },
             Verb::Release(release) => match self.next_call(|call| matches!(call, StoreCall::Release { .. }))? {
                 Step::Store { id, call: StoreCall::Release { names: Some(names) }, .. } if names.len() == 1 => {
-                    self.records.bind(&release.release, &names[0].0)?;
+                    self.records.bind(&release.release, names[0].as_str())?;
                     self.given(id, StoreCall::Release { names: Some(names) }, release.r#as, release.answer)
                 }
                 step => Err(format!("expected a release of `{}`, came {}", release.release, show(&step))),
@@ -161,7 +161,8 @@ impl World {
                 self.plant(&plant.plant, plant.text.as_deref(), plant.change.as_ref())
             }
             Verb::Lost(names) => {
-                let names: Result<Vec<Name>, String> = names.iter().map(|name| Ok(Name(self.records.value(name)?.to_owned()))).collect();
+                let names: Result<Vec<Name>, String> =
+                    names.iter().map(|name| Ok(Name::from(self.records.value(name)?.to_owned()))).collect();
                 let names = names?;
                 self.store.take_away(&names);
                 self.client.lost(Some(&names), self.now);
@@ -252,7 +253,7 @@ impl World {
             step => return Err(format!("expected a put of `{}`, came {}", put.put, show(&step))),
         };
         if let StoreCall::Put { name, data, new, keep_for, release } = &call {
-            self.records.bind(&put.put, &name.0)?;
+            self.records.bind(&put.put, name.as_str())?;
             expect("new", put.new, *new)?;
             expect("releases", put.releases, *release)?;
             expect("keep_for", put.keep_for, *keep_for)?;
@@ -291,7 +292,7 @@ impl World {
             let page: Value = serde_json::from_str(page.raw.text()).map_err(|error| error.to_string())?;
             entries.extend(page["entries"].as_array().cloned().unwrap_or_default());
             match page["after"].as_str() {
-                Some(name) => after = Some(Name(name.to_owned())),
+                Some(name) => after = Some(Name::from(name.to_owned())),
                 None => break,
             }
         }

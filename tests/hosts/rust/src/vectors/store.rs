@@ -64,7 +64,7 @@ impl Store {
             StoreCall::List { space, after, open } => {
                 let behind = self.kept.iter().filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
                 let found: Vec<Listed> = behind
-                    .filter(|(name, kept)| name.0.starts_with(&format!("{}.", space.0)) && !(*open && kept.until.is_some()))
+                    .filter(|(name, kept)| name.as_str().starts_with(&format!("{}.", space.0)) && !(*open && kept.until.is_some()))
                     .map(|(name, kept)| {
                         let whose = if kept.owned { Whose::Mine } else { Whose::Free };
                         Listed { name: name.clone(), data: kept.data.clone(), whose }

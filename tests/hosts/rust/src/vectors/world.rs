@@ -117,9 +117,9 @@ impl World {
         Some(match self.came.take()? {
             StoreCall::Put { name, release, .. } => {
                 let releases = if release { ", \"releases\": true" } else { "" };
-                Came { verb: "put", name: self.records.name_of(&name.0), more: format!("{releases}{done}") }
+                Came { verb: "put", name: self.records.name_of(name.as_str()), more: format!("{releases}{done}") }
             }
-            StoreCall::Delete { name } => Came { verb: "delete", name: self.records.name_of(&name.0), more: done.to_owned() },
+            StoreCall::Delete { name } => Came { verb: "delete", name: self.records.name_of(name.as_str()), more: done.to_owned() },
             StoreCall::Spend { entry, amount, day, .. } => {
                 let entry = self.entries.name_of(&entry).replace('r', "e");
                 let day = day.map(|day| format!(", \"day\": {day}")).unwrap_or_default();
@@ -221,7 +221,7 @@ impl World {
         self.steps.clear();
         self.out.clear();
         self.calls.clear();
-        let also: Result<Vec<Name>, String> = crash.also.iter().map(|name| Ok(Name(self.records.value(name)?.to_owned()))).collect();
+        let also: Result<Vec<Name>, String> = crash.also.iter().map(|name| Ok(Name::from(self.records.value(name)?.to_owned()))).collect();
         self.store.crash(&also?)?;
         if let Some(shift) = crash.after {
             self.advance(shift);
@@ -234,7 +234,7 @@ impl World {
         let data = match (text, change) {
             (Some(text), None) => text.as_bytes().to_vec(),
             (None, Some(Value::Object(change))) => {
-                let known = Name(self.records.value(name)?.to_owned());
+                let known = Name::from(self.records.value(name)?.to_owned());
                 let data = self.store.data(&known).ok_or_else(|| format!("the store holds no `{name}`"))?;
                 let mut record: Value = serde_json::from_slice(&data).map_err(|error| error.to_string())?;
                 overlay(&mut record, change);
@@ -242,7 +242,7 @@ impl World {
             }
             _ => return Err("`plant` takes `text`, or `change` with members".to_owned()),
         };
-        let known = Name(self.records.value(name)?.to_owned());
+        let known = Name::from(self.records.value(name)?.to_owned());
         self.store.plant(known, data);
         Ok(())
     }

@@ -1,0 +1,89 @@
+//! A set that has one member at most most of the time, and takes no memory of its own then.
+
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, Default, Hash)]
+#[expect(clippy::box_collection, reason = "a set is larger than all that there is most of the time")]
+pub(crate) enum Few<T> {
+    #[default]
+    None,
+    One(T),
+    Many(Box<BTreeSet<T>>),
+}
+
+impl<T: Copy + Ord> Few<T> {
+    pub(crate) fn one(member: T) -> Self {
+        Few::One(member)
+    }
+
+    pub(crate) fn insert(&mut self, member: T) {
+        match self {
+            Few::None => *self = Few::One(member),
+            Few::One(first) if *first == member => {}
+            Few::One(first) => *self = Few::Many(Box::new(BTreeSet::from([*first, member]))),
+            Few::Many(members) => _ = members.insert(member),
+        }
+    }
+
+    /// Whether it was one of them.
+    pub(crate) fn remove(&mut self, member: &T) -> bool {
+        let was_there = match self {
+            Few::None => false,
+            Few::One(first) => first == member,
+            Few::Many(members) => members.remove(member),
+        };
+        match self {
+            Few::One(_) if was_there => *self = Few::None,
+            Few::Many(members) if members.is_empty() => *self = Few::None,
+            _ => {}
+        }
+        was_there
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Few::None;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Few::None)
+    }
+
+    pub(crate) fn contains(&self, member: &T) -> bool {
+        match self {
+            Few::None => false,
+            Few::One(first) => first == member,
+            Few::Many(members) => members.contains(member),
+        }
+    }
+
+    /// The least first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = T> {
+        let (one, many) = match self {
+            Few::None => (None, None),
+            Few::One(first) => (Some(*first), None),
+            Few::Many(members) => (None, Some(&**members)),
+        };
+        one.into_iter().chain(many.into_iter().flatten().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_each_member_once_whatever_comes_and_goes() {
+        let mut few = Few::default();
+        assert!(few.is_empty() && !few.remove(&1));
+        for member in [3, 1, 3, 2] {
+            few.insert(member);
+        }
+        assert_eq!((few.iter().collect::<Vec<_>>(), few.contains(&2), few.contains(&4)), (vec![1, 2, 3], true, false));
+        assert!(few.remove(&2) && !few.remove(&2) && few.remove(&1) && few.remove(&3) && few.is_empty());
+        few.insert(7);
+        few.insert(7);
+        assert_eq!(few.iter().collect::<Vec<_>>(), [7]);
+        few.clear();
+        assert!(few.is_empty());
+    }
+}

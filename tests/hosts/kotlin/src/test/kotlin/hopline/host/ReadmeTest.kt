@@ -34,10 +34,11 @@ class ReadmeTest {
     /** Starts a program, and kills it once it has come to this. */
     private fun kill(main: String, folder: Path, sandbox: Sandbox, at: () -> Boolean) {
         val process = start(main, folder, sandbox)
-        repeat(3000) { if (!at()) Thread.sleep(20) }
+        val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(120)
+        while (process.isAlive && !at() && System.nanoTime() < end) Thread.sleep(20)
         val came = at() && process.isAlive
         process.destroyForcibly().waitFor()
-        check(came) { "it never came to that" }
+        check(came) { "it never came to that: ${process.inputReader().readText()}" }
     }
 
     @Test

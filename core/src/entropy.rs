@@ -23,6 +23,12 @@ impl Entropy {
         name.starts_with(&self.prefix)
     }
 
+    /// Whether a key is like those that are made here, by whichever client: any other was given by a caller.
+    pub(crate) fn is_like_a_key(key: &str) -> bool {
+        let is_hex = |text: &str| text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        key.split_once('-').is_some_and(|(prefix, number)| is_hex(prefix) && number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
     /// From here on names are others, as if the host had given other bytes.
     pub(crate) fn turn(&mut self) {
         self.prefix = digest("again", &[&self.prefix]);
@@ -97,6 +103,11 @@ mod tests {
         let (named, other) = (entropy.key(Some("job-17")), Entropy::new([0xab; 16]).key(Some("job-18")));
         assert_eq!(one, format!("{}-1", "ab".repeat(16)));
         assert!(one != two && one.len() <= 64 && named.len() <= 64 && named != other);
+        entropy.turn();
+        assert!([one, two, named, other, entropy.key(None)].iter().all(|key| Entropy::is_like_a_key(key)));
+        assert!(
+            ["", "my-own-key", "0d9f5a34-3c1e-4bd4-8f5e-2f0c6f1f0a11", &"ab".repeat(16)].iter().all(|key| !Entropy::is_like_a_key(key))
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Follow, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::entropy::digest;
+use crate::entropy::{Entropy, digest};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
 use crate::state::{BoughtAs, CommandId, JobId, Name, User, forbidden};
 use crate::time::Millis;
@@ -306,9 +306,10 @@ impl Client {
         }
     }
 
-    /// A key that the caller gives is no key of another write that is under way.
+    /// A key that the caller gives is no key of another write that is under way. Another one with the same given key has the same name,
+    /// so it is only looked for where the key is like one that a client made up: the caller has it from an error or an event.
     fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
-        let Some(key) = options.idempotency_key.as_ref() else { return Ok(()) };
+        let Some(key) = options.idempotency_key.as_ref().filter(|key| Entropy::is_like_a_key(key)) else { return Ok(()) };
         let same = |known: &Built| known.target == built.target && known.body == built.body;
         let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
         let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);

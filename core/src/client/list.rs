@@ -134,8 +134,11 @@ impl Client {
         self.found(&listed.data)
     }
 
-    /// Whether it is to be resumed with all others.
+    /// Whether it is to be resumed with all others. Slots of pools are left to their pools.
     fn is_to_resume(&mut self, listed: &Listed) -> bool {
+        if listed.name.is_of_a_pool() {
+            return false;
+        }
         let Found::Data(data) = self.read_listed(listed) else { return false };
         let named = listed.name.is_callers();
         let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && can_resume(call));
@@ -284,9 +287,42 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
 }
 
 /// Whether a call can be sent again at all.
-fn can_resume(call: &SavedCall) -> bool {
+pub(super) fn can_resume(call: &SavedCall) -> bool {
     let once = [crate::contract::Api::Agent, crate::contract::Api::Reseller]
         .into_iter()
         .any(|api| call.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
     !call.secret && !call.spent && !once
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUY, NOW, agent, go_on};
+    use super::*;
+    use crate::state::Memory;
+
+    /// How many sessions a client goes on with that finds one under a name of this kind.
+    fn resumed(kind: char) -> usize {
+        const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
+        let (mut buyer, mut disk) = (agent(7, true), Memory::default());
+        buyer.start_json("open_session", BUY, CallOptions::default());
+        go_on(&mut buyer, &mut disk, NOW, |_| (202, ACTIVE.to_owned()));
+        buyer.release_session("s-1");
+        go_on(&mut buyer, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+        let list = StoreCall::List { space: buyer.space.clone(), after: None, open: true };
+        let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
+        let mut disk = Memory::default();
+        for Listed { name, data, .. } in entries {
+            let name = Name(name.0.replacen(".r", &format!(".{kind}"), 1));
+            disk.call(StoreCall::Put { name, data, new: true, keep_for: None, release: true }, NOW.unix, 0);
+        }
+        let mut client = agent(8, true);
+        let all = client.resume_all(CallOptions::default());
+        go_on(&mut client, &mut disk, NOW, |_| (200, ACTIVE.to_owned()));
+        client.take(all).expect("has completed").expect("is read").len()
+    }
+
+    #[test]
+    fn slots_of_pools_are_left_to_their_pools() {
+        assert_eq!((resumed('r'), resumed('p')), (1, 0));
+    }
 }

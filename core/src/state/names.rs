@@ -68,7 +68,16 @@ impl Name {
 
     /// Whether a caller can come to it by a name of their own: an intent or a key.
     pub(crate) fn is_callers(&self) -> bool {
-        self.0.split('.').nth(1).is_some_and(|rest| rest.starts_with(['i', 'k']))
+        self.is_of_kind(&['i', 'k'])
+    }
+
+    /// Whether it is a slot of a pool.
+    pub(crate) fn is_of_a_pool(&self) -> bool {
+        self.is_of_kind(&['p'])
+    }
+
+    fn is_of_kind(&self, kinds: &[char]) -> bool {
+        self.0.split('.').nth(1).is_some_and(|rest| rest.starts_with(kinds))
     }
 
     /// What people are shown: the name, and the version of what is under it.

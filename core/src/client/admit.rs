@@ -46,7 +46,10 @@ impl Client {
                     }
                     let is_its_name = self.sessions.get(&session).is_some_and(|known| known.name.as_ref() == Some(name));
                     match self.session_data(&session).filter(|_| is_its_name) {
-                        Some(data) => self.let_in(name, &Found::Data(Box::new(data))),
+                        Some(data) => {
+                            let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
+                            self.let_in(name, &Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data })));
+                        }
                         // What is under the name is in the store only.
                         None => {
                             self.journal.give(name, None);
@@ -95,8 +98,10 @@ impl Client {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
                 let version = data.as_ref().map(|data| Version::of(data));
                 let found = data.map_or(Found::Nothing, |data| self.found(&data));
-                let puts = if let Found::Data(data) = &found { data.puts } else { 0 };
-                self.journal.claimed(name, true, version.map(|version| (puts, version)));
+                self.journal.claimed(name, true, version);
+                if let (Found::Data(data), Some(version)) = (&found, version) {
+                    self.journal.note(name, data, version);
+                }
                 self.let_in(name, &found);
                 self.attend(name);
             }

@@ -2,8 +2,8 @@
 
 use arcstr::ArcStr;
 
-use super::finishing::taken_over;
 use super::job::Entry;
+use super::lost::unless_said;
 use super::root::Client;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
@@ -46,8 +46,9 @@ impl Client {
             *error = Error::from(Report { record, ..error.clone().into_report() });
         }
         let after = self.after(&entry);
+        let own = self.answers_for(&entry, &result);
         let mut left = self.sessions_left(&mut entry, &result);
-        let mut finished = Finished { commands: entry.waiting.clone(), result, left: Left::default(), last: Last::Put, after };
+        let mut finished = Finished { commands: entry.waiting.clone(), result, own, left: Left::default(), last: Last::Put, after };
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {
@@ -129,6 +130,17 @@ impl Client {
         names.map(After::Name).chain(entry.custody.spends.iter().map(|number| After::Spend(*number))).collect()
     }
 
+    /// The name that the result of a job is about: its own, that of the session that it bought, or that of the one that it gives its caller.
+    fn answers_for(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Name> {
+        let custody = &entry.custody;
+        let given = || {
+            let session = entry.subject.session_id.as_ref().filter(|_| result.is_ok())?;
+            self.sessions.get(session)?.name.clone()
+        };
+        let of_session = || custody.session_name.clone().or_else(given);
+        custody.name.clone().or_else(|| entry.job.follows().then(of_session).flatten())
+    }
+
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.clock.unix();
@@ -172,7 +184,8 @@ impl Client {
         after.extend(name.iter().cloned().map(After::Name));
         name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
-        self.finish_after(Finished { commands: entry.waiting, result, left: Left::default(), last: Last::Put, after });
+        let own = self.answers_for(&entry, &result);
+        self.finish_after(Finished { commands: entry.waiting, result, own, left: Left::default(), last: Last::Put, after });
     }
 
     /// A job changes its session no more. Where it is in doubt, that is looked at before the next change.
@@ -205,14 +218,6 @@ impl Client {
         let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_deref()).map(|known| known.name.clone());
         let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(slot.version)));
         Some(ended(&facts, Some(intent.to_string()), record))
-    }
-}
-
-/// Another client has taken over what this was about; where that is not said yet, it is now.
-fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
-    match result {
-        Err(error) if error.kind == Kind::Busy => Err(error),
-        result => Err(taken_over(entry.subject.operation, &result)),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Commands that have their result, and wait for the store to have answered every step of theirs: a program that ends when its call
 //! returns leaves nothing to do.
 
+use super::lost::{after, taken_over};
 use super::root::Client;
 use super::waiting::{After, Finished, Last, Left};
-use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::state::{Name, Write, Written};
 
@@ -43,7 +43,9 @@ impl Client {
             return;
         }
         for mut finished in self.finishing.take(after) {
-            if let (Some(written), After::Name(name)) = (written, after) {
+            if let (Some(written), After::Name(name)) = (written, after)
+                && finished.own.as_ref() == Some(name)
+            {
                 self.change(&mut finished, name, written);
             }
             self.finish_after(finished);
@@ -78,40 +80,8 @@ impl Client {
             (Written::Lost, _) => {
                 let operation = self.operation_of(finished);
                 finished.left = Left::default();
-                finished.result = Err(taken_over(operation, &finished.result));
+                finished.result = Err(taken_over(operation, name.is_callers(), &finished.result));
             }
-        }
-    }
-}
-
-/// An error of the same operation that came of another one.
-fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> Report {
-    Report {
-        idempotency_key: error.idempotency_key.clone(),
-        intent: error.intent.clone(),
-        session_id: error.session_id.clone(),
-        order_no: error.order_no.clone(),
-        attempts: error.attempts,
-        cause: Some(error.clone()),
-        ..Error::new(kind, effect, error.operation, what, advice).into_report()
-    }
-}
-
-/// Another client has taken over what this was about, before it could be written down.
-pub(super) fn taken_over(operation: &'static str, result: &Result<Answered, Error>) -> Error {
-    let what = "was taken over by another client, which goes on with it: start the same intent again once that one has ended";
-    match result {
-        Ok(answered) => Error::from(Report {
-            session_id: answered.facts.session_id.clone(),
-            order_no: answered.facts.order_no.clone(),
-            request_id: answered.facts.request_id.clone(),
-            status: answered.http_status,
-            attempts: answered.attempts,
-            ..Error::new(Kind::Busy, Effect::Done, operation, what, Advice::Resume).into_report()
-        }),
-        Err(error) => {
-            let effect = if error.effect == Effect::Done { Effect::Done } else { Effect::Unknown };
-            Error::from(after(error, Kind::Busy, effect, what, Advice::Resume))
         }
     }
 }

@@ -87,7 +87,8 @@ impl Client {
             None => Error::from(Report { intent, ..error.into_report() }),
         });
         let after = After::Name(name.clone());
-        let finished = Finished { commands: vec![command], result, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
+        let finished =
+            Finished { commands: vec![command], result, own: None, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
         match self.journal.user(name) {
             // The name is let go of as soon as all who wait have been let in.
             None => self.finishing.push(after, finished),
@@ -182,7 +183,8 @@ impl Client {
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }
         let entry = self.entry_of(call, bought_as, options);
-        let id = self.begin(Entry { custody: Custody { name: Some(name.clone()), ..entry.custody }, ..entry }, command);
+        let last_put = self.journal.slot(name).map(|slot| slot.version);
+        let id = self.begin(Entry { custody: Custody { name: Some(name.clone()), last_put, ..entry.custody }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         self.changes(id, session.map(ArcStr::from), endpoint);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::options::CallOptions;
-use crate::engine::{Job, Subject, Wants, Wishes};
+use crate::engine::{Job, RecordId, Subject, Wants, Wishes};
 use crate::policy::{Error, RetryPolicy};
-use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId};
+use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
 use crate::time::Millis;
 
 /// What a job waits for.
@@ -35,6 +35,8 @@ pub(super) struct Custody {
     pub(super) bought_as: Option<Arc<BoughtAs>>,
     /// What the record of its session is kept under, where something was put there for it.
     pub(super) session_name: Option<Name>,
+    /// The version of what is in the store under its name, or may be.
+    pub(super) last_put: Option<Version>,
     /// Whether the name was lost to another client: nothing more is sent or put for it.
     pub(super) lost: bool,
     /// What is to count otherwise under the day's cap, and was not answered yet.
@@ -59,6 +61,13 @@ pub(super) struct Entry {
     pub(super) wanted: bool,
     pub(super) timer: Option<Millis>,
     pub(super) custody: Custody,
+}
+
+impl Custody {
+    /// Its record, as it was put last.
+    pub(super) fn record(&self) -> Option<RecordId> {
+        Some(self.name.as_ref()?.at(self.last_put?))
+    }
 }
 
 impl Entry {

@@ -8,7 +8,7 @@ use super::types::{Event, Step};
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
-use crate::engine::{EventKind, Input, Stored};
+use crate::engine::EventKind;
 use crate::state::{
     BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Version, Write,
     Written, is_over_for_good,
@@ -68,11 +68,12 @@ impl Client {
     /// tried again until it is done.
     pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
-            return waiter.into_iter().for_each(|id| self.tell(id, Input::Stored(Stored::Lost)));
+            return waiter.into_iter().for_each(|id| self.stored(id, Written::Lost));
         }
         let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
-        let data = Data { puts, ..data }.bytes();
-        self.journal.note(name, puts, Version::of(&data));
+        let kept = Data { puts, ..data };
+        let data = kept.bytes();
+        self.journal.note(name, &kept, Version::of(&data));
         self.journal.want(name, Write::Put { data, keep_for, release }, waiter, waiter.is_none());
         self.push_next(name);
     }
@@ -138,12 +139,16 @@ impl Client {
         }
         self.answered(&After::Name(name.clone()), Some(told.written));
         for id in told.waiters {
-            match told.written {
-                _ if told.was_there => self.rename(id),
-                Written::Done => self.stored(id, Stored::Done),
-                Written::Failed => self.stored(id, Stored::Failed),
-                Written::Lost => self.stored(id, Stored::Lost),
+            if told.was_there {
+                self.rename(id);
+                continue;
             }
+            if told.written != Written::Lost
+                && let Some(entry) = self.jobs.get_mut(&id)
+            {
+                entry.custody.last_put = Some(version);
+            }
+            self.stored(id, told.written);
         }
         self.push_next(name);
         self.attend(name);

@@ -312,7 +312,7 @@ mod tests {
         let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
         let mut disk = Memory::default();
         for Listed { name, data, .. } in entries {
-            let name = Name(name.0.replacen(".r", &format!(".{kind}"), 1));
+            let name = Name::from(name.to_string().replacen(".r", &format!(".{kind}"), 1));
             disk.call(StoreCall::Put { name, data, new: true, keep_for: None, release: true }, NOW.unix, 0);
         }
         let mut client = agent(8, true);

@@ -20,6 +20,7 @@ mod keep;
 mod list;
 mod login;
 mod lookup;
+mod lost;
 mod members;
 mod observe;
 mod options;

@@ -122,7 +122,8 @@ impl Client {
         let mut after: Vec<After> = spends.into_iter().map(After::Spend).collect();
         after.push(After::Name(name.clone()));
         self.journal.give(name, None);
-        self.finish_after(Finished { commands: vec![command], result: Ok(said(true)), left: Left::default(), last, after });
+        let own = Some(name.clone());
+        self.finish_after(Finished { commands: vec![command], result: Ok(said(true)), own, left: Left::default(), last, after });
     }
 
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {

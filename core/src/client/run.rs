@@ -2,14 +2,13 @@
 
 use arcstr::ArcStr;
 
-use super::finishing::taken_over;
 use super::job::{Entry, Parked};
 use super::root::{Client, Pending};
 use super::types::{Event, Step};
 use super::waiting::Timer;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
-use crate::policy::{Advice, Effect, Kind, jittered};
-use crate::state::{CommandId, JobId};
+use crate::policy::jittered;
+use crate::state::{CommandId, JobId, Written};
 use crate::time::Millis;
 use crate::wire::Request;
 
@@ -19,19 +18,6 @@ impl Client {
         if let Some(action) = self.with(id, |job, cx| job.told(input, cx)) {
             self.carry_out(id, action);
         }
-    }
-
-    /// Another client has taken over what a job was about: it ends with what it knows, and nothing more is sent or put for it.
-    pub(super) fn end_lost(&mut self, id: JobId) {
-        let Some(entry) = self.jobs.get(&id) else { return };
-        let may_have_been = entry.job.was_accepted() || entry.job.write().is_none_or(|write| write.call.is_open());
-        let error = if may_have_been {
-            taken_over(entry.subject.operation, &Err(entry.let_go()))
-        } else {
-            let what = "was not sent, because another client has taken it over";
-            entry.subject.error(Kind::Busy, Effect::None, what, Advice::WaitForOther)
-        };
-        self.finish(id, Err(error));
     }
 
     /// Lets a job do something, and takes in what it has to say beside.
@@ -140,9 +126,13 @@ impl Client {
     }
 
     /// The put that a job waited for was answered.
-    pub(super) fn stored(&mut self, id: JobId, stored: Stored) {
+    pub(super) fn stored(&mut self, id: JobId, written: Written) {
         if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
-            self.tell(id, Input::Stored(stored));
+            match written {
+                Written::Done => self.tell(id, Input::Stored(Stored::Done)),
+                Written::Failed => self.tell(id, Input::Stored(Stored::Failed)),
+                Written::Lost => self.end_lost(id),
+            }
         }
     }
 

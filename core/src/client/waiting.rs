@@ -197,6 +197,8 @@ pub(super) enum Last {
 pub(super) struct Finished {
     pub(super) commands: Vec<CommandId>,
     pub(super) result: Result<Answered, Error>,
+    /// The name that the result is about: what its last step comes to may change what is said. What else is waited for changes nothing.
+    pub(super) own: Option<Name>,
     pub(super) left: Left,
     pub(super) last: Last,
     /// What they wait for.

@@ -54,8 +54,6 @@ pub(crate) enum Stored {
     Done,
     /// Perhaps it has, perhaps not.
     Failed,
-    /// It has not: what it is kept under is another client's by now.
-    Lost,
 }
 
 /// What a machine needed and has now.

@@ -255,7 +255,6 @@ impl Write {
         match stored {
             Stored::Done => {}
             Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
-            Stored::Lost => return self.lost(cx),
         }
         let waits = cx.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
         if waits || self.needs_price(cx).is_some() || self.terms.must_count(cx) {
@@ -272,15 +271,6 @@ impl Write {
         let effect = if open { Effect::Unknown } else { Effect::None };
         let error = cx.subject.error(Kind::Store, effect, what, Advice::MendStore);
         if open { Action::Doubt(error.not_again()) } else { Action::Erase(error) }
-    }
-
-    /// Another client has taken over what it stands for: from here on that one goes on with it.
-    pub(crate) fn lost(&self, cx: &Cx<'_>) -> Action {
-        let error = |effect, advice| cx.subject.error(Kind::Busy, effect, "was not sent, because another client has taken it over", advice);
-        Action::End(Err(match self.call.is_open() {
-            true => error(Effect::Unknown, Advice::Resume).not_again(),
-            false => error(Effect::None, Advice::WaitForOther),
-        }))
     }
 
     fn not_sent(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {

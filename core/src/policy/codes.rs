@@ -71,7 +71,7 @@ impl Advice {
             Advice::RetryLater => "try again later",
             Advice::Resume => "resume it by its intent or its record, or settle it once you know what happened; do not start another one",
             Advice::CheckAccount => "check what the account holds and what it was charged, and settle it, before you try again",
-            Advice::WaitForOther => "wait until the other one has ended",
+            Advice::WaitForOther => "wait until the other one has ended, then try the same again",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::names::{Name, Version};
+use super::record::Data;
 use super::store::{StoreCall, again_after};
-use crate::time::Millis;
+use crate::time::{At, Millis};
 
 /// A number that names a job inside the client.
 pub(crate) type JobId = u32;
@@ -94,6 +95,8 @@ pub(crate) struct Slot {
     /// How often something was put under it, and the version of what was put last.
     pub(crate) puts: u32,
     pub(crate) version: Version,
+    /// When that was, of a session that only a person named.
+    pub(crate) named_at: Option<Box<At>>,
     out: Option<Out>,
     /// Boxed, as most names wait for nothing.
     next: Option<Box<Wanted>>,
@@ -172,10 +175,12 @@ impl Journal {
         })
     }
 
-    /// This is about to be put under it.
-    pub(crate) fn note(&mut self, name: &Name, puts: u32, version: Version) {
+    /// This is under it, or about to be put there.
+    pub(crate) fn note(&mut self, name: &Name, data: &Data, version: Version) {
         if let Some(slot) = self.slots.get_mut(name) {
-            (slot.puts, slot.version) = (puts, version);
+            (slot.puts, slot.version) = (data.puts, version);
+            let is_only_named = data.session.as_ref().is_some_and(|session| session.only_named);
+            slot.named_at = is_only_named.then(|| Box::new(data.at));
         }
     }
 
@@ -194,11 +199,11 @@ impl Journal {
         self.slots.get(name).is_some_and(|slot| matches!(slot.out, Some(Out::Claim { ended: true })))
     }
 
-    /// A claim was answered. Whether it is this client's now, and with data.
-    pub(crate) fn claimed(&mut self, name: &Name, owned: bool, data: Option<(u32, Version)>) {
+    /// A claim was answered. Whether it is this client's now, and the version of what is there.
+    pub(crate) fn claimed(&mut self, name: &Name, owned: bool, version: Option<Version>) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        (slot.out, slot.owned, slot.is_put) = (None, owned, data.is_some());
-        (slot.puts, slot.version) = data.unwrap_or_default();
+        (slot.out, slot.owned, slot.is_put) = (None, owned, version.is_some());
+        (slot.puts, slot.version, slot.named_at) = (0, version.unwrap_or_default(), None);
         self.tidy(name);
     }
 

@@ -44,11 +44,6 @@ pub(crate) fn not_stored() -> Tell {
     tell(What::Stored(Stored::Failed))
 }
 
-/// What it is kept under is another client's.
-pub(crate) fn taken_over() -> Tell {
-    tell(What::Stored(Stored::Lost))
-}
-
 /// There is what it needed.
 pub(crate) fn granted() -> Tell {
     tell(What::Granted(Ok(Grant::Token)))

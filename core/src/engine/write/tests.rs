@@ -298,19 +298,6 @@ fn a_write_whose_token_went_while_it_was_put_fetches_another_first() {
 }
 
 #[test]
-fn what_another_client_has_taken_over_is_not_sent_and_says_what_is_known() {
-    for (before, ends) in [(&[][..], "end: Busy None WaitForOther"), (&[stored(), lost(), due()], "end: Busy Unknown Resume")] {
-        let mut given = Given::agent();
-        let mut write = purchase(&mut given);
-        given.tell(&mut write, [due()]);
-        for input in before {
-            given.tell_one(&mut write, input.clone());
-        }
-        assert_eq!(given.tell(&mut write, [taken_over()]), [ends]);
-    }
-}
-
-#[test]
 fn a_key_that_this_client_wrote_down_itself_needs_no_time_of_the_services() {
     let mut given = Given::agent();
     let mut write = purchase(&mut given);

@@ -1,0 +1,63 @@
+//! A purchase with an intent, beside the records of others in the same folder.
+
+use std::thread;
+
+use hopline_store::{Error, Folder, Put, Store};
+
+use crate::rounds::{Contender, Row, Scale, beside, median, rounds};
+use crate::service::Service;
+use crate::spaced;
+
+pub(crate) fn purchase(scale: Scale) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let place = tempfile::tempdir()?;
+    let sizes = [0, 10_000, 100_000].map(|many| scale.many(many));
+    let mut services = Vec::new();
+    for (index, size) in sizes.into_iter().enumerate() {
+        let folder = place.path().join(index.to_string());
+        fill(&Folder::open(&folder)?, size)?;
+        let mut service = Service::new(Some(Box::new(Folder::open(folder)?)));
+        service.status = "active";
+        services.push(service);
+    }
+    let mut contenders: Vec<Contender<'_>> = services.iter_mut().map(|service| Box::new(move || buy(service)) as Contender<'_>).collect();
+    let times = rounds(scale, &mut contenders);
+    let row = |(own, many): (&Vec<f64>, u32)| Row {
+        work: format!("a purchase with an intent, beside {} records in a folder", spaced(many)),
+        figure: median(own),
+        unit: "µs",
+        beside: Some(beside("beside 0", own, &times[0])),
+        goal: Some(1.3),
+    };
+    Ok(times.iter().zip(sizes).skip(1).map(row).collect())
+}
+
+fn buy(service: &mut Service) -> u32 {
+    let command = service.open(Some(format!("bought-{}", service.sends)));
+    let mut completed = service.drain().0;
+    if completed.is_empty() {
+        // It is read some time after it was bought.
+        service.pass(60_000);
+        completed = service.drain().0;
+    }
+    assert_eq!(completed, [command]);
+    service.client.take_answer(command).expect("it has completed").expect("it was bought");
+    1
+}
+
+/// Puts so many records, many at once: most of the time is the disk's.
+fn fill(store: &dyn Store, size: u32) -> Result<(), Error> {
+    const THREADS: u32 = 32;
+    let data = [b'x'; 600];
+    let put = |number| store.put(&name(number), &data, &Put { new: true, release: true, ..Put::default() }).map(drop);
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..THREADS).map(|first| scope.spawn(move || (first..size).step_by(THREADS as usize).try_for_each(put))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Error::Failed("a thread ended".to_owned()))))
+    })
+}
+
+/// A name that is spread as a hash is.
+fn name(number: u32) -> String {
+    let spread = u64::from(number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("5e.r{spread:016x}{number:016x}")
+}

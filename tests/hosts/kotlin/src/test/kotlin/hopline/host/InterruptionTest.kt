@@ -47,6 +47,24 @@ class InterruptionTest {
         everywhere(null, Purchase::checkResumed, Purchase::leaveDoubt) { it.caller.cancel() }
     }
 
+    @Test
+    fun `what is resumed with all else is given to the caller or stays in the store, wherever the caller is cancelled or the client closed`() {
+        for (interrupt in listOf<(Purchase) -> Unit>({ it.caller.cancel() }, { it.launch { it.agent.shutdown() } })) {
+            everywhere(null, Purchase::checkResumed, Purchase::leaveOneOfAll, interrupt)
+        }
+    }
+
+    @Test
+    fun `an answer that was given leaves nothing behind, though its client is closed at once`() {
+        val closing: suspend (Purchase) -> Unit = { it.agent.shutdown() }
+        val turns = Purchase(null, null, null) {}.run { buy(closing).let { turns } }
+        for (swap in 0..<turns) {
+            val world = Purchase(null, null, swap) {}
+            world.buy(closing)
+            world.checkGiven("with turn $swap swapped")
+        }
+    }
+
     private fun everywhere(
         intent: String?,
         look: Purchase.(String) -> Unit = Purchase::check,
@@ -102,6 +120,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
     /** What an earlier client left, while it was made the transport's answers were lost. */
     private var doubt: String? = null
     private var losing = false
+    private var resumesAll = false
     var turns = 0
     lateinit var caller: Job
 
@@ -154,10 +173,19 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         losing = false
     }
 
+    fun leaveOneOfAll() {
+        leaveDoubt()
+        resumesAll = true
+    }
+
     /** Buys, and says how many points there were. */
-    fun buy(): Int {
+    fun buy(then: suspend (Purchase) -> Unit = {}): Int {
         caller = launch {
-            came = runCatching { doubt?.let { agent.resume(it) } ?: agent.createSession(SessionType.Dynamic, "p", intent = intent) }
+            came = runCatching {
+                if (resumesAll) return@runCatching agent.resumeAll().single().getOrThrow()
+                doubt?.let { agent.resume(it) } ?: agent.createSession(SessionType.Dynamic, "p", intent = intent)
+            }
+            then(this@Purchase)
         }
         do {
             reached()
@@ -188,6 +216,12 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         val keys = keys()
         assertEquals(if (before == 0 && intent == null) 0 else 1, keys.size, "$where: bought with ${keys.size} keys")
         ask { next.shutdown() }
+    }
+
+    /** Who got what was bought needs no record of it. */
+    fun checkGiven(where: String) {
+        assertTrue(came!!.isSuccess, "$where: $came")
+        assertEquals(emptyList<String>(), store.names, where)
     }
 
     private fun keys() = sent.filter { it.method == "POST" }.map { request -> request.headers.single { it.first == "idempotency-key" }.second }.toSet()

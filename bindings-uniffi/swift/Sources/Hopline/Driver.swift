@@ -43,9 +43,9 @@ final class Driver: @unchecked Sendable {
     var out: [UInt32: Exchange] = [:]
     /// The steps whose requests wait for their turn, in order.
     var queue: [UInt32] = []
-    /// The calls of the store that were not begun, and the steps of those that are under way.
+    /// The calls of the store that were not begun, and by step those that are under way.
     var calls: [StoreStep] = []
-    var asking: Set<UInt32> = []
+    var asking: [UInt32: Task<Void, Never>] = [:]
     /// By command: what the transport and the store said last. The core keeps no errors of its host.
     private var transportTrouble: [UInt32: String] = [:]
     private var storeTrouble: [UInt32: String] = [:]
@@ -54,11 +54,12 @@ final class Driver: @unchecked Sendable {
     private var listened = 0
     /// While it is suspended, nothing is sent and the store is not asked.
     var isSuspended = false
+    /// How often it was suspended or woken, of which the last counts.
+    var turns = 0
     var suspending: Task<Void, any Error>?
-    /// How often claims of the store have ended.
+    /// How often claims of the store have ended, and how often they are being given back at this moment.
     var losses = 0
-    /// Those who wait until no call of the store is under way.
-    var storeIsIdle: [CheckedContinuation<Void, Never>] = []
+    var releases = 0
     var state = State.open
     var closers: [CheckedContinuation<Void, Never>] = []
     var deadline: Task<Void, Never>?
@@ -169,8 +170,7 @@ final class Driver: @unchecked Sendable {
     /// Under the lock: begins what was not begun. Calls of the store come first, since a request may depend on them.
     private func beginAll(_ work: inout [() -> Void]) {
         for step in calls {
-            asking.insert(step.id)
-            work.append { Task.detached { await self.perform(step) } }
+            asking[step.id] = Task.detached { await self.perform(step) }
         }
         calls = []
         while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
@@ -209,7 +209,7 @@ final class Driver: @unchecked Sendable {
     private func claimsStand(since before: Int) async -> Bool {
         guard let store else { return true }
         let vouches = await store.vouches()
-        return vouches && lock.withLock { losses == before }
+        return vouches && lock.withLock { losses == before && releases == 0 }
     }
 
     private func take(_ command: UInt32) -> Ended {
@@ -221,13 +221,11 @@ final class Driver: @unchecked Sendable {
     private func perform(_ step: StoreStep) async {
         guard let store else { return }
         let (answer, said) = await store.ask(step.call)
-        let waiters = lock.withLock {
-            asking.remove(step.id)
+        lock.withLock {
+            asking[step.id] = nil
             if let command = step.command, let said { storeTrouble[command] = "the store said: \(said)" }
             try? core.stored(step: step.id, answer: answer, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
-            return idlers()
         }
-        waiters.forEach { $0.resume() }
         pump()
     }
 

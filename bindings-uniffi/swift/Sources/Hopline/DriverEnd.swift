@@ -48,17 +48,16 @@ extension Driver {
 
     /// The time is up: what the store has not answered may be done or not.
     private func giveUp() {
-        let (aborted, waiters) = lock.withLock {
+        let aborted = lock.withLock {
             if state == .closing {
                 state = .leaving
                 Task.detached { await self.store?.close() }
             }
-            refuse(Array(asking))
-            asking = []
-            return (Array(out.values), idlers())
+            refuse(Array(asking.keys))
+            asking = [:]
+            return Array(out.values)
         }
         aborted.forEach { $0.abort() }
-        waiters.forEach { $0.resume() }
         pump()
         end()
     }
@@ -77,39 +76,64 @@ extension Driver {
     }
 
     /// Lets go of all names, and asks the store nothing more until it wakes.
-    func suspend() async throws {
+    func suspend(within timeout: Duration) async throws {
         guard let store else { return }
         let task = lock.withLock {
-            if !isSuspended { suspending = Task { try await self.letGo(store) } }
-            isSuspended = true
-            return suspending
+            let task = Task { try await letGo(store, within: timeout / 2) }
+            if state == .open { (isSuspended, turns, suspending) = (true, turns + 1, task) }
+            return task
         }
-        try await task?.value
+        try await task.value
     }
 
-    private func letGo(_ store: StoreHandle) async throws {
-        await withCheckedContinuation { continuation in
-            lock.withLock { storeIsIdle.append(continuation) }
-            lock.withLock { idlers() }.forEach { $0.resume() }
+    /// Waits that long at most for what the store is asked, and that long for it to let go, which may come later all the same.
+    private func letGo(_ store: StoreHandle, within limit: Duration) async throws {
+        // What was not sent yet never is, and once more for what came meanwhile.
+        lose(nil)
+        let calls = lock.withLock {
+            releases += 1
+            return Array(asking.values)
         }
-        defer { lose(nil) }
-        try await store.release()
+        let isIdle: Void? = await come(within: limit) { for call in calls { await call.value } }
+        let released = await come(within: limit) {
+            defer { self.lose(nil, released: true) }
+            return await store.release()
+        }
+        guard isIdle != nil, let released else { throw StoreHandle.notReleased("it did not answer in time") }
+        try released.get()
     }
 
-    /// Goes on with what was to be done while it was suspended.
+    /// What comes of something; nil where that takes longer.
+    private func come<Value: Sendable>(within limit: Duration, of work: @escaping @Sendable () async -> Value) async -> Value? {
+        let (came, first) = AsyncStream<Value?>.makeStream()
+        Task.detached { _ = first.yield(await work()) }
+        let timer = Task.detached {
+            try? await Task.sleep(for: limit, clock: .continuous)
+            _ = first.yield(nil)
+        }
+        defer { timer.cancel() }
+        return await came.first { _ in true } ?? nil
+    }
+
+    /// Goes on with what was to be done while it was suspended, unless it is to be suspended again by then.
     func wake() async {
-        _ = await lock.withLock { suspending }?.result
-        lock.withLock { (isSuspended, suspending) = (false, nil) }
+        let (suspending, turn) = lock.withLock {
+            turns += 1
+            return (self.suspending, turns)
+        }
+        _ = await suspending?.result
+        lock.withLock { if turns == turn { isSuspended = false } }
         pump()
     }
 
     /// These names are not this client's any more; none of them is, where none are given.
-    func lose(_ names: [String]?) {
+    func lose(_ names: [String]?, released: Bool = false) {
         var work: [() -> Void] = []
         lock.withLock {
             // What is taken after this knows of it.
             drain(&work)
             losses += 1
+            if released { releases -= 1 }
             let (unix, monotonic) = (Clock.unix, Clock.monotonic)
             core.lost(names: names, unixMs: unix, monotonicMs: monotonic)
             for id in queue {
@@ -126,13 +150,6 @@ extension Driver {
         }
         work.forEach { $0() }
         pump()
-    }
-
-    /// Under the lock: who waits for an idle store, if it is.
-    func idlers() -> [CheckedContinuation<Void, Never>] {
-        guard asking.isEmpty else { return [] }
-        defer { storeIsIdle = [] }
-        return storeIsIdle
     }
 }
 

@@ -150,17 +150,19 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// that this client holds it takes back when it wakes, unless another client has them by then. Whatever is called meanwhile
     /// waits until then, unless it is cancelled. Without a store this does nothing.
     ///
+    /// - Parameter timeout: How long to wait for what the store has not answered. It is asked to let go all the same.
     /// - Throws: A `HoplineError` of the kind `store` if it is not certain that all was let go of.
-    public func suspend() async throws(HoplineError) {
+    public func suspend(timeout: Duration = .seconds(10)) async throws(HoplineError) {
         try check("suspend")
         do {
-            try await driver.suspend()
+            try await driver.suspend(within: timeout)
         } catch {
             throw refusal(error)
         }
     }
 
-    /// Goes on after `suspend`.
+    /// Goes on after `suspend`, once that has ended. As long as the store has not answered whether it let go, nothing is sent. Of `suspend` and `wake`
+    /// the one that is called last counts.
     public func wake() async {
         await driver.wake()
     }

@@ -46,14 +46,18 @@ final class StoreHandle: Sendable {
     }
 
     /// Lets go of all names.
-    func release() async throws(HoplineError) {
+    func release() async -> Result<Void, HoplineError> {
         do {
-            try await store.release(nil)
+            return .success(try await store.release(nil))
         } catch {
-            throw HoplineError(
-                .store, "suspend", "the store may not have let go of everything: \(Self.said(error))", advice: "mend_store",
-                say: "close the client before the app is suspended")
+            return .failure(Self.notReleased(Self.said(error)))
         }
+    }
+
+    static func notReleased(_ said: String) -> HoplineError {
+        HoplineError(
+            .store, "suspend", "the store may not have let go of everything: \(said)", advice: "mend_store",
+            say: "close the client before the app is suspended")
     }
 
     /// Lets go of all names, and of the store.

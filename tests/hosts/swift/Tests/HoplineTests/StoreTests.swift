@@ -327,6 +327,89 @@ struct SuspensionTests {
         #expect(try await sandbox.charges() == 1)
     }
 
+    @Test("sends nothing more once its names are let go of, though the store has not answered yet")
+    func notSent() async throws {
+        let wire = try Wire(asked: { connection, _ in connection.close() })
+        let (shelf, asked, ended, headers, gate) = (OwnShelf(), Counter(), Counter(), Gate(), Gate())
+        let store = Watched(OwnStore(shelf)) { if $0 == "release" && shelf.owned.isEmpty { await gate.pass() } }
+        let options = ClientOptions(headers: {
+            asked.add(1)
+            await headers.pass()
+            return [:]
+        })
+        let agent = try AgentClient(apiKey: "canary-key", baseURL: wire.url, store: store, transport: network, options: options)
+        let buying = Task {
+            defer { ended.add(1) }
+            try await agent.buy("job-1")
+        }
+        try await until("its headers are asked for") { asked.total == 1 }
+        let suspending = Task { try await agent.suspend(timeout: .seconds(120)) }
+        try await until("its names are free") { shelf.owned.isEmpty }
+        await headers.open()
+        try await until("it has ended, or was sent") { ended.total == 1 || !wire.seen.isEmpty }
+        #expect(wire.seen.isEmpty)
+        await gate.open()
+        try await suspending.value
+        let error = try await failure { try await buying.value }
+        #expect(error.kind == .busy && error.effect == .none, "\(error.debugDescription)")
+    }
+
+    @Test("stays suspended where it is suspended again before it has woken")
+    func again() async throws {
+        let (sandbox, shelf, gate) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf(), Gate())
+        let agent = try sandbox.client(store: Watched(OwnStore(shelf)) { if $0 == "release" { await gate.pass() } })
+        try await agent.open("job-1")
+        let first = Task { try await agent.suspend(timeout: .seconds(120)) }
+        try await until("it is to be suspended") { agent.driver.turns == 1 }
+        let waking = Task { await agent.wake() }
+        try await until("it is to wake") { agent.driver.turns == 2 }
+        let second = Task { try await agent.suspend(timeout: .seconds(120)) }
+        try await until("it is to be suspended again") { agent.driver.turns == 3 }
+        await gate.open()
+        _ = try await (first.value, second.value, waking.value)
+        #expect(agent.driver.isSuspended && shelf.owned.isEmpty)
+        await agent.wake()
+        try await until("its session is had again") { shelf.owned.count == 1 }
+    }
+
+    @Test("lets go in time though the store does not answer a call, says that it may not have all, and wakes")
+    func hangs() async throws {
+        let wire = try Wire(asked: { connection, _ in connection.close() })
+        let (shelf, gate, puts) = (OwnShelf(), Gate(), Counter())
+        let store = Watched(OwnStore(shelf)) { call in
+            guard call == "put" else { return }
+            puts.add(1)
+            await gate.pass()
+        }
+        let agent = try client(wire.url, store: store)
+        let buying = Task { try await agent.buy("job-1") }
+        try await until("a put is under way") { puts.total == 1 }
+        let error = try await failure { try await agent.suspend(timeout: .milliseconds(400)) }
+        #expect(error.kind == .store && error.message.contains("did not answer in time"), "\(error.debugDescription)")
+        #expect(shelf.owned.isEmpty)
+        await agent.wake()
+        // Its answer to this one comes from the network.
+        #expect(try await failure { try await agent.getBalance() }.kind == .unavailable)
+        await gate.open()
+        #expect(try await failure { try await buying.value }.kind == .busy)
+        #expect(try await failure { try await agent.buy("job-1") }.kind == .inDoubt)
+    }
+
+    @Test("wakes though the store has not answered whether it let go, and sends nothing as long as it has not")
+    func hangsInRelease() async throws {
+        let (wire, gate) = (try Wire(asked: { connection, _ in connection.close() }), Gate())
+        let agent = try client(wire.url, store: Watched(OwnStore(OwnShelf())) { if $0 == "release" { await gate.pass() } })
+        let error = try await failure { try await agent.suspend(timeout: .milliseconds(400)) }
+        #expect(error.kind == .store && error.message.contains("did not answer in time"), "\(error.debugDescription)")
+        await agent.wake()
+        let unsent = try await failure { try await agent.buy("job-1") }
+        #expect(unsent.effect == .none && unsent.notes == ["the store did not vouch for its claims"], "\(unsent.debugDescription)")
+        #expect(wire.seen.isEmpty)
+        await gate.open()
+        try await until("the store has answered") { agent.driver.releases == 0 }
+        #expect(try await failure { try await agent.buy("job-1") }.kind == .inDoubt)
+    }
+
     @Test("says so where the store can't let go")
     func fails() async throws {
         let store = Watched(OwnStore(OwnShelf())) { if $0 == "release" { throw StoreFailure("the disk is gone") } }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, is_ci, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, is_ci, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::test::PROGRAMS;
@@ -32,6 +32,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 600, |_| tests(None))
         .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
+    Check::new(Lane::Scripts, "python: what is measured comes to its result", 180, |_| run(measure(&wheel()?)?.arg("--once")))
+        .needs(&["python: the wheel"])
+        .reads(&["tests/bench/python", "tests/bench/products.json"]),
     Check::new(Lane::Scripts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
 ];
 
@@ -75,8 +78,29 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     maturin.args(["-m", "maturin", "build", "--profile", profile.name(), "--locked", "--quiet", "--strip", "--manifest-path"]);
     maturin.arg(root().join("bindings-python/Cargo.toml")).arg("--out").arg(&wheels).env("CARGO_TARGET_DIR", target()?);
     run(paths::leave_out(&mut maturin)?)?;
-    let mut made = std::fs::read_dir(&wheels)?;
-    Ok(made.next().ok_or("maturin made no wheel")??.path())
+    wheel()
+}
+
+/// The wheel that was made.
+fn wheel() -> Result<PathBuf, Fail> {
+    Ok(std::fs::read_dir(place()?.join("wheels"))?.next().ok_or("there is no wheel")??.path())
+}
+
+/// What measures, with the wheel as it ships.
+pub(crate) fn bench() -> Result<Command, Fail> {
+    programs()?;
+    measure(&package(Profile::Release)?)
+}
+
+/// What measures, with a wheel and its peers in an environment of their own.
+fn measure(wheel: &Path) -> Result<Command, Fail> {
+    let scripts = root().join("tests/bench/python");
+    let python = environment(&scripts.join("requirements.txt"), &place()?.join("bench"))?;
+    let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--force-reinstall"];
+    run(Command::new(&python).args(quiet).arg(wheel))?;
+    let mut measure = Command::new(python);
+    measure.arg(scripts.join("bench.py")).env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH");
+    Ok(measure)
 }
 
 /// The wheel's files.
@@ -85,8 +109,7 @@ fn unpacked() -> Result<PathBuf, Fail> {
     if unpacked.exists() {
         std::fs::remove_dir_all(&unpacked)?;
     }
-    let wheel = std::fs::read_dir(place()?.join("wheels"))?.next().ok_or("there is no wheel")??.path();
-    run(python()?.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
+    run(python()?.args(["-m", "zipfile", "-e"]).arg(wheel()?).arg(&unpacked))?;
     Ok(unpacked)
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, cargo, is_ci, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, cargo, is_ci, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::targets::WASM;
@@ -33,6 +33,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
     Check::new(Lane::Scripts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
     Check::new(Lane::Scripts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Scripts, "node: what is measured comes to its result", 180, |_| run(measure(&tarball()?)?.arg("--once")))
+        .needs(&[MADE])
+        .reads(&["tests/bench/node", "tests/bench/products.json"]),
     Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
@@ -75,6 +78,23 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     bindgen(&[Path::new("wasm"), &library, &generated])?;
     run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;
     tarball()
+}
+
+/// What measures, with the package as it ships.
+pub(crate) fn bench() -> Result<Command, Fail> {
+    programs()?;
+    measure(&package(Profile::Release)?)
+}
+
+/// What measures, with a package and its peers in a folder of their own.
+fn measure(tarball: &Path) -> Result<Command, Fail> {
+    let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
+    copy(&scripts.join("node"), &folder)?;
+    run(npm(&["ci"]).current_dir(&folder))?;
+    run(npm(&["install", "--offline", "--no-save"]).arg(tarball).current_dir(&folder))?;
+    let mut measure = Command::new("node");
+    measure.arg(folder.join("bench.mjs")).arg(scripts.join("products.json"));
+    Ok(measure)
 }
 
 /// What the package weighs, in bytes.

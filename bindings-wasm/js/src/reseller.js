@@ -46,6 +46,6 @@ export function needsProjectId(product) {
 
 /** The first and the last address of a range. */
 export function parseIpRange(text) {
-  if (typeof text !== "string") throw refuse("invalid", "parse_ip_range", "`text` must be a text", { field: "text" });
+  if (typeof text !== "string") throw refuse("invalid", "parse_ip_range", "`text` must be a string", { field: "text" });
   return JSON.parse(now("parse_ip_range", ipRangeText, text));
 }

@@ -59,7 +59,7 @@ impl Client {
                 }
                 Some(User::Result) => {
                     let visit = self.next_visit(name);
-                    let what = "the operation of this record has ended, and its result has not been taken yet";
+                    let what = "another call of this client has just ended with this record, and its result is there";
                     visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
                 }
                 None if self.journal.claim(name) => {
@@ -195,9 +195,7 @@ impl Client {
             Found::Data(data) if data.fingerprint.as_deref() == start.bought_as.as_ref().map(|known| &*known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
-            Found::Data(_) if start.options.intent.is_some() => {
-                Error::invalid(start.endpoint.name, "intent", "belongs to another request; give this one a name of its own")
-            }
+            Found::Data(_) if start.options.intent.is_some() => used_intent(start.endpoint.name),
             Found::Data(_) => Error::invalid(start.endpoint.name, "idempotency_key", "belongs to another request"),
             Found::Bad(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
@@ -216,10 +214,12 @@ impl Client {
                             changed; where it is another account, name each with `account` or use another store";
                 (Kind::Invalid, Effect::None, what.to_owned(), Advice::ChangeRequest)
             }
-            bad => {
-                let what = format!("was not sent now, because {bad}: look at the account, then forget that record");
-                (Kind::Store, effect, what, Advice::CheckAccount)
-            }
+            bad => (
+                Kind::Store,
+                effect,
+                format!("was not sent, because {bad}; forget it once you have looked at the account"),
+                Advice::CheckAccount,
+            ),
         };
         let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
         Report { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_report() }
@@ -234,7 +234,7 @@ impl Client {
         let report = match found {
             Found::Data(data) => data.call.as_ref().filter(changes).map(|call| {
                 let what = format!(
-                    "was not sent, because an earlier {} of this session is in doubt: resume or settle that one first",
+                    "was not sent, because an earlier {} of this session is in doubt and is to be resumed or settled first",
                     call.operation
                 );
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
@@ -261,11 +261,12 @@ impl Client {
                 if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
                     != start.bought_as.as_ref().map(|known| &known.fingerprint)
                 {
-                    let (field, rule) = match start.options.intent {
-                        Some(_) => ("intent", "belongs to another request; give this one a name of its own"),
-                        None => ("idempotency_key", "belongs to another request that is under way"),
+                    let operation = start.endpoint.name;
+                    let report = match start.options.intent {
+                        Some(_) => used_intent(operation),
+                        None => Error::invalid(operation, "idempotency_key", "belongs to another request that is under way"),
                     };
-                    let report = Error::invalid(start.endpoint.name, field, rule).into_report();
+                    let report = report.into_report();
                     return self.complete(command, Err(Error::from(Report { intent: start.options.intent.clone(), ..report })));
                 }
                 self.join_job(id, command, &start.options);
@@ -306,4 +307,10 @@ impl Client {
             }
         }
     }
+}
+
+/// What a caller calls by an intent is another request than it was.
+fn used_intent(operation: &'static str) -> Error {
+    let report = Error::invalid(operation, "intent", "stands for another request").into_report();
+    Error::from(Report { advice: Advice::NewIntent, ..report })
 }

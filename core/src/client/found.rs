@@ -71,7 +71,7 @@ impl Client {
                 self.finish_visit(command, Err(error), intent, name);
             }
             Found::Bad(bad, known) => {
-                let what = format!("can't go on, because {bad}");
+                let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let report = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_report();
                 let error = Error::from(Report { record, ..report });
@@ -176,8 +176,8 @@ impl Client {
     fn go_on_with_call(&mut self, name: &Name, command: CommandId, call: &SavedCall, bought_as: Option<BoughtAs>, options: &CallOptions) {
         let Some(endpoint) = call.endpoint(self.service.api) else { return };
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
-        if let Some(other) = changed.and_then(|session| self.sessions.get(session)).filter(|known| !known.changing.is_empty()) {
-            let what = format!("another change of the session is under way ({})", other.changing.iter().count());
+        if let Some(other) = changed.and_then(|session| self.sessions.get(session)?.changing.iter().next()) {
+            let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
             let report = busy(endpoint.name, &what).into_report();
             let error = Error::from(Report { session_id: call.session_id.clone(), ..report });
             return self.finish_visit(command, Err(error), options.intent.clone(), name);

@@ -29,7 +29,7 @@ impl<'a> Members<'a> {
     /// A member that is a text.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, Error> {
         let text = self.get(name).map(|raw| serde_json::from_str(raw.get())).transpose();
-        text.map_err(|_| self.refuse(name, "must be a text"))
+        text.map_err(|_| self.refuse(name, "must be a string"))
     }
 
     /// A member that is an object itself; an empty one where it is left out.

@@ -8,7 +8,7 @@ use super::root::{Client, Pending};
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
-use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::state::{JobId, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
@@ -47,8 +47,12 @@ impl Client {
             }
             StoreAnswer::Over { total } => {
                 let cap = self.cap.unwrap_or_default();
-                let what = format!("was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used");
-                Err(entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget))
+                let what = format!(
+                    "was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used until midnight UTC"
+                );
+                let report = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_report();
+                let retry_at = self.today().filter(|_| usd <= cap).map(|day| day.saturating_add(1).saturating_mul(DAY));
+                Err(Error::from(Report { retry_at, ..report }))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
         };

@@ -274,7 +274,7 @@ impl Client {
             return refuse("intent", "names a write, and this operation only reads");
         }
         if self.backend_ready == Some(false) && endpoint.name == "create_session" {
-            let what = "was not sent, because the account's backend is not ready, and without it no session can be created";
+            let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }
         if options.until.is_some() && endpoint.safety != Safety::Safe {

@@ -11,7 +11,7 @@ use super::machine::{Action, Cx, Input, Part};
 use super::terms::Wanted;
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation};
-use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, is_usd};
+use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, code, is_usd};
 use crate::wire::{Built, build};
 
 /// A product is looked for on this many pages of 100.
@@ -130,7 +130,8 @@ impl Prices {
         }
         let kind = if failing.passing { Kind::Unavailable } else { Kind::Refused };
         let what = format!("was not sent, because the price could not be read: {}", failing.what(cx.service.api));
-        let mut error = cx.subject.error(kind, Effect::None, what, Advice::RetryLater);
+        let row = failing.code().filter(|_| !failing.passing).and_then(code);
+        let mut error = cx.subject.error(kind, Effect::None, what, row.map_or(Advice::RetryLater, |row| row.advice));
         self.exchange.describe(&mut error, failing, cx);
         Part::Done(Err(error))
     }

@@ -9,7 +9,7 @@ use super::poller::Poller;
 use super::wants::Known;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Json, Operation};
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind, code};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
@@ -185,8 +185,13 @@ impl Follow {
                 false => self.read_again(failing.asks_to_wait(), cx),
             };
         }
-        let what = failing.what(cx.service.api);
-        let mut error = cx.subject.error_of_read(Kind::Refused, self.effect(), what, Advice::ReadSession);
+        let mut what = failing.what(cx.service.api);
+        let mut advice = failing.code().and_then(code).map_or(Advice::ReadSession, |row| row.advice);
+        if self.bought {
+            what = format!("was bought, but could not be read: {what}");
+            advice = if missing { Advice::CheckAccount } else { Advice::ReadSession };
+        }
+        let mut error = cx.subject.error_of_read(Kind::Refused, self.effect(), what, advice);
         exchange.describe(&mut error, failing, cx);
         if let Some(intent) = named {
             error.operation = CreateSession::ENDPOINT.name;

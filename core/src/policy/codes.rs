@@ -32,7 +32,7 @@ pub enum Advice {
     RetryLater,
     /// Resume it by its intent or record, which sends the same key, or settle it by hand.
     Resume,
-    /// Look at what the account holds before you buy again.
+    /// Look at what the account holds before you buy again, and settle the record.
     CheckAccount,
     /// Wait until the other command or client that is at work on it has ended.
     WaitForOther,
@@ -64,13 +64,15 @@ impl Advice {
             Advice::ChangeRequest => "change the request",
             Advice::ReadSession => "read the session to see where it is",
             Advice::Recharge => "recharge, then try again",
-            Advice::RaiseBudget => "raise the limit, lift the pause or buy less",
+            Advice::RaiseBudget => "raise the limit or lift the pause that stopped it, or buy less",
             Advice::ReadPrices => "read the prices again",
             Advice::TerminateSession => "terminate a session first",
             Advice::Wait => "wait before you try again",
             Advice::RetryLater => "try again later",
             Advice::Resume => "resume it by its intent or its record, or settle it once you know what happened; do not start another one",
-            Advice::CheckAccount => "check what the account holds and what it was charged, and settle it, before you try again",
+            Advice::CheckAccount => {
+                "look at what the account holds and what it was charged before you start another one, and settle its record if it has one"
+            }
             Advice::WaitForOther => "wait until the other one has ended, then try the same again",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",

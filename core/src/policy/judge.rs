@@ -157,6 +157,10 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     let settles = row.settles && own && !matches!(status, 401 | 403);
     ledger.unanswered &= !(settles || door);
     match row.automatic {
+        // What was refused stays so, whatever became of an earlier send: asking once more says nothing new.
+        Automatic::No if asked.safety == Safety::TwiceAtMost && row.settles => {
+            Judgement { advice: row.advice, ..ending(asked, ledger, Again::No, Kind::Refused, row.advice) }
+        }
         Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
         Automatic::UnderCap => {
             let again = if asked.capped { Again::NewKey } else { Again::No };
@@ -186,7 +190,9 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
             }
             ledger.unanswered |= asked.safety != Safety::Safe;
             let again = if asked.safety == Safety::Keyed { Again::AwaitEarlier } else { Again::No };
-            ending(asked, ledger, again, Kind::Refused, row.advice)
+            // A read has no record that could be resumed.
+            let advice = if asked.safety == Safety::Safe { Advice::RetryLater } else { row.advice };
+            ending(asked, ledger, again, Kind::Refused, advice)
         }
         Automatic::NewKey => {
             let may_repeat = match asked.safety {

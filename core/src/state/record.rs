@@ -181,7 +181,7 @@ pub fn describe(data: &[u8]) -> Option<Description> {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BadRecord {
     /// It is not what was written.
-    #[error("the record is damaged: {0}")]
+    #[error("the record is damaged and can't be read ({0})")]
     Damaged(&'static str),
     /// Another version of the library wrote it.
     #[error("the record has version {0} of the format, which this version of hopline does not read")]
@@ -234,15 +234,15 @@ impl Data {
             hopline: u32,
         }
         if bytes.len() > MAX_BYTES {
-            return Err(BadRecord::Damaged("it is larger than any record"));
+            return Err(BadRecord::Damaged("larger than any record"));
         }
-        let version: Version = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("it is no JSON object with a version"))?;
+        let version: Version = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("not a JSON object with a version"))?;
         if version.hopline != VERSION {
             return Err(BadRecord::OtherVersion(version.hopline));
         }
         let data: Data = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
         if data.call.is_none() && data.session.is_none() && data.done.is_none() {
-            return Err(BadRecord::Damaged("it holds neither a call nor a session"));
+            return Err(BadRecord::Damaged("neither a call nor a session"));
         }
         if data.call.as_ref().is_some_and(|call| !call.is_sound(api))
             || data

@@ -113,7 +113,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                     members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?
                 {
                     if value.get().starts_with(['{', '[', 'n']) {
-                        return Err(Refusal::new(field.name, "must hold texts, numbers, `true` or `false`, since it is a query"));
+                        return Err(Refusal::new(field.name, "must hold strings, numbers, `true` or `false`, since it is a query"));
                     }
                     push_query(&mut query, &name, &plain(value.get()));
                 }
@@ -187,7 +187,7 @@ pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Bu
     let request: AnyRequest = serde_json::from_str(params).map_err(|_| {
         Refusal::new(
             "parameters",
-            "must be an object with a method such as `GET` and a path, and may have a query of texts, a JSON body and a safety",
+            "must be an object with a method such as `GET` and a path, and may have a query of strings, a JSON body and a safety",
         )
     })?;
     if !stays_below(&request.path) {

@@ -23,7 +23,7 @@ fn a_read_is_made_again_after_what_may_be_over_soon_and_ends_with_the_rest() {
         (failure("BACKEND_ERROR", 502), "wake"),
         (failure("BACKEND_TIMEOUT", 504), "wake"),
         (failure("INTERNAL_ERROR", 500), "wake"),
-        (failure("IDEMPOTENCY_CONFLICT", 409), "end: Refused None Resume"),
+        (failure("IDEMPOTENCY_CONFLICT", 409), "end: Refused None RetryLater"),
         (failure("AUTH_INVALID_KEY", 401), "end: Refused None Stop"),
         (failure("AUTH_EXPIRED_TOKEN", 401), "end: Refused None Reauthenticate"),
         (failure("ROUTE_NOT_FOUND", 404), "end: Refused None CheckBaseUrl"),

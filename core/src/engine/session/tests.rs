@@ -118,11 +118,12 @@ fn a_failing_read_never_ends_the_waiting_before_the_deadline() {
 
 #[test]
 fn a_read_that_is_refused_ends_the_waiting_and_the_session_lives_on() {
-    for (was_bought, ends) in [(true, "end: Refused Done ReadSession"), (false, "end: Refused None ReadSession")] {
-        for answer in [failure("AUTH_INVALID_KEY", 401), failure("SOMETHING_ELSE", 400), page(404), page(300)] {
+    let answers = [failure("AUTH_INVALID_KEY", 401), failure("SOMETHING_ELSE", 400), page(404), page(300)];
+    for (answer, advice) in answers.into_iter().zip(["Stop", "ReadSession", "ReadSession", "ReadSession"]) {
+        for (was_bought, ends) in [(true, "end: Refused Done ReadSession".to_owned()), (false, format!("end: Refused None {advice}"))] {
             let mut given = session();
             let mut follow = follow(was_bought);
-            assert_eq!(given.tell(&mut follow, [due(), answer]), [READ, ends]);
+            assert_eq!(given.tell(&mut follow, [due(), answer.clone()]), [READ, ends.as_str()]);
         }
     }
     let mut given = session();
@@ -138,16 +139,16 @@ fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
     assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "wake"]);
     given.tell(&mut follow, [due()]);
     let left = 9999 - given.clock.monotonic();
-    assert_eq!(given.tell(&mut follow, [missing().after(left), due(), missing()]), ["wake", READ, "end: Refused Done ReadSession"]);
+    assert_eq!(given.tell(&mut follow, [missing().after(left), due(), missing()]), ["wake", READ, "end: Refused Done CheckAccount"]);
     // At ten seconds it is over.
     let mut given = session();
     let mut follow = bought(&mut given, "creating", false).0;
     given.tell(&mut follow, [due()]);
     let left = 10_000 - given.clock.monotonic();
-    assert_eq!(given.tell(&mut follow, [missing().after(left)]), ["end: Refused Done ReadSession"]);
+    assert_eq!(given.tell(&mut follow, [missing().after(left)]), ["end: Refused Done CheckAccount"]);
     // One that was not bought here has no such grace.
     let mut follow = self::follow(false);
-    assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "end: Refused None ReadSession"]);
+    assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "end: Refused None ChangeRequest"]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
-use super::root::{Client, Pending};
+use super::outbox::Pending;
+use super::root::Client;
 use super::types::busy;
 use super::waiting::{After, Purpose, Start, Visit};
 use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
@@ -23,7 +24,7 @@ impl Client {
         if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
             command.waits_for = Some(name.clone());
         }
-        self.visits.entry(name.clone()).or_default().push_back(visit);
+        self.waiting.visits.entry(name.clone()).or_default().push_back(visit);
         // What could not be written is tried again now, since somebody waits for it.
         self.journal.wake(name);
         self.push_next(name);
@@ -32,7 +33,7 @@ impl Client {
 
     /// Lets in who waits for a name: at once where it is this client's, else once it is claimed, and not while it is on its way out.
     pub(super) fn attend(&mut self, name: &Name) {
-        while self.visits.contains_key(name) && !self.journal.is_leaving(name) {
+        while self.waiting.visits.contains_key(name) && !self.journal.is_leaving(name) {
             match self.journal.user(name).cloned() {
                 Some(User::Job(id)) => {
                     let visit = self.next_visit(name);
@@ -63,7 +64,7 @@ impl Client {
                     visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
                 }
                 None if self.journal.claim(name) => {
-                    let command = self.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));
+                    let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));
                     let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
                     return self.push_store(Pending::Claim(name.clone()), command, call);
                 }
@@ -73,10 +74,10 @@ impl Client {
     }
 
     fn next_visit(&mut self, name: &Name) -> Option<Visit> {
-        let visits = self.visits.get_mut(name)?;
+        let visits = self.waiting.visits.get_mut(name)?;
         let visit = visits.pop_front();
         if visits.is_empty() {
-            self.visits.remove(name);
+            self.waiting.visits.remove(name);
         }
         let command = visit.as_ref().and_then(|visit| visit.command).and_then(|command| self.commands.get_mut(&command));
         command.into_iter().for_each(|command| command.waits_for = None);
@@ -89,7 +90,7 @@ impl Client {
             // It has ended before this was heard of.
             StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
                 // It is asked again for who waits; where nobody does, what the store may have granted since is let go of.
-                let is_wanted = self.visits.contains_key(name);
+                let is_wanted = self.waiting.visits.contains_key(name);
                 self.journal.claimed(name, !is_wanted, None);
                 self.attend(name);
                 self.release(name);
@@ -108,7 +109,7 @@ impl Client {
             StoreAnswer::Busy(data) => {
                 self.journal.claimed(name, false, None);
                 let found = data.map_or(Found::Nothing, |data| self.found(&data));
-                for visit in self.visits.remove(name).unwrap_or_default() {
+                for visit in self.waiting.visits.remove(name).unwrap_or_default() {
                     self.is_busy(name, visit, &found);
                 }
                 self.answered(&After::Name(name.clone()), None);
@@ -124,12 +125,12 @@ impl Client {
 
     /// Reads what is under a name.
     pub(super) fn found(&mut self, data: &[u8]) -> Found {
-        match Data::read(data, self.service.api).and_then(|data| self.ours(data)) {
+        match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base)) {
             Ok(data) => {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
                 Found::Data(Box::new(data))
             }
-            Err(bad) if !self.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => Found::Nothing,
+            Err(bad) if !self.means.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => Found::Nothing,
             Err(bad) => Found::Bad(bad, intent_of(data)),
         }
     }
@@ -137,26 +138,15 @@ impl Client {
     /// Where this client's 16 bytes gave a key before, they are used up: a key that is sent again with another request would be a
     /// purchase that nobody knows of.
     fn avoid(&mut self, key: Option<&str>) {
-        if key.is_some_and(|key| self.entropy.may_have_named(key)) {
+        if key.is_some_and(|key| self.means.dice.may_have_named(key)) {
             let ours = |client: &Client, key: &str| {
                 let mut keys = client.jobs.values().filter_map(|entry| entry.job.write()?.call.ledger.key.as_deref());
                 keys.any(|known| known == key)
             };
             if !key.is_some_and(|key| ours(self, key)) {
-                self.entropy.turn();
+                self.means.dice.turn();
             }
         }
-    }
-
-    fn ours(&self, data: Data) -> Result<Data, BadRecord> {
-        if self.same_account {
-            return Ok(data);
-        }
-        if data.base_url != self.service.base.as_str() {
-            return Err(BadRecord::OtherApi(data.base_url));
-        }
-        let ours = crate::entropy::digest(&data.account.salt, &[self.account_name.reveal()]) == data.account.digest;
-        if ours { Ok(data) } else { Err(BadRecord::OtherAccount) }
     }
 
     /// Lets in all who wait, until one of them begins something under the name; then lets go of what nobody uses.
@@ -283,7 +273,7 @@ impl Client {
 
     /// The time has come to ask again for a name, or to try again to write what could not be written.
     pub(super) fn wake_name(&mut self, name: &Name) {
-        self.name_timers.remove(name);
+        self.timers.name_woke(name);
         self.journal.wake(name);
         self.push_next(name);
         self.attend(name);
@@ -292,7 +282,7 @@ impl Client {
     /// Claims that have ended while this client lives: of these names, or of all. What is in use ends as it does when a put is lost; a
     /// session that is held is claimed again, and given up if another client has it.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
-        self.clock.tick(now);
+        self.means.clock.tick(now);
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {

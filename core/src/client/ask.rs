@@ -1,7 +1,8 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
 use super::job::Parked;
-use super::root::{Client, Pending};
+use super::outbox::Pending;
+use super::root::Client;
 use crate::contract::agent::GetBalance;
 use crate::contract::{Api, Operation, endpoint};
 use crate::engine::{EventKind, Exchange, Grant, Heard, Input, Received};
@@ -14,10 +15,10 @@ impl Client {
     /// Asks for the service's time for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up
     /// one of them leaves nobody behind.
     pub(super) fn ask_due(&mut self, id: JobId) {
-        if self.asking.is_out() {
+        if self.errands.time.is_out() {
             return;
         }
-        if let Some(not_before) = self.asking.not_before(self.gate, self.clock.monotonic()) {
+        if let Some(not_before) = self.errands.time.not_before(self.means.gate, self.means.clock.monotonic()) {
             return self.wait_to_ask(id, not_before);
         }
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first().copied()) else { return };
@@ -35,20 +36,20 @@ impl Client {
 
     /// The time may not be asked for before that. Longer than a call may take is not waited for.
     fn wait_to_ask(&mut self, id: JobId, not_before: Millis) {
-        let wait = not_before.saturating_sub(self.clock.monotonic());
+        let wait = not_before.saturating_sub(self.means.clock.monotonic());
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
         }
         let what = "can't go on, since the service asked to wait beyond the deadline";
         let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, what, Advice::Wait);
-        error.retry_at = Some(self.clock.unix().saturating_add(wait));
+        error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
         self.tell(id, Input::Granted(Err(error)));
     }
 
     /// What came of it, for all that wait for it.
     pub(super) fn on_server_time(&mut self, step: StepId, received: Received<'_>) {
         let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
         let failing = match heard {
             Heard::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
@@ -61,14 +62,14 @@ impl Client {
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
-                self.gate.close(at);
+                self.means.gate.close(at);
             }
             if waiting.is_empty() {
-                self.asking.begin_anew();
+                self.errands.time.begin_anew();
             }
             return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
-        self.asking.done(Some(now.saturating_add(failing.asks_to_wait())));
+        self.errands.time.done(Some(now.saturating_add(failing.asks_to_wait())));
         let what = failing.what(self.service.api);
         let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
         self.describe_errand(&exchange, &mut error, &failing);
@@ -119,7 +120,7 @@ mod tests {
                 }
             }
         }
-        let set = second.timers_set;
+        let set = second.timers.set;
         assert!(records.len() == 500 && set <= 4 * 500, "{set} timers were set for {} records", records.len());
         go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is due"));
     }

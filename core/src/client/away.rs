@@ -18,7 +18,7 @@ impl Client {
             .unwrap_or_default();
         let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
         if let Purpose::TakeBack(session, _) = visit.purpose {
             return self.lost_by(User::Session(session), name);
@@ -33,11 +33,11 @@ impl Client {
                 let at = now.saturating_add(wait).min(until);
                 start.patience = Some((wait.saturating_mul(2).min(5000), until));
                 let visit = Visit::new(Some(command), Purpose::Start(start));
-                self.visits.entry(name.clone()).or_default().push_back(visit);
+                self.waiting.visits.entry(name.clone()).or_default().push_back(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
                     known.waits_for = Some(name.clone());
                 }
-                self.set_name_timer(name, at);
+                self.timers.set_name(name, at);
                 return;
             }
         }
@@ -49,11 +49,11 @@ impl Client {
     /// The store fails: whoever waits for the name is told so. A session that is to be taken back is somebody's still, so that is tried
     /// again.
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
-        for visit in self.visits.remove(name).unwrap_or_default() {
+        for visit in self.waiting.visits.remove(name).unwrap_or_default() {
             match visit.purpose {
                 Purpose::TakeBack(session, failures) => {
-                    let at = self.clock.monotonic().saturating_add(again_after(failures));
-                    self.timers.insert((at, Timer::TakeBack(Box::new((name.clone(), session, failures.saturating_add(1))))));
+                    let at = self.means.clock.monotonic().saturating_add(again_after(failures));
+                    self.timers.add(at, Timer::TakeBack(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 _ => self.turn_away(visit, Kind::Store, what, Advice::MendStore),
             }

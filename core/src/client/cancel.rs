@@ -2,7 +2,6 @@
 
 use super::job::Parked;
 use super::root::Client;
-use super::types::Step;
 use super::waiting::Purpose;
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Report, Sent};
@@ -14,7 +13,7 @@ impl Client {
     /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
     /// be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
-        self.clock.tick(now);
+        self.means.clock.tick(now);
         let known = self.commands.get(&command).filter(|command| command.ended.is_none())?;
         if let Some(name) = known.waits_for.clone() {
             self.leave_queue(&name, command);
@@ -51,7 +50,7 @@ impl Client {
 
     /// A command waits for a name no more: nothing was begun for it.
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
-        let Some(visits) = self.visits.get_mut(name) else { return };
+        let Some(visits) = self.waiting.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
         let Some(visit) = visits.remove(at) else { return };
         let (operation, intent, _) = visit.subject();
@@ -61,7 +60,7 @@ impl Client {
             Purpose::Act(_) | Purpose::TakeBack(..) => false,
         };
         if visits.is_empty() {
-            self.visits.remove(name);
+            self.waiting.visits.remove(name);
         }
         // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
         let (effect, what, advice) = match may_have_been {
@@ -74,9 +73,9 @@ impl Client {
 
     /// Takes back a job's request that the host has not polled yet: nobody sends it. Whether there was one.
     pub(super) fn take_back(&mut self, id: JobId, step: StepId) -> bool {
-        let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
-        self.steps.remove(at);
-        self.pending.remove(&step);
+        if !self.outbox.take_back(step) {
+            return false;
+        }
         self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
         true
     }

@@ -57,7 +57,7 @@ impl Client {
             }
             finished.after.push(After::Name(name));
         }
-        if !self.rules.holds(Rule::KeepUntilTaken) {
+        if !self.means.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut left).names().for_each(|name| self.delete(name, true));
         }
         left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
@@ -86,7 +86,7 @@ impl Client {
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
-                if is_put && !self.rules.holds(Rule::DeleteBeforeNone) {
+                if is_put && !self.means.rules.holds(Rule::DeleteBeforeNone) {
                     self.finish_after(Finished { after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
@@ -143,7 +143,7 @@ impl Client {
 
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
-        let unix = self.clock.unix();
+        let unix = self.means.clock.unix();
         if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
             return self.end_in_doubt(id, error);
         }

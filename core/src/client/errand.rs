@@ -1,8 +1,8 @@
 //! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
 //! its send names one of the commands that wait for it.
 
-use super::root::{Client, Pending};
-use super::types::Step;
+use super::outbox::Pending;
+use super::root::Client;
 use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
@@ -13,20 +13,15 @@ const NO_WANTS: Wants = Wants { wishes: Wishes { credentials: false, auto_rotate
 
 impl Client {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {
-        if which == Pending::Login { &mut self.login } else { &mut self.asking }
+        if which == Pending::Login { &mut self.errands.login } else { &mut self.errands.time }
     }
 
     /// Lets an errand's part do something.
     fn with_errand<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let (mut notes, mut subject) = (Vec::new(), Subject::default());
         act(&mut Cx {
-            clock: &mut self.clock,
-            rules: self.rules,
+            means: &mut self.means,
             service: &self.service,
-            gate: &mut self.gate,
-            quota: &mut self.quota,
-            tokens: &mut self.tokens,
-            dice: &mut self.entropy,
             notes: &mut notes,
             subject: &mut subject,
             wanted: true,
@@ -39,14 +34,12 @@ impl Client {
     /// Sends it, for a command that waits.
     pub(super) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
         let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
-        let (id, now) = (self.step_id(), self.clock.monotonic());
-        let errand = self.errand(which.clone());
+        let (id, now) = (self.outbox.send(which.clone(), command, request), self.means.clock.monotonic());
+        let errand = self.errand(which);
         exchange.late = errand.late;
         errand.attempts.sent(now);
         errand.sends = errand.sends.saturating_add(1);
         errand.out.push((id, exchange));
-        self.pending.insert(id, which);
-        self.steps.push_back(Step::Send { id, command, request });
     }
 
     /// What came of it.
@@ -67,7 +60,7 @@ impl Client {
     /// When it is sent again, if it is.
     pub(super) fn repeat_errand(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
         let again = if passing { Again::Same } else { Again::No };
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let mut attempts = self.errand(which.clone()).attempts;
         let delay = self.with_errand(|cx| attempts.after(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));

@@ -13,7 +13,7 @@ impl Client {
         let command = finished.commands.first().copied();
         for after in &finished.after {
             if let After::Spend(number) = after
-                && let Some(spend) = self.spends.get_mut(number)
+                && let Some(spend) = self.spending.open.get_mut(number)
             {
                 spend.command = command;
             }
@@ -21,11 +21,11 @@ impl Client {
         while let Some(after) = finished.after.last() {
             let is_busy = match after {
                 After::Name(name) => self.journal.is_busy(name),
-                After::Spend(number) => self.spends.get(number).is_some_and(|spend| spend.is_first()),
+                After::Spend(number) => self.spending.open.get(number).is_some_and(|spend| spend.is_first()),
             };
             if is_busy {
                 let after = after.clone();
-                return self.finishing.push(after, finished);
+                return self.waiting.finishing.push(after, finished);
             }
             finished.after.pop();
         }
@@ -42,7 +42,7 @@ impl Client {
         {
             return;
         }
-        for mut finished in self.finishing.take(after) {
+        for mut finished in self.waiting.finishing.take(after) {
             if let (Some(written), After::Name(name)) = (written, after)
                 && finished.own.as_ref() == Some(name)
             {

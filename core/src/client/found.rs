@@ -43,7 +43,7 @@ impl Client {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));
         }
-        let name = self.space.intent(intent);
+        let name = self.account.space.intent(intent);
         let options = CallOptions { intent: Some(intent.to_owned()), ..options };
         self.resume_name(&name, Resume { options, intent: Some(intent.to_owned()) })
     }
@@ -91,7 +91,7 @@ impl Client {
             Finished { commands: vec![command], result, own: None, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
         match self.journal.user(name) {
             // The name is let go of as soon as all who wait have been let in.
-            None => self.finishing.push(after, finished),
+            None => self.waiting.finishing.push(after, finished),
             Some(_) => self.finish_after(finished),
         }
     }
@@ -206,7 +206,7 @@ impl Client {
             ..Built::at(&call.target)
         };
         let mut ledger = Ledger::restored(call.key.clone(), call.given, call.may_have_sold);
-        if !self.rules.holds(Rule::RestoredIsUnanswered) {
+        if !self.means.rules.holds(Rule::RestoredIsUnanswered) {
             ledger.unanswered = call.unanswered;
         }
         let mut terms = Terms::new(endpoint, &built, None, None);
@@ -326,7 +326,7 @@ impl Client {
         let mut saved = saved.clone();
         // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
         // says: little may be known of a session that was released meanwhile.
-        if tracked.lapsed || data.at.client == self.clock.at().client {
+        if tracked.lapsed || data.at.client == self.means.clock.at().client {
             saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
             saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
             saved.credentials |= tracked.wishes.credentials;

@@ -162,6 +162,6 @@ mod tests {
             }
         }
         drain(&mut client, 500, "");
-        assert_eq!((client.sessions.len(), client.commands.len(), client.visits.len(), client.name_timers.len()), (0, 0, 0, 0));
+        assert_eq!((client.sessions.len(), client.commands.len(), client.waiting.visits.len(), client.timers.names()), (0, 0, 0, 0));
     }
 }

@@ -3,8 +3,9 @@
 use arcstr::ArcStr;
 
 use super::job::Entry;
-use super::root::{Client, Pending};
-use super::types::{Event, Step};
+use super::outbox::Pending;
+use super::root::Client;
+use super::types::Event;
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
@@ -53,15 +54,7 @@ impl Entry {
 impl Client {
     /// Asks the store, or this client's own memory where it has none.
     pub(super) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
-        let id = self.step_id();
-        self.pending.insert(id, pending);
-        match &mut self.memory {
-            Some(memory) => {
-                let answer = memory.call(call, self.clock.unix(), self.clock.elapsed());
-                self.answers.push_back((id, answer));
-            }
-            None => self.steps.push_back(Step::Store { id, command, call }),
-        }
+        self.outbox.ask(pending, command, call, &self.means.clock);
     }
 
     /// Puts data under a name of this client's, as soon as no other step of it is out. Whoever waits is told; where nobody does, it is
@@ -104,15 +97,15 @@ impl Client {
 
     /// The command that waits for what the store is asked.
     pub(super) fn command_of(&self, step: StepId) -> Option<CommandId> {
-        match self.pending.get(&step)? {
+        match self.outbox.pending.get(&step)? {
             Pending::Write(name) => {
                 let user = match self.journal.user(name) {
                     Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first().copied()),
                     _ => None,
                 };
-                user.or_else(|| self.finishing.command(&After::Name(name.clone())))
+                user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
             }
-            Pending::Spend(number) => self.spends.get(number)?.command,
+            Pending::Spend(number) => self.spending.open.get(number)?.command,
             _ => None,
         }
     }
@@ -128,10 +121,10 @@ impl Client {
         let told = self.journal.written(name, written);
         if told.written == Written::Failed && told.waiters.is_empty() {
             let what = EventKind::StoreFailed { record: name.at(version) };
-            self.steps.push_back(Step::Notify(Event { command: None, operation: "store", intent: None, what }));
+            self.outbox.notify(Event { command: None, operation: "store", intent: None, what });
         }
         if let Some(again) = told.again {
-            self.set_name_timer(name, self.clock.monotonic().saturating_add(again));
+            self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
             self.store_fails(name, "was not started, because the store could not write what is under its name");
         }
         if let Some(user) = told.lost {
@@ -160,7 +153,7 @@ impl Client {
         if let Some(name) = &entry.custody.name {
             return Some(name.clone());
         }
-        let name = self.space.random(&self.entropy.record());
+        let name = self.account.space.random(&self.means.dice.record());
         entry.custody.name = Some(name.clone());
         self.journal.make(name.clone(), User::Job(id));
         Some(name)
@@ -169,7 +162,7 @@ impl Client {
     /// What a job's record says now.
     pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
-        let call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(&self.clock));
+        let call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(&self.means.clock));
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
@@ -213,8 +206,8 @@ impl Client {
             hopline: Data::version(),
             puts: 0,
             base_url: self.service.base.to_string(),
-            account: self.account.clone(),
-            at: self.clock.at(),
+            account: self.account.digest.clone(),
+            at: self.means.clock.at(),
             intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
             key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
             fingerprint: bought_as.map(|known| known.fingerprint.to_string()),

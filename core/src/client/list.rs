@@ -2,8 +2,9 @@
 
 use super::admit::Found;
 use super::options::CallOptions;
+use super::outbox::Pending;
 use super::people::{UNDER_WAY, name_of};
-use super::root::{Client, Command, Pending};
+use super::root::{Client, Command};
 use super::types::{Outputs, Ticket};
 use super::waiting::{Act, Listing, Purpose, Reading, Resume, Visit};
 use crate::contract::agent::CreateSession;
@@ -68,16 +69,17 @@ impl Client {
     }
 
     fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {
-        let number = self.next_listing.next(|id| self.listings.contains_key(&id));
         let command = Some(listing.command);
-        self.listings.insert(number, listing);
-        self.push_store(Pending::List(number), command, StoreCall::List { space: self.space.clone(), after, open });
+        let number = self.waiting.listings.insert(listing);
+        self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space.clone(), after, open });
     }
 
     /// Gives up what reads a list, or resumes what is in it. What was begun with it ends by what is known, and nobody is told.
     pub(super) fn stop_listing(&mut self, command: CommandId, now: Now) {
-        let Some(number) = self.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else { return };
-        self.listings.remove(&number);
+        let Some(number) = self.waiting.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
+            return;
+        };
+        self.waiting.listings.remove(&number);
         let is_part = |(id, known): (&CommandId, &Command)| (known.part_of == Some(number)).then_some(*id);
         let parts: Vec<CommandId> = self.commands.iter().filter_map(is_part).collect();
         for part in parts {
@@ -92,7 +94,7 @@ impl Client {
 
     /// A page was read, or could not be.
     pub(super) fn on_listed(&mut self, number: u32, answer: StoreAnswer) {
-        let Some(Listing { command, what }) = self.listings.remove(&number) else { return };
+        let Some(Listing { command, what }) = self.waiting.listings.remove(&number) else { return };
         let StoreAnswer::Listed { entries, more } = answer else {
             let operation = self.commands.get(&command).map_or("saved", |command| command.operation);
             let what = "could not be done, because the store could not be read";
@@ -111,12 +113,12 @@ impl Client {
                     return self.list(Listing { command, what: Reading::Open { found, options } }, after, true);
                 }
                 if !found.is_empty() {
-                    let at = usize::try_from(self.entropy.jitter()).unwrap_or_default() % found.len();
+                    let at = usize::try_from(self.means.dice.jitter()).unwrap_or_default() % found.len();
                     found.rotate_left(at);
                 }
                 found.reverse();
                 let what = Reading::Resuming { waiting: found, out: 0, ended: Vec::new(), options };
-                self.listings.insert(number, Listing { command, what });
+                self.waiting.listings.put_back(number, Listing { command, what });
                 self.resume_more(number);
             }
             Reading::Others(name, mut act) => {
@@ -150,7 +152,9 @@ impl Client {
     /// Begins the next ones, as long as there are and not too many are under way.
     fn resume_more(&mut self, number: u32) {
         loop {
-            let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) = self.listings.get_mut(&number) else {
+            let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) =
+                self.waiting.listings.get_mut(&number)
+            else {
                 return;
             };
             if *out >= AT_ONCE {
@@ -161,7 +165,7 @@ impl Client {
                     return;
                 }
                 let (command, ended) = (*command, std::mem::take(ended));
-                self.listings.remove(&number);
+                self.waiting.listings.remove(&number);
                 let raw = serde_json::to_string(&ended).unwrap_or_default().parse().unwrap_or_default();
                 return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
             };
@@ -185,7 +189,7 @@ impl Client {
         if passed_over {
             self.commands.remove(&child);
         }
-        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.listings.get_mut(&number) else {
+        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
             self.abandon(child);
             return;
         };
@@ -308,7 +312,7 @@ mod tests {
         go_on(&mut buyer, &mut disk, NOW, |_| (202, ACTIVE.to_owned()));
         buyer.release_session("s-1");
         go_on(&mut buyer, &mut disk, NOW, |request| panic!("{} is sent", request.url));
-        let list = StoreCall::List { space: buyer.space.clone(), after: None, open: true };
+        let list = StoreCall::List { space: buyer.account.space.clone(), after: None, open: true };
         let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
         let mut disk = Memory::default();
         for Listed { name, data, .. } in entries {

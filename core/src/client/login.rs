@@ -2,7 +2,8 @@
 //! about to end, and never again by itself once the service has refused it.
 
 use super::job::Parked;
-use super::root::{Client, Pending};
+use super::outbox::Pending;
+use super::root::Client;
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
 use crate::engine::{Exchange, Grant, Heard, Input, LOGIN, Received};
@@ -14,27 +15,27 @@ use crate::wire::build;
 impl Client {
     /// The token that is used at present: for a safe place of the host's, to start from next time.
     pub fn token(&self) -> Option<&Secret> {
-        self.tokens.token()
+        self.means.tokens.token()
     }
 
     /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
     /// leaves nobody behind.
     pub(super) fn ask_login(&mut self, id: JobId) {
-        if self.login.is_out() && self.rules.holds(Rule::OneLogin) {
+        if self.errands.login.is_out() && self.means.rules.holds(Rule::OneLogin) {
             return;
         }
-        if let Some(not_before) = self.login.not_before(self.gate, self.clock.monotonic()) {
-            let wait = not_before.saturating_sub(self.clock.monotonic());
+        if let Some(not_before) = self.errands.login.not_before(self.means.gate, self.means.clock.monotonic()) {
+            let wait = not_before.saturating_sub(self.means.clock.monotonic());
             if wait <= self.service.retry.window_ms {
                 return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
             let what = "can't go on, since the service asked to wait beyond the deadline";
             let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, what, Advice::Wait);
-            error.retry_at = Some(self.clock.unix().saturating_add(wait));
+            error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
             return self.no_login(&error);
         }
-        let Some((username, password)) = self.tokens.credentials.clone() else { return };
+        let Some((username, password)) = self.means.tokens.credentials.clone() else { return };
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first().copied()) else { return };
         let params = serde_json::to_string(&LoginRequest { username, password }).unwrap_or_default();
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
@@ -48,16 +49,16 @@ impl Client {
 
     /// What came of the login, for all that wait for it.
     pub(super) fn on_login(&mut self, step: StepId, received: Received<'_>) {
-        let generation = self.tokens.generation();
+        let generation = self.means.tokens.generation();
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
-            Heard::Success(_) if self.tokens.generation() != generation => {
+            Heard::Success(_) if self.means.tokens.generation() != generation => {
                 self.errand_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
-            Heard::Late => return self.set_login_timers(self.clock.monotonic()),
+            Heard::Late => return self.set_login_timers(self.means.clock.monotonic()),
             Heard::Unfit(rule) => {
-                self.login.done(None);
+                self.errands.login.done(None);
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
             Heard::Success(answered) => {
@@ -81,15 +82,15 @@ impl Client {
         };
         if let Some(at) = self.repeat_errand(Pending::Login, &exchange, passing, asked) {
             if self.waiting_for_login().is_empty() {
-                self.login.begin_anew();
+                self.errands.login.begin_anew();
             }
             return self.set_login_timers(at);
         }
-        error.attempts = self.login.sends();
-        let now = self.clock.monotonic();
-        self.login.done((asked > 0).then(|| now.saturating_add(asked)));
-        if error.kind == Kind::Refused && self.rules.holds(Rule::RefusedLoginRests) {
-            self.tokens.refused = Some(error.clone());
+        error.attempts = self.errands.login.sends();
+        let now = self.means.clock.monotonic();
+        self.errands.login.done((asked > 0).then(|| now.saturating_add(asked)));
+        if error.kind == Kind::Refused && self.means.rules.holds(Rule::RefusedLoginRests) {
+            self.means.tokens.refused = Some(error.clone());
         }
         self.no_login(&error);
     }
@@ -106,7 +107,7 @@ impl Client {
 
     /// There is no new token. An old one that was only to be renewed early is used until it is refused.
     fn no_login(&mut self, error: &Error) {
-        if self.tokens.keep_old() {
+        if self.means.tokens.keep_old() {
             return self.go_on_with_token();
         }
         self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
@@ -136,7 +137,7 @@ mod tests {
                 }
             }
         }
-        assert!(client.timers_set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers_set);
+        assert!(client.timers.set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers.set);
     }
 
     /// How often a login is sent, and what the call that waits for it ends with, where it always comes to this.

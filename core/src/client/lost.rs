@@ -36,7 +36,7 @@ impl Client {
 
     /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
     fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.custody.last_put.is_some() && entry.saved_call(&self.clock).is_some_and(|call| can_resume(&call))
+        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| can_resume(&call))
     }
 }
 

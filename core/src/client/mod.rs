@@ -3,6 +3,7 @@
 //! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
 //! drains again. Extra polls change nothing.
 
+mod account;
 mod admit;
 mod ask;
 mod away;
@@ -25,6 +26,7 @@ mod members;
 mod observe;
 mod options;
 mod order;
+mod outbox;
 mod pages;
 mod people;
 mod resolve;

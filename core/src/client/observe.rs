@@ -14,7 +14,7 @@ impl Client {
     /// decision was made by [`CallOptions::auto_rotate`], the session is rotated where the advice would be to, or the
     /// rotation that is under way is joined. `None` if this client does not follow the session.
     pub fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
-        self.clock.tick(now);
+        self.means.clock.tick(now);
         let tracked = self.sessions.get_mut(session_id)?;
         let reason = match tracked.observed.judge(seen) {
             Verdict::Rotate(reason) => reason,
@@ -41,7 +41,7 @@ impl Client {
     }
 
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
             // One that was left in doubt is looked at first; meanwhile nothing is seen as news.
             if tracked.doubt.is_some() {

@@ -88,8 +88,8 @@ impl Client {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.doubt_since = None;
         entry.custody.placed =
-            entry.saved_call(&self.clock).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
-        if self.rules.holds(Rule::OrderIsSaved) {
+            entry.saved_call(&self.means.clock).map(|call| Box::new(SavedCall { order_no: Some(order_no.to_owned()), ..call }));
+        if self.means.rules.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);
         }
     }

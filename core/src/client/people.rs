@@ -100,7 +100,7 @@ impl Client {
         let is_there = !matches!(found, Found::Nothing);
         if is_there
             && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
-            && self.rules.holds(Rule::VersionIsNamed)
+            && self.means.rules.holds(Rule::VersionIsNamed)
         {
             let what = "was not done, because the record has changed since you looked at it; look again";
             let report = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_report();
@@ -159,11 +159,11 @@ impl Client {
         };
         match (settlement, open) {
             (Settlement::NotHappened { early }, open) => {
-                let left = UNDER_WAY.saturating_sub(self.clock.at_least_since(data.at));
-                if left > 0 && !early && self.rules.holds(Rule::HourBeforeNone) {
+                let left = UNDER_WAY.saturating_sub(self.means.clock.at_least_since(data.at));
+                if left > 0 && !early && self.means.rules.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
                     let report = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_report();
-                    let retry_at = Some(self.clock.unix().saturating_add(left));
+                    let retry_at = Some(self.means.clock.unix().saturating_add(left));
                     return self.finish_visit(command, Err(Error::from(Report { retry_at, ..report })), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
@@ -245,7 +245,7 @@ impl Client {
             self.give_up_session(&session.id, name);
         }
         let keep_for = next.done.as_ref().and_then(kept_for);
-        self.put(name, Data { at: self.clock.at(), ..next }, keep_for, true, None);
+        self.put(name, Data { at: self.means.clock.at(), ..next }, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }
 
@@ -257,7 +257,7 @@ impl Client {
         }
         let done = Done { operation: call.operation.clone(), facts, opened: call.opens, answer: None };
         let keep_for = kept_for(&done);
-        let data = Data { done: Some(done), call: None, at: self.clock.at(), ..data.clone() };
+        let data = Data { done: Some(done), call: None, at: self.means.clock.at(), ..data.clone() };
         self.put(name, data, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }

@@ -1,6 +1,7 @@
 //! What came of a step, on its way to whoever waits for it.
 
-use super::root::{Client, Pending};
+use super::outbox::Pending;
+use super::root::Client;
 use super::types::{Misuse, Outcome};
 use crate::engine::{Input, Received};
 use crate::policy::{FailureKind, Sent};
@@ -10,18 +11,18 @@ use crate::time::Now;
 impl Client {
     /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
     pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
-        let pending = self.pending.get(&id).ok_or(Misuse::UnknownStep)?;
+        let pending = self.outbox.pending.get(&id).ok_or(Misuse::UnknownStep)?;
         match outcome {
             Outcome::Store(answer) if pending.is_answered_by(&answer) => {
-                self.clock.tick(now);
+                self.means.clock.tick(now);
                 self.on_store(id, answer);
             }
             Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
-                self.clock.tick(now);
+                self.means.clock.tick(now);
                 self.received(id, Received::Response { status, headers, body, truncated });
             }
             Outcome::Failed { kind, sent } if pending.is_send() => {
-                self.clock.tick(now);
+                self.means.clock.tick(now);
                 self.received(id, Received::Failed(kind, sent));
             }
             _ => return Err(Misuse::WrongAnswer),
@@ -31,7 +32,7 @@ impl Client {
 
     /// Takes in what a store answered.
     pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        match self.pending.remove(&id) {
+        match self.outbox.pending.remove(&id) {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Write(name)) => self.on_written(&name, &answer),
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
@@ -44,9 +45,9 @@ impl Client {
     /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
     /// as the end of a sentence. Its command ends at once.
     pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
-        match self.pending.get(&id) {
+        match self.outbox.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
-                self.clock.tick(now);
+                self.means.clock.tick(now);
                 self.received(id, Received::Unfit(rule));
                 Ok(())
             }
@@ -56,7 +57,7 @@ impl Client {
 
     /// Whoever waits for it is told what came over HTTP.
     fn received(&mut self, step: StepId, received: Received<'_>) {
-        match self.pending.remove(&step) {
+        match self.outbox.pending.remove(&step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
             Some(Pending::Ask) => self.on_server_time(step, received),
             Some(Pending::Login) => self.on_login(step, received),

@@ -3,9 +3,9 @@
 use arcstr::ArcStr;
 
 use super::job::{Entry, Parked};
-use super::root::{Client, Pending};
-use super::types::{Event, Step};
-use super::waiting::Timer;
+use super::outbox::Pending;
+use super::root::Client;
+use super::types::Event;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
 use crate::policy::jittered;
 use crate::state::{CommandId, JobId, Written};
@@ -22,25 +22,11 @@ impl Client {
 
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
-        let day = self.today();
+        let day = self.spending.today(self.means.clock.unix());
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let mut notes = Vec::new();
-        let mut cx = Cx {
-            clock: &mut self.clock,
-            rules: self.rules,
-            service: &self.service,
-            gate: &mut self.gate,
-            quota: &mut self.quota,
-            tokens: &mut self.tokens,
-            dice: &mut self.entropy,
-            notes: &mut notes,
-            subject,
-            wanted: *wanted,
-            wants,
-            known,
-            day,
-        };
+        let mut cx = Cx { means: &mut self.means, service: &self.service, notes: &mut notes, subject, wanted: *wanted, wants, known, day };
         let result = act(job, &mut cx);
         notes.into_iter().for_each(|note| self.take_note(id, note));
         Some(result)
@@ -59,16 +45,16 @@ impl Client {
             Action::Wake(wake) => self.wake(id, wake),
             Action::Need(Need::Token) => {
                 self.park(id, Parked::LoggingIn);
-                match self.tokens.refused.clone() {
+                match self.means.tokens.refused.clone() {
                     Some(error) => self.tell(id, Input::Granted(Err(error))),
                     None => self.ask_login(id),
                 }
             }
             Action::Need(Need::ServerTime) => {
                 self.park(id, Parked::Asking);
-                match self.clock.knows_server() {
+                match self.means.clock.knows_server() {
                     true => self.tell(id, Input::Granted(Ok(Grant::ServerTime))),
-                    false => self.set_timer(id, self.clock.monotonic()),
+                    false => self.set_timer(id, self.means.clock.monotonic()),
                 }
             }
             Action::Need(Need::Count { entry, usd }) => self.count(id, entry, usd),
@@ -86,23 +72,19 @@ impl Client {
     }
 
     fn push_send(&mut self, id: JobId, request: Request) {
-        let step = self.step_id();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.parked = Parked::Sending(step);
         let command = entry.waiting.first().copied().unwrap_or(CommandId(0));
-        self.pending.insert(step, Pending::Send(id));
-        self.steps.push_back(Step::Send { id: step, command, request });
+        entry.parked = Parked::Sending(self.outbox.send(Pending::Send(id), command, request));
     }
 
     /// Wakes a job then. As a throttle ends, one call goes on at once; the others that wait for that moment are spread over the first
     /// backoff after it, where they may be.
     fn wake(&mut self, id: JobId, wake: Wake) {
         self.park(id, Parked::Waking);
-        let jobs = (wake.at, Timer::Job(JobId::MIN))..=(wake.at, Timer::Job(JobId::MAX));
-        let others = || self.timers.range(jobs.clone()).any(|(_, other)| *other != Timer::Job(id));
+        let others = || self.timers.has_other_job(wake.at, id);
         let at = match wake.latest {
-            Some(latest) if wake.at == self.gate.until() && others() => {
-                let after = jittered(self.service.retry.ceiling(0, true), self.entropy.jitter());
+            Some(latest) if wake.at == self.means.gate.until() && others() => {
+                let after = jittered(self.service.retry.ceiling(0, true), self.means.dice.jitter());
                 wake.at.saturating_add(after).min(latest)
             }
             Some(latest) => wake.at.min(latest),
@@ -113,7 +95,7 @@ impl Client {
 
     /// Moves on a job whose time has come; `due` is when it was to come.
     pub(super) fn advance(&mut self, id: JobId, due: Millis) {
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.timer = None;
         entry.wants.since.get_or_insert(now);
@@ -139,17 +121,17 @@ impl Client {
     /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys
     /// are others, and what was counted for this one is that client's.
     pub(super) fn rename(&mut self, id: JobId) {
-        self.entropy.turn();
+        self.means.dice.turn();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         (entry.custody.name, entry.custody.lost) = (None, false);
         if let Some(write) = entry.job.write_mut()
             && let Some(key) = &mut write.call.ledger.key
         {
             write.terms.take_counted(&entry_of(key));
-            *key = self.entropy.key(None);
+            *key = self.means.dice.key(None);
             entry.subject.key = Some(key.as_str().into());
         }
-        self.wake(id, Wake::at(self.clock.monotonic()));
+        self.wake(id, Wake::at(self.means.clock.monotonic()));
     }
 
     /// What a job has to say beside what it waits for.
@@ -164,7 +146,7 @@ impl Client {
             }
             Note::Learnt(facts) => self.learn_and_save(&facts),
             Note::Moved => {
-                let now = self.clock.monotonic();
+                let now = self.means.clock.monotonic();
                 let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
                 if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
                     tracked.observed.changed(now);
@@ -185,7 +167,7 @@ impl Client {
                 let spends = self.uncount(counted);
                 self.wait_for(id, spends);
             }
-            Note::BackendReady(ready) => self.backend_ready = Some(ready),
+            Note::BackendReady(ready) => self.account.backend_ready = Some(ready),
         }
     }
 
@@ -203,7 +185,22 @@ impl Client {
                 intent: subject.intent.as_ref().map(ArcStr::to_string),
                 what,
             };
-            self.steps.push_back(Step::Notify(event));
+            self.outbox.notify(event);
+        }
+    }
+
+    pub(super) fn clear_timer(&mut self, id: JobId) {
+        let was = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take());
+        self.timers.move_job(id, was, None);
+    }
+
+    pub(super) fn set_timer(&mut self, id: JobId, at: Millis) {
+        #[cfg(test)]
+        {
+            self.timers.set += 1;
+        }
+        if let Some(job) = self.jobs.get_mut(&id) {
+            self.timers.move_job(id, job.timer.replace(at), Some(at));
         }
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
 impl Client {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         // Whoever has taken it over holds it.
         let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
         let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
@@ -135,7 +135,7 @@ impl Client {
         match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
             Some(name) => self.ask_back(&name, session.into(), 0),
             None => {
-                let name = self.space.random(&self.entropy.record());
+                let name = self.account.space.random(&self.means.dice.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
                 self.journal.make(name, User::Session(session.into()));
             }
@@ -225,7 +225,7 @@ impl Client {
 
     /// It ends as soon as nothing of it is out.
     fn lost_job(&mut self, id: JobId) {
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.lost = true;
         match entry.parked {

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::job::Parked;
-use super::root::{Client, Pending};
+use super::outbox::Pending;
+use super::root::Client;
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
@@ -13,26 +14,21 @@ use crate::state::{JobId, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
 impl Client {
-    /// The UTC day that counts now, where there is a cap.
-    pub(super) fn today(&self) -> Option<i64> {
-        self.cap.map(|_| self.clock.unix().div_euclid(DAY).max(self.day))
-    }
-
     /// Counts what a key may cost, before it is put and sent.
     pub(super) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
-        if !self.rules.holds(Rule::SpendBeforeSend) {
-            let day = self.today().unwrap_or_default();
+        if !self.means.rules.holds(Rule::SpendBeforeSend) {
+            let day = self.spending.today(self.means.clock.unix()).unwrap_or_default();
             return self.tell(id, Input::Granted(Ok(Grant::Counted { day })));
         }
         self.park(id, Parked::Counting);
         // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
-        let out: BTreeSet<u32> = self.pending.values().filter_map(Pending::spend).collect();
-        self.spends.retain(|number, spend| spend.counted.entry != entry || out.contains(number));
-        if let Some(spend) = self.spends.values_mut().find(|spend| spend.counted.entry == entry) {
+        let out: BTreeSet<u32> = self.outbox.pending.values().filter_map(Pending::spend).collect();
+        self.spending.open.retain(|number, spend| spend.counted.entry != entry || out.contains(number));
+        if let Some(spend) = self.spending.open.values_mut().find(|spend| spend.counted.entry == entry) {
             spend.then = Some((id, usd));
             return;
         }
-        let call = StoreCall::Spend { space: self.space.clone(), day: None, entry, amount: usd, cap: self.cap };
+        let call = StoreCall::Spend { space: self.account.space.clone(), day: None, entry, amount: usd, cap: self.spending.cap };
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first().copied());
         self.push_store(Pending::Count(id, usd), command, call);
     }
@@ -42,16 +38,20 @@ impl Client {
         let Some(entry) = self.jobs.get(&id).filter(|entry| matches!(entry.parked, Parked::Counting)) else { return };
         let granted = match answer {
             StoreAnswer::Granted { day } => {
-                self.day = self.day.max(*day);
+                self.spending.day = self.spending.day.max(*day);
                 Ok(Grant::Counted { day: *day })
             }
             StoreAnswer::Over { total } => {
-                let cap = self.cap.unwrap_or_default();
+                let cap = self.spending.cap.unwrap_or_default();
                 let what = format!(
                     "was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used until midnight UTC"
                 );
                 let report = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_report();
-                let retry_at = self.today().filter(|_| usd <= cap).map(|day| day.saturating_add(1).saturating_mul(DAY));
+                let retry_at = self
+                    .spending
+                    .today(self.means.clock.unix())
+                    .filter(|_| usd <= cap)
+                    .map(|day| day.saturating_add(1).saturating_mul(DAY));
                 Err(Error::from(Report { retry_at, ..report }))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
@@ -72,28 +72,27 @@ impl Client {
     }
 
     fn spend(&mut self, counted: Counted) -> u32 {
-        let number = self.next_spend.next(|id| self.spends.contains_key(&id));
-        self.spends.insert(number, Spend { counted, failures: 0, command: None, then: None });
+        let number = self.spending.open.insert(Spend { counted, failures: 0, command: None, then: None });
         self.push_spend(number);
         number
     }
 
     pub(super) fn push_spend(&mut self, number: u32) {
-        let Some(Spend { counted, .. }) = self.spends.get(&number) else { return };
+        let Some(Spend { counted, .. }) = self.spending.open.get(&number) else { return };
         let Counted { entry, day, usd } = counted.clone();
-        let call = StoreCall::Spend { space: self.space.clone(), day: Some(day), entry, amount: usd, cap: None };
+        let call = StoreCall::Spend { space: self.account.space.clone(), day: Some(day), entry, amount: usd, cap: None };
         self.push_store(Pending::Spend(number), None, call);
     }
 
     /// It counts so, or it is tried again later: nobody waits for that.
     pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
-        let then = self.spends.get_mut(&number).and_then(|spend| spend.then.take());
-        if let (StoreAnswer::Failed, Some(spend), None) = (answer, self.spends.get_mut(&number), then) {
+        let then = self.spending.open.get_mut(&number).and_then(|spend| spend.then.take());
+        if let (StoreAnswer::Failed, Some(spend), None) = (answer, self.spending.open.get_mut(&number), then) {
             let again = again_after(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
-            self.timers.insert((self.clock.monotonic().saturating_add(again), Timer::Spend(number)));
+            self.timers.add(self.means.clock.monotonic().saturating_add(again), Timer::Spend(number));
         } else {
-            let entry = self.spends.remove(&number).map(|spend| spend.counted.entry);
+            let entry = self.spending.open.remove(&number).map(|spend| spend.counted.entry);
             let is_wanted = |id: &JobId| self.jobs.get(id).is_some_and(|job| matches!(job.parked, Parked::Counting));
             if let Some((entry, (id, usd))) = entry.zip(then).filter(|(_, (id, _))| is_wanted(id)) {
                 self.count(id, entry, usd);

@@ -96,15 +96,15 @@ impl Client {
 
     /// Queues a job.
     pub(super) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
-        let id = self.job_id();
-        entry.waiting.push(command);
+        entry.waiting = vec![command];
+        let session = entry.subject.session_id.clone();
+        let id = self.jobs.insert(Box::new(entry));
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
-        if let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+        if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.jobs.insert(id);
         }
-        self.jobs.insert(id, Box::new(entry));
         self.set_timer(id, NOW);
         id
     }
@@ -160,13 +160,13 @@ impl Client {
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
         let terms = || Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
-        let priced = || terms().refusal(endpoint).filter(|_| self.cap.is_some()).map_or(Ok(()), Err);
+        let priced = || terms().refusal(endpoint).filter(|_| self.spending.cap.is_some()).map_or(Ok(()), Err);
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| priced()) {
             return self.reject(error, options.intent);
         }
         let name = match (&options.intent, &options.idempotency_key) {
-            (Some(intent), _) => Some(self.space.intent(intent)),
-            (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.space.key(key)),
+            (Some(intent), _) => Some(self.account.space.intent(intent)),
+            (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.account.space.key(key)),
             _ => None,
         };
         let bought_as = name.map(|name| BoughtAs {
@@ -174,7 +174,7 @@ impl Client {
             intent: options.intent.as_deref().map(ArcStr::from),
             key: options.idempotency_key.as_deref().map(ArcStr::from),
             fingerprint: match options.idempotency_key {
-                Some(_) if !self.rules.holds(Rule::GivenKeyHasOneRequest) => Box::default(),
+                Some(_) if !self.means.rules.holds(Rule::GivenKeyHasOneRequest) => Box::default(),
                 _ => Self::fingerprint(endpoint, &built, then).into(),
             },
         });
@@ -220,7 +220,7 @@ impl Client {
     /// A job changes a session.
     pub(super) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
         let Some(session) = session else { return };
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let tracked = self.sessions.entry(session).or_default();
         tracked.jobs.insert(id);
         tracked.changing.insert(id);
@@ -249,10 +249,10 @@ impl Client {
         } else {
             let mut ledger = Ledger::new(None, false);
             if endpoint.safety == Safety::Keyed {
-                let key = options.idempotency_key.clone().unwrap_or_else(|| self.entropy.key(options.intent.as_deref()));
+                let key = options.idempotency_key.clone().unwrap_or_else(|| self.means.dice.key(options.intent.as_deref()));
                 subject.key = Some(key.as_str().into());
                 ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
-                ledger.unanswered &= self.rules.holds(Rule::GivenIsUnanswered);
+                ledger.unanswered &= self.means.rules.holds(Rule::GivenIsUnanswered);
             }
             Job::write_then(Write::new(exchange, policy, ledger, terms), then)
         };
@@ -273,7 +273,7 @@ impl Client {
         if options.intent.is_some() && endpoint.safety == Safety::Safe {
             return refuse("intent", "names a write, and this operation only reads");
         }
-        if self.backend_ready == Some(false) && endpoint.name == "create_session" {
+        if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
             let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }
@@ -342,9 +342,7 @@ impl Client {
     }
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
-        let command = self.command_id();
-        self.commands.insert(command, Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None });
-        command
+        self.commands.insert(Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None })
     }
 }
 

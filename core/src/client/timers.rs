@@ -1,37 +1,66 @@
 //! What wakes, and when: each job and each name has one timer at most.
 
-use super::root::Client;
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::waiting::Timer;
 use crate::state::{JobId, Name};
 use crate::time::Millis;
 
-impl Client {
-    pub(super) fn clear_timer(&mut self, id: JobId) {
-        if let Some(at) = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take()) {
-            self.timers.remove(&(at, Timer::Job(id)));
-        }
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
+pub(super) struct Timers {
+    due: BTreeSet<(Millis, Timer)>,
+    /// The one timer of a name. That of a job is in its entry.
+    names: BTreeMap<Name, Millis>,
+    /// How often one was set, for the tests that count work.
+    #[cfg(test)]
+    pub(super) set: usize,
+}
+
+impl Timers {
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Option<Millis> {
+        self.due.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn set_timer(&mut self, id: JobId, at: Millis) {
-        #[cfg(test)]
-        {
-            self.timers_set += 1;
-        }
-        if let Some(job) = self.jobs.get_mut(&id) {
-            if let Some(old) = job.timer.replace(at) {
-                self.timers.remove(&(old, Timer::Job(id)));
-            }
-            self.timers.insert((at, Timer::Job(id)));
-        }
+    /// The next one that is due by now.
+    pub(super) fn pop_due(&mut self, now: Millis) -> Option<(Millis, Timer)> {
+        if self.next()? <= now { self.due.pop_first() } else { None }
+    }
+
+    pub(super) fn add(&mut self, at: Millis, timer: Timer) {
+        self.due.insert((at, timer));
+    }
+
+    /// Whether another job than this one wakes then.
+    pub(super) fn has_other_job(&self, at: Millis, id: JobId) -> bool {
+        let jobs = (at, Timer::Job(JobId::MIN))..=(at, Timer::Job(JobId::MAX));
+        self.due.range(jobs).any(|(_, other)| *other != Timer::Job(id))
+    }
+
+    /// A job wakes then, and not when it was to.
+    pub(super) fn move_job(&mut self, id: JobId, was: Option<Millis>, at: Option<Millis>) {
+        was.into_iter().for_each(|was| _ = self.due.remove(&(was, Timer::Job(id))));
+        at.into_iter().for_each(|at| self.add(at, Timer::Job(id)));
     }
 
     /// Wakes a name then, or earlier where it is woken anyway.
-    pub(super) fn set_name_timer(&mut self, name: &Name, at: Millis) {
-        let old = self.name_timers.get(name).copied();
+    pub(super) fn set_name(&mut self, name: &Name, at: Millis) {
+        let old = self.names.get(name).copied();
         if old.is_none_or(|old| at < old) {
-            old.into_iter().for_each(|old| _ = self.timers.remove(&(old, Timer::Name(name.clone()))));
-            self.name_timers.insert(name.clone(), at);
-            self.timers.insert((at, Timer::Name(name.clone())));
+            old.into_iter().for_each(|old| _ = self.due.remove(&(old, Timer::Name(name.clone()))));
+            self.names.insert(name.clone(), at);
+            self.add(at, Timer::Name(name.clone()));
         }
+    }
+
+    /// The timer of a name has come.
+    pub(super) fn name_woke(&mut self, name: &Name) {
+        self.names.remove(name);
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> usize {
+        self.names.len()
     }
 }

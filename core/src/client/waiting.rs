@@ -1,6 +1,6 @@
 //! What waits in a client: for a name, for the store, for a list. Nothing here does anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +10,20 @@ use arcstr::ArcStr;
 use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::policy::{Effect, Error};
-use crate::state::{BoughtAs, CommandId, JobId, Name};
-use crate::time::Millis;
+use crate::state::{BoughtAs, CommandId, JobId, Name, Numbered};
+use crate::time::{DAY, Millis};
 use crate::wire::Built;
+
+/// What waits for anything but its own job.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Waiting {
+    /// For a name.
+    pub(super) visits: BTreeMap<Name, VecDeque<Visit>>,
+    /// For the store to have answered.
+    pub(super) finishing: Finishing,
+    /// For a list.
+    pub(super) listings: Numbered<u32, Listing>,
+}
 
 /// What waits for a name.
 #[derive(Debug, Clone, Hash)]
@@ -171,6 +182,24 @@ impl Spend {
     /// Whether it was not answered yet: what is tried again is waited for by nobody.
     pub(super) fn is_first(&self) -> bool {
         self.failures == 0
+    }
+}
+
+/// What is spent.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Spending {
+    /// The caller's cap on what is bought in a day.
+    pub(super) cap: Option<Decimal>,
+    /// The last day that a store has said.
+    pub(super) day: i64,
+    /// What is to count otherwise.
+    pub(super) open: Numbered<u32, Spend>,
+}
+
+impl Spending {
+    /// The UTC day that counts now, where there is a cap.
+    pub(super) fn today(&self, unix: Millis) -> Option<i64> {
+        self.cap.map(|_| unix.div_euclid(DAY).max(self.day))
     }
 }
 

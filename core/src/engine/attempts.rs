@@ -89,7 +89,7 @@ impl Attempts {
 
     /// Whether a send that was to be made at that time may be made now.
     pub(crate) fn window(&mut self, due: Millis, is_keyed: bool, cx: &Cx<'_>) -> Window {
-        let (now, end, throttled_until) = (cx.now(), self.window_end(cx), cx.gate.until());
+        let (now, end, throttled_until) = (cx.now(), self.window_end(cx), cx.means.gate.until());
         if throttled_until > now {
             let granted = self.grace == Grace::Granted && throttled_until.saturating_sub(now) <= self.policy.window_ms;
             return if throttled_until <= end || granted { Window::Throttled } else { Window::TooLong };
@@ -123,7 +123,7 @@ impl Attempts {
 
     /// How long to wait before the next send, if there may be one.
     pub(crate) fn after(&mut self, again: Again, asks_to_wait: Millis, sent_at: Millis, is_keyed: bool, cx: &mut Cx<'_>) -> Option<Millis> {
-        let (now, random, end) = (cx.now(), cx.dice.jitter(), self.window_end(cx));
+        let (now, random, end) = (cx.now(), cx.means.dice.jitter(), self.window_end(cx));
         match again {
             Again::No => None,
             Again::AwaitEarlier if self.policy.attempts <= 1 => None,
@@ -145,7 +145,7 @@ impl Attempts {
                 if self.counted >= self.policy.attempts || (over && !grace) {
                     return None;
                 }
-                let taken = cx.quota.take(throttled)?;
+                let taken = cx.means.quota.take(throttled)?;
                 if over {
                     self.grace = Grace::Granted;
                 }
@@ -157,7 +157,7 @@ impl Attempts {
 
     /// It succeeded: what it took of the quota is given back.
     pub(crate) fn succeeded(&self, cx: &mut Cx<'_>) {
-        cx.quota.refund(self.taken);
+        cx.means.quota.refund(self.taken);
     }
 }
 

@@ -72,14 +72,14 @@ impl Call {
         match self.attempts.window(due, self.exchange.is_keyed(), cx) {
             Window::Open => None,
             Window::Throttled => {
-                let until = cx.gate.until();
+                let until = cx.means.gate.until();
                 Some(Called::Waits(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until)))))
             }
             Window::Over => self.last.clone().map(|(judgement, error)| Called::Failed(judgement, after_first(error, cx))),
             // That is said now, not after an hour.
             Window::TooLong => {
-                let wait = cx.gate.until().saturating_sub(cx.now());
-                let retry_at = Some(cx.clock.unix().saturating_add(wait));
+                let wait = cx.means.gate.until().saturating_sub(cx.now());
+                let retry_at = Some(cx.means.clock.unix().saturating_add(wait));
                 let (judgement, mut error) = match self.last.clone() {
                     Some((judgement, error)) => (judgement, after_first(error, cx)),
                     None => self.ending(Kind::Unavailable, TOO_LONG, Advice::Wait, cx),
@@ -190,7 +190,7 @@ impl Call {
             (None, Some((_, sent))) => Outcome::Lost(sent),
             (None, None) => Outcome::Lost(crate::policy::Sent::Maybe),
         };
-        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.rules);
+        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.means.rules);
         let asked = Asked { capped: self.has_price_limit, ..asked };
         let request_id = failing.answer.as_ref().and_then(|answer| answer.request_id.as_deref());
         let mut judgement = judge(asked, &mut self.ledger, heard, request_id);
@@ -221,18 +221,18 @@ impl Call {
             Some(delay) => {
                 let at = cx.now().saturating_add(delay);
                 if throttled {
-                    cx.gate.close(at);
+                    cx.means.gate.close(at);
                     // If it can't be sent then, this is when it may be resumed.
-                    error.retry_at.get_or_insert(cx.clock.unix().saturating_add(delay));
+                    error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(delay));
                 }
                 let again = Repeat { new_key: judgement.again == Again::NewKey, delay, error: error.clone() };
                 self.last = Some((judgement, error));
                 Next::Repeats(again)
             }
             None => {
-                let wait = wait.max(cx.gate.until().saturating_sub(cx.now()));
+                let wait = wait.max(cx.means.gate.until().saturating_sub(cx.now()));
                 if wait > 0 {
-                    error.retry_at.get_or_insert(cx.clock.unix().saturating_add(wait));
+                    error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(wait));
                 }
                 Next::Is(Called::Failed(judgement, after_first(error, cx)))
             }

@@ -68,7 +68,7 @@ impl Confirm {
     }
 
     fn due(&mut self, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
-        let not_before = cx.gate.until().max(self.poller.not_before());
+        let not_before = cx.means.gate.until().max(self.poller.not_before());
         if not_before > cx.now() {
             return self.wait(not_before, cx);
         }
@@ -94,7 +94,7 @@ impl Confirm {
             return Part::Done(Confirmed::Failed(failing));
         }
         let at = self.poller.next(failing.asks_to_wait(), cx);
-        self.wait(at.max(cx.gate.until()), cx)
+        self.wait(at.max(cx.means.gate.until()), cx)
     }
 
     /// Puts what the service said into an error, without a secret.
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(given.tell(&mut confirm, [due(), throttled(61)]), [READ, "asks to wait 61000"]);
         // Another call was throttled meanwhile.
         let mut given = Given::agent();
-        given.gate.close(61_000);
+        given.means.gate.close(61_000);
         let mut confirm = self::confirm(&given);
         assert_eq!(given.tell(&mut confirm, [due()]), ["asks to wait 61000"]);
     }

@@ -73,12 +73,12 @@ impl Exchange {
 
     /// Whether a token is needed first.
     pub(crate) fn needs_token(&self, cx: &mut Cx<'_>) -> bool {
-        self.endpoint.auth == Auth::Bearer && cx.tokens.must_log_in(cx.clock.unix())
+        self.endpoint.auth == Auth::Bearer && cx.means.tokens.must_log_in(cx.means.clock.unix())
     }
 
     /// Whether the token was refused to another call meanwhile.
     pub(crate) fn lost_token(&self, cx: &Cx<'_>) -> bool {
-        self.endpoint.auth == Auth::Bearer && cx.tokens.is_missing()
+        self.endpoint.auth == Auth::Bearer && cx.means.tokens.is_missing()
     }
 
     /// A token may be fetched for it anew.
@@ -89,9 +89,9 @@ impl Exchange {
     /// Sends it. The host may hold it back for that long.
     pub(crate) fn send(&mut self, key: Option<&str>, late: Millis, cx: &Cx<'_>) -> Action {
         let now = cx.now();
-        (self.token, self.sent_at) = (cx.tokens.generation(), now);
+        (self.token, self.sent_at) = (cx.means.tokens.generation(), now);
         let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
-        match (self.endpoint.auth, &cx.service.key, cx.tokens.token()) {
+        match (self.endpoint.auth, &cx.service.key, cx.means.tokens.token()) {
             (Auth::Key, Some(key), _) => headers.push(("x-api-key".to_owned(), key.reveal().to_owned())),
             (Auth::Bearer, _, Some(token)) => headers.push(("authorization".to_owned(), format!("Bearer {}", token.reveal()))),
             _ => {}
@@ -126,14 +126,14 @@ impl Exchange {
             }
             Received::Response { status, headers, body, truncated } => {
                 let body = Body { status, headers, bytes: body, truncated, most: cx.service.max_body };
-                classify(cx.service.api, body, cx.clock.unix())
+                classify(cx.service.api, body, cx.means.clock.unix())
             }
         };
         if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
-            cx.clock.hear(time);
+            cx.means.clock.hear(time);
         }
         if cx.service.is_throttle(&answer) {
-            cx.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
+            cx.means.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
         }
         match answer {
             Answer { verdict: Verdict::Success(raw), request_id, status, .. } => {
@@ -157,7 +157,7 @@ impl Exchange {
     /// What an answer says of the account, whoever asked for it.
     fn learn(&self, data: &str, facts: &Facts, cx: &mut Cx<'_>) {
         if self.endpoint.name == LOGIN {
-            cx.tokens.take_from(data, cx.clock.unix());
+            cx.means.tokens.take_from(data, cx.means.clock.unix());
         }
         // A registration is of another account, unless this client has none of its own.
         let own = cx.service.key.is_none() && self.endpoint.name == RegisterAccount::ENDPOINT.name;
@@ -175,17 +175,17 @@ impl Exchange {
                 failing.token_refused && (failure_status(code, answer.status) < 500 || self.is_safe())
             }
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
-            _ => answer.status == 401 && (self.is_safe() || !cx.rules.holds(Rule::TokenRefusalHasEnvelope)),
+            _ => answer.status == 401 && (self.is_safe() || !cx.means.rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
         if !refused || self.endpoint.auth != Auth::Bearer {
             return false;
         }
-        let newest = self.token == cx.tokens.generation() || !cx.rules.holds(Rule::NewerTokenStays);
-        if newest && cx.tokens.credentials.is_some() {
-            cx.tokens.drop();
+        let newest = self.token == cx.means.tokens.generation() || !cx.means.rules.holds(Rule::NewerTokenStays);
+        if newest && cx.means.tokens.credentials.is_some() {
+            cx.means.tokens.drop();
         }
-        let renewed = self.renewed && cx.rules.holds(Rule::RenewOnce);
-        if cx.tokens.credentials.is_none() || renewed || !cx.wanted || !may_repeat {
+        let renewed = self.renewed && cx.means.rules.holds(Rule::RenewOnce);
+        if cx.means.tokens.credentials.is_none() || renewed || !cx.wanted || !may_repeat {
             return false;
         }
         self.renewed = true;
@@ -196,8 +196,8 @@ impl Exchange {
     pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
         let Some(answer) = &failing.answer else { return };
         let headers: Vec<Secret> = self.headers.iter().map(|(_, value)| Secret::new(value.as_str())).collect();
-        let hidden = cx.service.key.iter().chain(cx.tokens.secrets()).chain(&self.built.secrets).chain(&headers);
-        fill(error, answer, &hidden.collect::<Vec<_>>(), cx.clock.unix());
+        let hidden = cx.service.key.iter().chain(cx.means.tokens.secrets()).chain(&self.built.secrets).chain(&headers);
+        fill(error, answer, &hidden.collect::<Vec<_>>(), cx.means.clock.unix());
     }
 }
 

@@ -48,19 +48,19 @@ impl Key {
 
     /// Whether the service may have forgotten it.
     pub(crate) fn is_too_old(self, cx: &Cx<'_>) -> bool {
-        let fresh = self.age(cx.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
-        !fresh && cx.rules.holds(Rule::OldKeyRests)
+        let fresh = self.age(cx.means.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
+        !fresh && cx.means.rules.holds(Rule::OldKeyRests)
     }
 
     /// How long it may be held back by the host.
     pub(crate) fn left(self, cx: &Cx<'_>) -> Millis {
-        self.age(cx.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
+        self.age(cx.means.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
     }
 
     /// It is about to be saved for the first time: from now on it grows older.
     pub(crate) fn begin(&mut self, cx: &Cx<'_>) {
         if self.age == Age::Fresh {
-            self.age = Age::Since(cx.clock.elapsed());
+            self.age = Age::Since(cx.means.clock.elapsed());
         }
     }
 
@@ -72,7 +72,7 @@ impl Key {
     /// Its age where this client wrote it down itself, or what it was when it did not.
     pub(crate) fn remember_age(&mut self, cx: &Cx<'_>) {
         if let Age::Saved(saved) = self.age
-            && cx.clock.own_gap(saved.at).is_some()
+            && cx.means.clock.own_gap(saved.at).is_some()
         {
             self.take_age(cx);
         }
@@ -81,9 +81,9 @@ impl Key {
     /// Its age, now that the service's time was asked for. Returns whether that is known.
     pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
         if let Age::Saved(saved) = self.age {
-            let Some(gap) = cx.clock.since(saved.at) else { return false };
-            let carried = if cx.rules.holds(Rule::AgeSurvives) { saved.ms.saturating_add(gap) } else { 0 };
-            self.age = Age::Since(cx.clock.elapsed().saturating_sub(carried));
+            let Some(gap) = cx.means.clock.since(saved.at) else { return false };
+            let carried = if cx.means.rules.holds(Rule::AgeSurvives) { saved.ms.saturating_add(gap) } else { 0 };
+            self.age = Age::Since(cx.means.clock.elapsed().saturating_sub(carried));
         }
         true
     }
@@ -139,19 +139,19 @@ mod tests {
         let mut given = Given::agent();
         let mut key = Key { age: saved(1000, START - 5000), settled: false };
         assert!(key.is_restored() && key.is_too_old(&given.cx()));
-        assert_eq!((key.left(&given.cx()), key.saved_age(&given.clock).ms), (0, 1000));
+        assert_eq!((key.left(&given.cx()), key.saved_age(&given.means.clock).ms), (0, 1000));
         assert!(!key.take_age(&given.cx()));
         // By the service's clock it was stored 8 s ago, by ours 5: the older counts.
-        given.clock.hear(START + 3000);
+        given.means.clock.hear(START + 3000);
         assert!(key.take_age(&given.cx()) && !key.is_restored());
-        assert_eq!(key.saved_age(&given.clock).ms, 9000);
+        assert_eq!(key.saved_age(&given.means.clock).ms, 9000);
         assert_eq!(key.left(&given.cx()), KEY_WINDOW - 9000);
     }
 
     #[test]
     fn a_key_that_was_stored_in_the_future_keeps_an_age_that_is_not_known() {
         let mut given = Given::agent();
-        given.clock.hear(START);
+        given.means.clock.hear(START);
         let mut key = Key { age: saved(0, START + 3_600_000), settled: false };
         assert!(!key.take_age(&given.cx()) && key.is_too_old(&given.cx()));
     }

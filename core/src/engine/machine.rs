@@ -122,15 +122,21 @@ pub(crate) enum Part<T> {
     Done(T),
 }
 
+/// What all machines of a client have together.
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
+pub(crate) struct Means {
+    pub(crate) clock: Clock,
+    pub(crate) rules: Rules,
+    pub(crate) gate: Gate,
+    pub(crate) quota: Quota,
+    pub(crate) tokens: Tokens,
+    pub(crate) dice: Entropy,
+}
+
 /// What a machine is given beside what it is told.
 pub(crate) struct Cx<'a> {
-    pub(crate) clock: &'a mut Clock,
-    pub(crate) rules: Rules,
+    pub(crate) means: &'a mut Means,
     pub(crate) service: &'a Service,
-    pub(crate) gate: &'a mut Gate,
-    pub(crate) quota: &'a mut Quota,
-    pub(crate) tokens: &'a mut Tokens,
-    pub(crate) dice: &'a mut Entropy,
     pub(crate) notes: &'a mut Vec<Note>,
     /// What its errors are about.
     pub(crate) subject: &'a mut Subject,
@@ -146,7 +152,7 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     pub(crate) fn now(&self) -> Millis {
-        self.clock.monotonic()
+        self.means.clock.monotonic()
     }
 
     pub(crate) fn note(&mut self, event: EventKind) {

@@ -39,7 +39,7 @@ pub(crate) use self::jobs::open_session::requested_type;
 pub(crate) use self::jobs::{Job, Then};
 pub(crate) use self::key::{Age, SavedAge};
 pub(crate) use self::lookup::Lookup;
-pub(crate) use self::machine::{Action, Bought, Cx, Grant, Input, Need, Note, Stored};
+pub(crate) use self::machine::{Action, Bought, Cx, Grant, Input, Means, Need, Note, Stored};
 pub(crate) use self::order::{Order, bad_order_no};
 pub(crate) use self::service::{Received, Service};
 pub(crate) use self::session::{Follow, phase_of};

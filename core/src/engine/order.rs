@@ -157,7 +157,7 @@ impl Order {
 
     /// A read failed for good. It never loses the order: waiting goes on to the deadline, unless the read is refused.
     fn not_read(&mut self, mut error: Error, cx: &mut Cx<'_>) -> Action {
-        if !cx.rules.holds(Rule::OrderOutlivesReads) {
+        if !cx.means.rules.holds(Rule::OrderOutlivesReads) {
             return Action::Erase(error);
         }
         if !error.may_pass() {
@@ -168,7 +168,7 @@ impl Order {
             }
             return self.leave(error);
         }
-        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.clock.unix())).max(0);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.means.clock.unix())).max(0);
         if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
             return self.end(None, cx);
         }

@@ -79,12 +79,12 @@ impl Prices {
             Input::Due(due) => match self.attempts.window(due, false, cx) {
                 Window::Open | Window::Over => return Part::Asks(self.read(cx)),
                 Window::Throttled => {
-                    let until = cx.gate.until();
+                    let until = cx.means.gate.until();
                     return Part::Asks(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until))));
                 }
                 Window::TooLong => {
                     let mut error = cx.subject.error(Kind::Unavailable, Effect::None, TOO_LONG, Advice::Wait);
-                    error.retry_at = Some(cx.clock.unix().saturating_add(cx.gate.until().saturating_sub(now)));
+                    error.retry_at = Some(cx.means.clock.unix().saturating_add(cx.means.gate.until().saturating_sub(now)));
                     return Part::Done(Err(error));
                 }
             },

@@ -131,7 +131,7 @@ impl Follow {
 
     /// A read is due.
     fn due(&mut self, cx: &mut Cx<'_>) -> Action {
-        let (now, not_before) = (cx.now(), cx.gate.until().max(self.poller.not_before()));
+        let (now, not_before) = (cx.now(), cx.means.gate.until().max(self.poller.not_before()));
         if not_before > now {
             // The service wants no read yet; at the deadline the caller gets what is known without one.
             return match cx.is_past_deadline() {

@@ -65,7 +65,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn now(cx: &Cx<'_>) -> Self {
-        Asked { day: cx.day.unwrap_or_default(), elapsed: cx.clock.elapsed() }
+        Asked { day: cx.day.unwrap_or_default(), elapsed: cx.means.clock.elapsed() }
     }
 }
 
@@ -118,8 +118,8 @@ impl Terms {
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
         let Some(today) = cx.day.filter(|_| self.counts) else { return false };
         let is_today = |asked: Asked| {
-            let is_recent = cx.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
-            (asked.day >= today && is_recent) || !cx.rules.holds(Rule::NewDayCounts)
+            let is_recent = cx.means.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
+            (asked.day >= today && is_recent) || !cx.means.rules.holds(Rule::NewDayCounts)
         };
         !self.granted.is_some_and(|(asked, usd)| is_today(asked) && self.charge().is_none_or(|charge| charge <= usd))
     }

@@ -107,7 +107,7 @@ impl UntilRead {
     }
 
     fn not_read(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
-        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.clock.unix())).max(0);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.means.clock.unix())).max(0);
         if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
             return Action::End(Err(error));
         }

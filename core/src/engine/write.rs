@@ -99,7 +99,7 @@ impl Write {
     pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) -> Action {
         self.call.begin_anew(cx);
         self.before = Before::Nothing;
-        if !self.can_resume(cx.rules) {
+        if !self.can_resume(cx.means.rules) {
             let what = "may have been done, and nothing more can be sent to find out";
             let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
@@ -114,11 +114,11 @@ impl Write {
 
     /// A settled key gives way to a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
-        let key = cx.dice.key(cx.subject.intent.as_deref());
+        let key = cx.means.dice.key(cx.subject.intent.as_deref());
         cx.subject.key = Some(key.as_str().into());
         let (before, may_have_sold) = (self.call.ledger.key.clone(), self.call.ledger.failed);
         self.call.ledger.replace(key);
-        cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.rules));
+        cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.means.rules));
     }
 
     /// Whatever it is told.
@@ -209,12 +209,12 @@ impl Write {
     }
 
     fn put(&mut self, cx: &mut Cx<'_>) -> Action {
-        if cx.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
+        if cx.means.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
     }
 
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
-        self.terms.sent(cx.rules);
+        self.terms.sent(cx.means.rules);
         self.call.send(late, cx)
     }
 
@@ -256,11 +256,11 @@ impl Write {
             Stored::Done => {}
             Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
         }
-        let waits = cx.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
+        let waits = cx.means.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
         if waits || self.needs_price(cx).is_some() || self.terms.must_count(cx) {
             return Action::Wake(Wake::at(cx.now()));
         }
-        if cx.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
+        if cx.means.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
             return self.too_old(cx);
         }
         self.send(cx)

@@ -3,7 +3,7 @@ use super::*;
 
 fn begun(given: &Given) -> Attempts {
     let mut attempts = Attempts::new(given.service.retry);
-    attempts.sent(given.clock.monotonic());
+    attempts.sent(given.means.clock.monotonic());
     attempts
 }
 
@@ -81,20 +81,20 @@ fn the_window_opens_with_the_first_send() {
     let mut attempts = Attempts::new(given.service.retry);
     given.pass(1_000_000);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::Open);
-    attempts.sent(given.clock.monotonic());
+    attempts.sent(given.means.clock.monotonic());
     given.pass(60_000);
-    assert_eq!(attempts.window(given.clock.monotonic(), true, &given.cx()), Window::Open);
+    assert_eq!(attempts.window(given.means.clock.monotonic(), true, &given.cx()), Window::Open);
     given.pass(1);
-    assert_eq!(attempts.window(given.clock.monotonic(), true, &given.cx()), Window::Over);
+    assert_eq!(attempts.window(given.means.clock.monotonic(), true, &given.cx()), Window::Over);
 }
 
 #[test]
 fn what_is_throttled_waits_where_the_throttle_ends_within_the_window() {
     let mut given = Given::agent();
     let mut attempts = begun(&given);
-    given.gate.close(60_000);
+    given.means.gate.close(60_000);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::Throttled);
-    given.gate.close(60_001);
+    given.means.gate.close(60_001);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::TooLong);
     // The window is counted from the first send, not from now.
     given.pass(10_000);
@@ -134,7 +134,7 @@ fn an_answer_that_came_after_a_sleep_grants_a_write_with_a_key_one_more_send() {
     given.pass(70_000);
     assert_eq!(attempts.after(Again::Same, 0, 0, true, &mut given.cx()), Some(0));
     for (throttled_until, then) in [(130_000, Window::Throttled), (130_001, Window::TooLong)] {
-        given.gate.close(throttled_until);
+        given.means.gate.close(throttled_until);
         assert_eq!(attempts.window(70_000, true, &given.cx()), then);
     }
     // No sleep, but a window that is shorter than an attempt.
@@ -154,11 +154,11 @@ fn conflicts_have_a_limit_of_their_own_and_cost_neither_attempts_nor_window() {
     while let Some(wait) = attempts.after(Again::AwaitEarlier, 0, 0, true, &mut given.cx()) {
         given.pass(wait);
         waited += wait;
-        assert_eq!(attempts.window(given.clock.monotonic(), true, &given.cx()), Window::Open);
-        attempts.sent(given.clock.monotonic());
+        assert_eq!(attempts.window(given.means.clock.monotonic(), true, &given.cx()), Window::Open);
+        attempts.sent(given.means.clock.monotonic());
     }
     assert_eq!(waited, 115_000);
-    assert_eq!(given.quota.take(false), Some(14));
+    assert_eq!(given.means.quota.take(false), Some(14));
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn let_go(cx: &Cx<'_>) -> Action {
 pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
     let what = "could not be confirmed by a read, since the service asked to wait beyond the deadline";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
-    error.retry_at = Some(cx.clock.unix().saturating_add(wait));
+    error.retry_at = Some(cx.means.clock.unix().saturating_add(wait));
     error
 }
 

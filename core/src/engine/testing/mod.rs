@@ -18,7 +18,7 @@ use super::answer::Answered;
 use super::call::Call;
 use super::exchange::Exchange;
 use super::gate::Gate;
-use super::machine::{Action, Cx, Input, Need, Note};
+use super::machine::{Action, Cx, Input, Means, Need, Note};
 use super::service::{Received, Service};
 use super::subject::Subject;
 use super::terms::Terms;
@@ -39,13 +39,9 @@ const BASE: &str = "https://api.example/v1";
 
 /// All that a machine borrows. Backoffs are 0, so that every wait that a test sees has another cause.
 pub(crate) struct Given {
-    pub(crate) clock: Clock,
+    pub(crate) means: Means,
     now: Now,
     pub(crate) service: Service,
-    pub(crate) gate: Gate,
-    pub(crate) quota: Quota,
-    pub(crate) tokens: Tokens,
-    dice: Entropy,
     notes: Vec<Note>,
     pub(crate) subject: Subject,
     pub(crate) wanted: bool,
@@ -84,13 +80,16 @@ impl Given {
         let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
         clock.tick(now);
         Given {
-            clock,
+            means: Means {
+                clock,
+                rules: Rules::default(),
+                gate: Gate::default(),
+                quota: Quota::new(),
+                tokens,
+                dice: Entropy::new([0; 16]),
+            },
             now,
             service,
-            gate: Gate::default(),
-            quota: Quota::new(),
-            tokens,
-            dice: Entropy::new([0; 16]),
             notes: Vec::new(),
             subject: Subject::default(),
             wanted: true,
@@ -111,13 +110,8 @@ impl Given {
         let named = self.named.then_some(Some("job-17"));
         let known = self.session.map(|(status, seen)| Known { status: Some(status), session_type: Some("dynamic"), seen, named });
         Cx {
-            clock: &mut self.clock,
-            rules: Rules::default(),
+            means: &mut self.means,
             service: &self.service,
-            gate: &mut self.gate,
-            quota: &mut self.quota,
-            tokens: &mut self.tokens,
-            dice: &mut self.dice,
             notes: &mut self.notes,
             subject: &mut self.subject,
             wanted: self.wanted,
@@ -147,7 +141,7 @@ impl Given {
     /// The same with the caller's limit for a unit, and with what it is to cost by the caller's word.
     pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
         let exchange = self.exchange(operation, params);
-        let key = exchange.is_keyed().then(|| self.dice.key(None));
+        let key = exchange.is_keyed().then(|| self.means.dice.key(None));
         self.subject.key = key.as_deref().map(ArcStr::from);
         let amount = |text: &str| text.parse().expect(text);
         let terms = Terms::new(exchange.endpoint, &exchange.built, limit.map(amount), said.map(amount));
@@ -162,7 +156,7 @@ impl Given {
     /// So much time passes, by the wall clock and by the monotonic one.
     pub(crate) fn pass_by(&mut self, unix: Millis, monotonic: Millis) {
         self.now = Now { unix: self.now.unix + unix, monotonic: self.now.monotonic + monotonic };
-        self.clock.tick(self.now);
+        self.means.clock.tick(self.now);
     }
 
     /// Tells a machine one input after the other. Returns what it asked for after each.
@@ -171,7 +165,7 @@ impl Given {
     }
 
     pub(crate) fn tell_one(&mut self, machine: &mut impl Machine, tell: Tell) -> String {
-        let now = self.clock.monotonic();
+        let now = self.means.clock.monotonic();
         let due = self.wake.take().unwrap_or(now).max(now);
         let passed = if matches!(tell.what, What::Due) { due - now } else { 0 };
         self.pass(passed + tell.after);
@@ -232,7 +226,7 @@ impl Given {
 
     /// How long the machine wants to wait.
     pub(crate) fn wait(&self) -> Millis {
-        self.wake.expect("it waits for a time") - self.clock.monotonic()
+        self.wake.expect("it waits for a time") - self.means.clock.monotonic()
     }
 
     /// What the machine had to say beside what it waits for, since this was asked last.

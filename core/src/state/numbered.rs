@@ -1,0 +1,104 @@
+//! What is known by a number that its list gives it.
+
+use std::collections::BTreeMap;
+
+use super::ids::{CommandId, StepId};
+
+/// A number of a list.
+pub(crate) trait Number: Copy + Ord {
+    fn of(number: u32) -> Self;
+}
+
+impl Number for u32 {
+    fn of(number: u32) -> Self {
+        number
+    }
+}
+
+impl Number for CommandId {
+    fn of(number: u32) -> Self {
+        CommandId(number)
+    }
+}
+
+impl Number for StepId {
+    fn of(number: u32) -> Self {
+        StepId(number)
+    }
+}
+
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Numbered<K, T> {
+    all: BTreeMap<K, T>,
+    last: u32,
+}
+
+impl<K, T> Default for Numbered<K, T> {
+    fn default() -> Self {
+        Numbered { all: BTreeMap::new(), last: 0 }
+    }
+}
+
+impl<K: Number, T> Numbered<K, T> {
+    /// Takes it in under the next number that nothing has. Numbers begin again when they have come to the end; 0 stands for none.
+    pub(crate) fn insert(&mut self, one: T) -> K {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let number = K::of(self.last);
+            if self.last != 0 && !self.all.contains_key(&number) {
+                self.all.insert(number, one);
+                return number;
+            }
+        }
+    }
+
+    /// Puts back what was taken out under that number.
+    pub(crate) fn put_back(&mut self, number: K, one: T) {
+        self.all.insert(number, one);
+    }
+
+    pub(crate) fn get(&self, number: &K) -> Option<&T> {
+        self.all.get(number)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: &K) -> Option<&mut T> {
+        self.all.get_mut(number)
+    }
+
+    pub(crate) fn remove(&mut self, number: &K) -> Option<T> {
+        self.all.remove(number)
+    }
+
+    pub(crate) fn retain(&mut self, stays: impl FnMut(&K, &mut T) -> bool) {
+        self.all.retain(stays);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.all.iter()
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.all.values()
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.all.values_mut()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_names_something_is_not_given_again() {
+        let mut list = Numbered { last: u32::MAX - 2, ..Numbered::default() };
+        [u32::MAX, 1, 2, 4].into_iter().for_each(|number| list.put_back(number, ()));
+        let given: Vec<u32> = (0..4).map(|_| list.insert(())).collect();
+        assert_eq!(given, [u32::MAX - 1, 3, 5, 6]);
+    }
+}

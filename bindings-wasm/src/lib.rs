@@ -240,6 +240,11 @@ impl Client {
         self.client.release_session(session_id)
     }
 
+    /// Whether this client follows a session, which has not ended as far as it knows.
+    pub fn follows(&self, session_id: &str) -> bool {
+        self.client.follows(session_id)
+    }
+
     /// Claims that have ended while this client lives: of these names, or of all.
     pub fn lost(&mut self, names: Option<Vec<String>>, unix_ms: f64, monotonic_ms: f64) {
         let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());

@@ -15,7 +15,8 @@ export const AgentClient = /* @__PURE__ */ equip(
       const engine = new Engine("agent", options);
       super(engine, (client, { data, facts, phase, ends = false }) => {
         const { session_id, session_type } = facts;
-        return new OpenSession(client, { session_id, phase, session: data ?? facts, ends: ends && phase !== "ended" && session_type === "dynamic" });
+        const follows = () => engine.ask("terminate_session", (core) => core.follows(session_id));
+        return new OpenSession(client, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
       });
       this.#engine = engine;
     }

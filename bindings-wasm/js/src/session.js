@@ -1,6 +1,7 @@
 /** A session as it was when waiting for it ended, and what can be done with it. hopline.d.ts documents it. */
 export class OpenSession {
   #client;
+  /** Asks whether its client still follows it, where the end of a scope ends it. */
   #ends;
 
   constructor(client, { session_id, phase, session, ends }) {
@@ -30,7 +31,7 @@ export class OpenSession {
 
   async terminate(options) {
     const ended = await this.#client.terminateSession({ session_id: this.session_id }, options);
-    this.#ends = false;
+    this.#ends = undefined;
     return ended;
   }
 
@@ -43,12 +44,13 @@ export class OpenSession {
   async release() {
     const held = await this.#client.releaseSession(this.session_id);
     // It is for others now: the end of a scope does not end it.
-    this.#ends = false;
+    this.#ends = undefined;
     return held;
   }
 
   async dispose() {
-    if (this.#ends) await this.terminate();
+    // What others may have by now, or what is over, is not this client's to end.
+    if (this.#ends && (await this.#ends())) await this.terminate();
     // A client that is closed has let go of it already.
     else await this.release().catch(() => {});
   }

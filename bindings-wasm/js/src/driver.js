@@ -1,6 +1,6 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 import { callOf, failed } from "./calls.js";
-import { quiet } from "./error.js";
+import { quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
 import { respelled } from "./names.js";
 import { onAbort } from "./signal.js";
@@ -8,8 +8,8 @@ import { onAbort } from "./signal.js";
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
 
-/** How long a client that is closed waits for its store, in milliseconds. */
-const CLOSING = 10_000;
+/** How long a client that is closed waits for what its store is asked, and then for it to let go and to close, in milliseconds. */
+const [CLOSING, LETTING_GO] = [10_000, 2_000];
 
 /**
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
@@ -26,8 +26,10 @@ export class Driver {
   #waiting = new Map();
   /** By step: what aborts a request that is out. */
   #out = new Map();
-  /** How many calls of the store are out. */
-  #asking = 0;
+  /** The steps whose calls of the store are out. */
+  #asking = new Set();
+  /** Nothing is asked of the store any more: it did not answer in time. */
+  #isGivenUp = false;
   /** How often claims have ended: what was asked for before that, and has not begun, is not sent. */
   #losses = 0;
   #timer;
@@ -99,13 +101,26 @@ export class Driver {
       this.#rest();
     });
     try {
+      await patiently(() => idle, CLOSING);
+      this.#giveUp();
       // What can't be let go of is free once the store is closed.
       const store = this.#serves ? this.#store : undefined;
-      await patiently(idle.then(() => store?.release()).catch(() => {}).then(() => store?.close?.()));
+      await patiently(() => store?.release(), LETTING_GO).catch(() => {});
+      await patiently(() => store?.close?.(), LETTING_GO);
     } finally {
       this.#closed = true;
       clearTimeout(this.#timer);
       this.#core.free();
+    }
+  }
+
+  /** Answers what the store has not: perhaps it was done, perhaps not. Whoever waits is told what the core makes of that. */
+  #giveUp() {
+    this.#isGivenUp = true;
+    while (this.#asking.size > 0) {
+      for (const id of this.#asking) failed(this.#core, id, this.now());
+      this.#asking.clear();
+      this.#pump();
     }
   }
 
@@ -187,15 +202,16 @@ export class Driver {
   }
 
   async #ask(id, command, call) {
-    this.#asking += 1;
+    this.#asking.add(id);
+    if (this.#isGivenUp) return;
     let tell = failed;
     try {
       tell = await call(this.#store);
     } catch (error) {
-      if (command !== undefined) this.#storeErrors.set(command, error);
+      if (command !== undefined) this.#storeErrors.set(command, spoken(error));
     }
-    this.#asking -= 1;
-    if (this.#closed) return;
+    // Whoever closed the client may have answered it meanwhile.
+    if (!this.#asking.delete(id)) return;
     tell(this.#core, id, this.now());
     this.#pump();
   }
@@ -210,7 +226,7 @@ export class Driver {
     // Anything can be thrown, even what breaks when it is looked at.
     const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
     const losses = this.#losses;
-    const doubt = await doubted(this.#store, abort.signal);
+    const doubt = await doubted(this.#store, abort.signal, Math.min(timeoutMs, sendBefore - performance.now()));
     let came;
     if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
@@ -225,32 +241,34 @@ export class Driver {
   }
 
   #rest() {
-    if (this.#waiting.size + this.#out.size + this.#asking === 0) this.#idle?.();
+    if (this.#waiting.size + this.#out.size + this.#asking.size === 0) this.#idle?.();
   }
 }
 
-/** Nothing if the claims of a store stand; else the error that says so. A store that can't tell vouches for nothing. */
-async function doubted(store, signal) {
+/** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */
+async function doubted(store, signal, ms) {
   if (!store?.vouches) return undefined;
-  let cause;
+  let [cause, timer] = [];
   const stand = await new Promise((resolve) => {
     // Whoever gives up does not wait for the store.
     onAbort(signal, () => resolve(false));
+    timer = setTimeout(resolve, ms, false);
     Promise.resolve()
       .then(() => store.vouches())
       .then(resolve, (error) => {
-        cause = error;
+        cause = spoken(error);
         resolve(false);
       });
   });
+  clearTimeout(timer);
   return stand ? undefined : new Error("the store did not vouch for its claims", cause && { cause });
 }
 
 /** Waits, but not for ever. */
-async function patiently(work) {
+async function patiently(work, ms) {
   let timer;
   const enough = new Promise((resolve) => {
-    timer = setTimeout(resolve, CLOSING);
+    timer = setTimeout(resolve, ms);
   });
-  await Promise.race([work, enough]).finally(() => clearTimeout(timer));
+  await Promise.race([Promise.resolve().then(work), enough]).finally(() => clearTimeout(timer));
 }

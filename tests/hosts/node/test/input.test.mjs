@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { AgentClient, FolderStore, HoplineError } from "hopline";
 
@@ -182,22 +183,43 @@ test("the cause of a store error is that of its own record", async (t) => {
   const service = await sandbox(t);
   const store = new OwnStore();
   let trouble = "yesterday";
+  const named = (name) => Object.assign(new Error("postgres://canary@host"), { name });
   store.put = async () => {
-    throw new Error(trouble);
+    throw named(trouble);
   };
   const agent = service.agent({ store });
-  const failed = async () => (await agent.createSession(WANTED).catch((error) => error)).cause.message;
+  const failed = async () => (await agent.createSession(WANTED).catch((error) => error)).cause.name;
   assert.equal(await failed(), "yesterday");
   trouble = "today";
   assert.equal(await failed(), "today");
   let answer;
-  const mixed = ["one", "two"].map((name) => ({ name, failing: new Promise((_, reject) => (answer = { ...answer, [name]: () => reject(new Error(name)) })) }));
+  const mixed = ["one", "two"].map((name) => ({ name, failing: new Promise((_, reject) => (answer = { ...answer, [name]: () => reject(named(name)) })) }));
   store.put = () => mixed.shift().failing;
-  const both = [agent.createSession(WANTED), agent.createSession(WANTED)].map((call) => call.catch((error) => error.cause.message));
+  const both = [agent.createSession(WANTED), agent.createSession(WANTED)].map((call) => call.catch((error) => error.cause.name));
   while (mixed.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
   answer.two();
   answer.one();
   assert.deepEqual(await Promise.all(both), ["one", "two"]);
+});
+
+test("what a database's own error says is told to nobody, of each call of a store and of what vouches for it", async (t) => {
+  const service = await sandbox(t);
+  class DatabaseError extends Error {
+    name = "DatabaseError";
+    query = "canary";
+    constructor() {
+      super("postgres://me:canary@host is gone", { cause: new Error("canary") });
+    }
+  }
+  const thrown = async () => Promise.reject(new DatabaseError());
+  for (const method of ["claim", "put", "spend", "vouches"]) {
+    const agent = service.agent({ dailyCapUsd: 10, store: Object.assign(new OwnStore(), { [method]: thrown }) });
+    const error = await agent.openSession(WANTED, { intent: "job-17", attempts: 1 }).catch((error) => error);
+    assert.equal(error.effect, "none", error.stack);
+    const told = inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error);
+    assert.match(told, /DatabaseError/);
+    assert.doesNotMatch(told, /canary/, method);
+  }
 });
 
 test("a folder that can't be written, or goes away, is a store error, and nothing is sent", async (t) => {

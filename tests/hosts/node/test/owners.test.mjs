@@ -1,5 +1,6 @@
 // Who owns what: nothing stays owned that nobody holds, and whoever is gone lets go.
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -111,6 +112,15 @@ test("a store that can't say whether its claims stand vouches for nothing, and h
   assert.deepEqual(sent, []);
 });
 
+test("a store that never says whether its claims stand holds nobody up for longer than a request may take", async () => {
+  const store = Object.assign(new OwnStore(), { vouches: () => new Promise(() => {}) });
+  const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store, fetch: () => assert.fail("it was sent") });
+  const error = await agent.openSession(WANTED, { intent: "job-17", timeoutMs: 100, attempts: 1 }).catch((error) => error);
+  assert.deepEqual([error.kind, error.effect], ["unavailable", "none"], error.stack);
+  assert.match(JSON.stringify(error), /the store did not vouch for its claims/);
+  await agent.close();
+});
+
 test("a store has one client at a time", async (t) => {
   const service = await sandbox(t);
   const shelf = new Shelf();
@@ -156,6 +166,81 @@ test("a call waits for an intent that another client has, if it is told to", asy
   await open.release();
   assert.equal((await waiting).session_id, open.session_id);
   assert.equal((await service.state()).charges.length, 1);
+});
+
+test("a client that is closed lets go of everything and answers everybody, though its store does not answer", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const turn = () => new Promise(setImmediate);
+  const calls = {
+    claim: (agent, signal) => agent.openSession(WANTED, { intent: "job-17", signal }),
+    put: (agent, signal) => agent.openSession(WANTED, { intent: "job-17", signal }),
+    list: (agent, signal) => agent.resumeAll({ signal }),
+  };
+  for (const [method, call] of Object.entries(calls)) {
+    const shelf = new Shelf();
+    let reached;
+    const hangs = new Promise((resolve) => (reached = resolve));
+    let late;
+    const store = Object.assign(new OwnStore(shelf), { [method]: () => (reached(), new Promise((_, reject) => (late = reject))) });
+    const told = [];
+    const release = store.release.bind(store);
+    store.release = async (names) => (told.push("release"), release(names));
+    store.close = async () => told.push("close");
+    const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store, fetch: () => assert.fail("it was sent") });
+    const given = new AbortController();
+    const result = call(agent, given.signal).catch((error) => error);
+    await hangs;
+    const closing = agent.close();
+    for (let n = 0; n < 10; n += 1) await turn();
+    assert.deepEqual(told, [], "it waits for what is asked");
+    t.mock.timers.tick(10_000);
+    await closing;
+    assert.deepEqual(told, ["release", "close"], method);
+    assert.deepEqual([...shelf.rows.values()].filter(({ owner }) => owner), []);
+    const error = await result;
+    assert.ok(["cancelled", "store"].includes(error.kind), error.stack);
+    assert.deepEqual(getEventListeners(given.signal, "abort"), []);
+    given.abort();
+    late(new Error("too late"));
+    await turn();
+    const next = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store: Object.assign(store, { [method]: OwnStore.prototype[method] }), fetch: () => assert.fail("it was sent") });
+    assert.deepEqual(await next.saved(), [], "the store may serve another client");
+    await next.close();
+  }
+});
+
+test("a scope ends no session that its client does not follow any more", async (t) => {
+  const service = await sandbox(t);
+  const shelf = new Shelf();
+  const store = new OwnStore(shelf);
+  let lost;
+  store.onLost = (tell) => (lost = tell);
+  const agent = service.agent({ store });
+  const open = (intent) => agent.openSession(WANTED, { intent });
+  const status = async ({ session_id }) => (await agent.getSession({ session_id })).status;
+
+  const released = await open("job-1");
+  await agent.releaseSession(released.session_id);
+  await released.dispose();
+  assert.equal(await status(released), "active");
+
+  const taken = await open("job-2");
+  const other = service.agent({ store: new OwnStore(shelf) });
+  store.release();
+  await other.openSession(WANTED, { intent: "job-2" });
+  lost();
+  // It is asked for again, and is the other one's.
+  while (await agent.observe(taken.session_id, { status: 200 })) await new Promise((resolve) => setTimeout(resolve, 5));
+  await taken.dispose();
+  assert.equal(await status(taken), "active");
+
+  const over = await open("job-3");
+  await agent.terminateSession({ session_id: over.session_id });
+  await over.dispose();
+
+  const used = await open("job-4");
+  await used.dispose();
+  assert.notEqual(await status(used), "active");
 });
 
 test("a store that answers with what is no answer has failed, and says so", async (t) => {

@@ -20,7 +20,8 @@ class Background:
         self._runs = False
 
     def start(self) -> None:
-        """Begins, if it has not. The engine's lock is held."""
+        """Begins, or looks again. The engine's lock is held."""
+        self._woken.set()
         if not self._runs:
             try:
                 threading.Thread(target=_tend, args=(self._engine, self._woken), name="hopline-store", daemon=True).start()

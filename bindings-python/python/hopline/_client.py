@@ -13,7 +13,7 @@ from ._events import AsyncEvents, Events
 from ._facts import Event, Saved
 from ._http import AsyncTransport, Transport, choose, choose_async, own
 from ._order import OrderReply
-from ._run import Disk
+from ._run import Disk, in_background
 from ._session import AsyncOpenSession, OpenSession, SessionReply
 from ._values import Reply, dumps
 from ._waiting import wait
@@ -327,7 +327,7 @@ class Tasks(AsyncCaller):
         it. Waits for other calls to end, for `timeout` seconds at most; those that take longer end by themselves.
         """
         if self._engine.close():
-            self._disk.submit(self._engine.finish)
+            in_background(self._engine.finish)
         if not self._engine.is_forked():
             await asyncio.wait([asyncio.wrap_future(self._engine.over)], timeout=timeout)
 

@@ -232,12 +232,15 @@ class Engine:
     # What comes of work.
 
     def ask_store(self, owner: Owner, work: Ask) -> None:
-        """Makes a call of the store, and tells the core what it answered."""
+        """Makes a call of the store, and tells the core what it answered. What interrupts the caller's own thread is the caller's, once."""
         answer, trouble = FAILED, None
+        is_callers = owner.thread == threading.get_ident() and not owner.given_up
         try:
             assert self._store is not None  # the core of a client without a store asks nothing
             answer = self._store.ask(work.call)
-        except Exception as error:
+        except BaseException as error:
+            if is_callers and not isinstance(error, Exception):
+                raise
             trouble = said(error)
         with self._lock:
             if not self._told(work, answer):
@@ -296,7 +299,8 @@ class Engine:
 
     def begin(self, owner: Owner, work: Send) -> bool:
         """Whether a request is to go out now. Under names that somebody else may have by now nothing is sent."""
-        is_sure = self._store is None or self._store.vouches()
+        seconds = min(work.request.timeout, (work.send_before - now()[1]) / 1000)
+        is_sure = self._store is None or self._store.vouches(max(seconds, 0))
         with self._lock:
             owner.sending.pop(work.step, None)
             if self._sends.begin(work, is_sure):

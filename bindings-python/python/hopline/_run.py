@@ -3,8 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent import futures
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
 
 from ._engine import Begin, Engine, explain
 from ._http import Failed
@@ -12,8 +14,6 @@ from ._http._base import Transport
 from ._http._choose import AsyncTransport, in_thread
 from ._waiting import wait
 from ._work import Ask, Done, Owner, Send, Taken, Wait
-
-T = TypeVar("T")
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:
@@ -55,24 +55,47 @@ def _work(engine: Engine, send: Transport, owner: Owner, woken: threading.Event)
                 return owner.taken
 
 
+_THREADS = 4
+_PATIENCE = 5.0
+"""How many seconds the end of an event loop waits for a store."""
+
+
 class Disk:
-    """Threads that wait for the disk in place of an event loop."""
+    """Threads that wait for the disk in place of an event loop. None of them keeps a program from ending."""
 
     def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
+        self._work: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._threads = 0
         self.ending: set[asyncio.Task[Any]] = set()
         """Commands that were given up, and what is left to do of them."""
 
-    def submit(self, work: Callable[[], T]) -> "Future[T]":
+    def submit(self, work: Callable[[], object]) -> None:
         """Does it meanwhile."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(4, "hopline-store")
-        return self._pool.submit(work)
+        if self._threads < _THREADS:
+            queue = self._work  # a thread keeps no client alive
+            in_background(lambda: _serve(queue))
+            self._threads += 1
+        self._work.put(work)
 
     def close(self) -> None:
         """Lets the threads end."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
+        for _ in range(self._threads):
+            self._work.put(None)
+        self._threads = 0
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _serve(queue: "SimpleQueue[Callable[[], object] | None]") -> None:
+    while (work := queue.get()) is not None:
+        work()
+        del work
+
+
+def in_background(work: Callable[[], object]) -> None:
+    """Does it in a thread of its own, which a program that ends does not wait for."""
+    threading.Thread(target=work, name="hopline-store", daemon=True).start()
 
 
 async def run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin) -> Taken | None:
@@ -102,7 +125,8 @@ async def run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation:
         ending = loop.create_task(_end(engine, send, disk, owner, woken))
         disk.ending.add(ending)
         ending.add_done_callback(disk.ending.discard)
-        await asyncio.shield(ending)
+        await asyncio.wait([ending], timeout=_PATIENCE)
+        ending.cancel()  # a store that has not answered by now is waited for by a thread
         explain(operation, owner, why)
         raise
     _leave(engine, disk, owner)
@@ -113,23 +137,41 @@ async def _end(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, w
     """What is left to do of a command that was given up. The loop need not wait for it, and may end meanwhile."""
     try:
         await _work_async(engine, send, disk, owner, woken)
-    except BaseException:  # the loop itself ends
+    except GeneratorExit:
         _end_here(engine, owner)
+        raise
+    except BaseException:  # the loop itself ends, and waits for all of these at once
+        await asyncio.wait([asyncio.wrap_future(_end_there(engine, owner))], timeout=_PATIENCE)
         raise
     _leave(engine, disk, owner)
 
 
 def _leave(engine: Engine, disk: Disk, owner: Owner) -> None:
     if engine.leave(owner):
-        disk.submit(engine.finish)
+        in_background(engine.finish)
 
 
 def _end_here(engine: Engine, owner: Owner) -> None:
-    ended = threading.Event()
-    owner.wake = ended.set
-    _work(engine, _never, owner, ended)
-    if engine.leave(owner):
-        engine.finish()
+    """Does what is left to do where no loop goes on. It is waited for, but not for ever."""
+    futures.wait([_end_there(engine, owner)], _PATIENCE)
+
+
+def _end_there(engine: Engine, owner: Owner) -> "Future[None]":
+    """The same in a thread of its own."""
+    woken, over = threading.Event(), Future[None]()
+    owner.wake = woken.set
+
+    def end() -> None:
+        _work(engine, _never, owner, woken)
+        if engine.leave(owner):
+            engine.finish()
+        over.set_result(None)
+
+    try:
+        in_background(end)
+    except RuntimeError:  # the interpreter ends, or there can be no more threads
+        end()
+    return over
 
 
 def _never(request: object) -> Any:
@@ -144,7 +186,7 @@ async def _work_async(engine: Engine, send: AsyncTransport, disk: Disk, owner: O
             case Ask() as work:
                 disk.submit(lambda work=work: engine.ask_store(owner, work))  # type: ignore[misc]
             case Send() as work:
-                _send(engine, send, disk, owner, work)
+                _send(engine, send, owner, work)
             case Wait(None):
                 await woken.wait()
             case Wait(seconds):
@@ -162,13 +204,16 @@ _exchanges: set["asyncio.Task[Any]"] = set()
 _NOT_SENT = object()
 
 
-def _send(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, work: Send) -> None:
+def _send(engine: Engine, send: AsyncTransport, owner: Owner, work: Send) -> None:
     """One send, in a task of its own. Exceptions are values here, since the core is to hear of them."""
     loop = asyncio.get_running_loop()
 
     async def exchange() -> Any:
         if engine.asks_before_sends:
-            is_begun = await asyncio.wrap_future(disk.submit(lambda: engine.begin(owner, work)))
+            begun: Future[bool] = Future()
+            begun.set_running_or_notify_cancel()  # a task that is cancelled does not cancel it
+            in_background(lambda: begun.set_result(engine.begin(owner, work)))
+            is_begun = await asyncio.wrap_future(begun)
         else:
             is_begun = engine.begin(owner, work)
         if not is_begun:

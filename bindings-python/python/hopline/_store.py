@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
 from ._errors import refuse
+from ._waiting import wait
 
 _log = logging.getLogger("hopline")
 Call: TypeAlias = tuple[Any, ...]
@@ -215,13 +216,26 @@ class StoreHandle:
         """Whether it has to be asked before each request."""
         return self._vouches is not None
 
-    def vouches(self) -> bool:
-        """Whether the claims stand for as long as a request may take to leave."""
+    def vouches(self, seconds: float) -> bool:
+        """Whether the claims stand for as long as a request may take to leave. A store that does not say so in time does not know."""
+        if (vouches := self._vouches) is None:
+            return True
+        is_sure: list[bool] = []
+        told = threading.Event()
+
+        def ask() -> None:
+            try:
+                is_sure.append(vouches() is True)
+            except BaseException:
+                _log.exception("a store could not say whether its claims stand")
+            told.set()
+
         try:
-            return self._vouches is None or self._vouches() is True
-        except Exception:
-            _log.exception("a store could not say whether its claims stand")
+            threading.Thread(target=ask, name="hopline-store", daemon=True).start()
+        except RuntimeError:  # there can be no more threads
             return False
+        wait(told, seconds)
+        return is_sure == [True]
 
     def ask(self, call: Call) -> Answer:
         """Makes a call of the store."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +24,12 @@ def bought(request: hopline.Request) -> hopline.Response:
 
 def never(request: hopline.Request) -> Any:
     raise AssertionError("nothing was to be sent")
+
+
+def interrupt() -> None:
+    """Ctrl-C, while the main thread waits for the store."""
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait(2)
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -157,7 +165,7 @@ def test_who_is_interrupted_while_the_store_is_asked_leaves_the_request_to_other
             self.asked += 1
             if self.asked == 1:
                 assert self.joined.wait(60)
-                raise KeyboardInterrupt
+                interrupt()
             return True
 
     store = Store(Memory())
@@ -183,7 +191,8 @@ def test_who_is_interrupted_while_the_store_is_asked_has_bought_nothing() -> Non
 
     class Store(LeasedMemoryStore):
         def vouches(self) -> bool:
-            raise KeyboardInterrupt
+            interrupt()
+            return True
 
     with hopline.AgentClient(**SOUND, http=never, store=Store(memory)) as agent:
         with pytest.raises(KeyboardInterrupt) as caught:

@@ -66,7 +66,7 @@ def test_in_a_task_it_is_a_store_error(tmp_path: Path, why: Callable[[], BaseExc
 
 @every
 def test_a_thread_is_interrupted_once_and_what_it_asked_is_asked_again(tmp_path: Path, why: Callable[[], BaseException]) -> None:
-    with hopline.AgentClient(**SOUND, http=never, store=failing(tmp_path, "claim", why, 2)) as agent:
+    with hopline.AgentClient(**SOUND, http=never, store=failing(tmp_path, "claim", why, 3)) as agent:
         with pytest.raises(why):
             agent.create_session(**BUY, intent="job-1")
         assert not agent.saved()
@@ -197,9 +197,9 @@ def test_what_hangs_holds_up_nothing_but_itself() -> None:
         store = Vouching(Memory())
         async with hopline.AsyncAgentClient(**SOUND, http=bought, store=store) as agent:
             stuck = [asyncio.create_task(agent.get_session(session_id=f"s-{n}")) for n in range(6)]
-            while store.asked < 6:
-                await asyncio.sleep(0.01)
             async with asyncio.timeout(15):
+                while store.asked < 6:
+                    await asyncio.sleep(0.01)
                 assert (await agent.get_session(session_id="s-1")).session_id == "s-1"
             opened.set()
             await asyncio.gather(*stuck)

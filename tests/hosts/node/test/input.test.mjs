@@ -114,7 +114,7 @@ test("a store that can't be opened or written sends nothing and says why; reads 
   writeFileSync(blocked, "");
   const full = new OwnStore();
   full.put = async () => {
-    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    throw Object.assign(new Error("no space left on device"), { code: "ENOSPC", syscall: "write" });
   };
   for (const [store, why] of [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/]]) {
     const agent = service.agent({ store });

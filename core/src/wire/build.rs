@@ -374,9 +374,10 @@ mod tests {
             place: Place::Query,
             rules: &[],
         };
-        const BOTH: &Record = &Record { name: "Both", doc: "", fields: &[Field { name: "page", ..SIZE }, SIZE] };
+        const BOTH: &Record = &Record::new("Both", "", &[Field { name: "page", ..SIZE }, SIZE]);
+        const ALONE: &Record = &Record::new("Alone", "", &[SIZE]);
         let size = |request| page_size(&Endpoint { request, ..*endpoint("list_consumption").expect("list_consumption") });
         assert_eq!(size(BOTH), Some("page_size"));
-        assert_eq!(size(&Record { name: "Alone", doc: "", fields: &[SIZE] }), None);
+        assert_eq!(size(ALONE), None);
     }
 }

@@ -308,7 +308,7 @@ impl Word {
     pub(crate) fn is(&self, json: &str) -> bool {
         match self.number {
             Some(number) if json.parse() == Ok(number) => true,
-            _ => serde_json::from_str::<std::borrow::Cow<'_, str>>(json).is_ok_and(|text| text == self.word),
+            _ => crate::json::text_of(json).is_some_and(|text| text == self.word),
         }
     }
 }

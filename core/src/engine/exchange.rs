@@ -125,7 +125,7 @@ impl Exchange {
                 return Heard::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
             }
             Received::Response { status, headers, body, truncated } => {
-                let expected = Expected { api: cx.service.api, shape: &self.endpoint.response, max_body: cx.service.max_body };
+                let expected = Expected::of(self.endpoint, cx.service.max_body);
                 classify(expected, wire::Received { status, headers, body, truncated }, cx.clock.unix())
             }
         };

@@ -12,7 +12,7 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Input};
 use super::until::stop;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
-use crate::json::{self, quoted, text_of};
+use crate::json::{self, plain, quoted};
 use crate::policy::{Lookup as Read, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 
@@ -163,7 +163,7 @@ fn member<'a>(shown: &[(Cow<'_, str>, &'a str)], name: &str) -> Option<&'a str> 
 }
 
 fn is_same(shown: &str, value: &str) -> bool {
-    let text = text_of(shown).unwrap_or(Cow::Borrowed(shown));
+    let text = plain(shown);
     let numbers = text.parse::<Decimal>().ok().zip(value.parse::<Decimal>().ok());
     text == value || numbers.is_some_and(|(one, two)| one == two)
 }

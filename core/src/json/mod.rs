@@ -4,7 +4,7 @@ mod pick;
 mod scan;
 mod string;
 
-pub(crate) use pick::{items, members, pick, text_of};
+pub(crate) use pick::{items, members, pick, plain, text_of};
 pub use scan::NotJson;
 pub(crate) use scan::{Scanner, Written, ends_early, whole};
 pub(crate) use string::{push_quoted, quoted};

@@ -12,6 +12,11 @@ pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     text.plain()
 }
 
+/// A value as plain text: what a string says, and anything else as it is written.
+pub(crate) fn plain(json: &str) -> Cow<'_, str> {
+    text_of(json).unwrap_or(Cow::Borrowed(json))
+}
+
 /// The members of an object of those names, as they are written; one that is null is none. None at all where it is no object,
 /// or where one of them comes twice.
 pub(crate) fn pick<'a, const N: usize>(json: &'a str, names: [&str; N]) -> Option<[Option<&'a str>; N]> {

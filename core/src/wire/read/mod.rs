@@ -10,12 +10,13 @@ mod text;
 mod walk;
 
 use super::media_type;
-use crate::contract::Sink;
+use crate::contract::{Shape, Sink};
 use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
 pub(crate) use response::{Data, Failure, Verdict};
 pub use response::{DecodeError, Expected, Received, Response};
 pub use text::Text;
+use walk::Walk;
 
 /// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
 pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
@@ -31,6 +32,27 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
             (Response { received, verdict: Verdict::NoEnvelope { broke_off }, meta: [None; 2] }, None)
         }
     }
+}
+
+/// Whether the service may write a value in another way than the table does.
+pub(crate) fn may_differ(shape: &Shape) -> bool {
+    match shape {
+        Shape::Label => true,
+        Shape::Word(words) => words.words.iter().any(|word| word.number.is_some()),
+        Shape::List(item) | Shape::OneOrMany(item) => may_differ(item),
+        Shape::Record(record) => record.aliased || record.fields.iter().any(|field| may_differ(&field.shape)),
+        _ => false,
+    }
+}
+
+/// JSON as the table writes it; none where it is written so already.
+pub(crate) fn view(shape: &'static Shape, json: &str) -> Option<String> {
+    if !may_differ(shape) {
+        return None;
+    }
+    let (mut walk, mut text) = (Walk::new(json), Text::default());
+    walk.value(shape, &mut text).ok()?;
+    walk.rewritten.then(|| text.into_text())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::found::Members;
-use crate::contract::{Api, Shape};
+use crate::contract::{Api, Endpoint, Shape};
 use crate::json::ends_early;
 
 /// What a response is read as.
@@ -14,6 +14,13 @@ pub struct Expected {
     pub(crate) shape: &'static Shape,
     /// The longest body that is read, in bytes.
     pub(crate) max_body: u32,
+}
+
+impl Expected {
+    /// The answer of an operation, in a body of at most so many bytes.
+    pub fn of(endpoint: &'static Endpoint, max_body: u32) -> Self {
+        Expected { api: endpoint.api, shape: &endpoint.response, max_body }
+    }
 }
 
 /// What came over HTTP.

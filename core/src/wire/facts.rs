@@ -92,7 +92,7 @@ pub(crate) fn count_items(members: Members<'_>) -> Option<usize> {
     first_list([items, list]).map(|items| items.len())
 }
 
-fn first_list<'a>(spellings: [Option<&'a str>; 2]) -> Option<Vec<&'a str>> {
+fn first_list(spellings: [Option<&str>; 2]) -> Option<Vec<&str>> {
     let mut lists = spellings.into_iter().flatten().filter_map(|list| json::items(list).ok());
     let first = lists.next()?;
     // A spelling that is empty gives way, as everywhere.

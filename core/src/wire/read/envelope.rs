@@ -81,7 +81,7 @@ impl<'a, V> Envelope<'a, V> {
             Some(failure) => Some((Verdict::Failure(failure), None)),
             None => {
                 let (data, value) = self.success(expected.shape);
-                Some((Verdict::Success(data), value))
+                Some((Verdict::Success(Box::new(data)), value))
             }
         }
     }

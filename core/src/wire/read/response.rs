@@ -52,13 +52,16 @@ impl<'a> Response<'a> {
 
     /// Whether the `data` of a success fits its type, and else where it first does not. What is no success always fits.
     pub fn fit(&self) -> Result<(), &DecodeError> {
-        if let Verdict::Success(Data { fit: Err(error), .. }) = &self.verdict { Err(error) } else { Ok(()) }
+        match &self.verdict {
+            Verdict::Success(data) => data.fit.as_ref().map(|()| ()),
+            _ => Ok(()),
+        }
     }
 }
 
 /// What an envelope says.
 pub(crate) enum Verdict<'a> {
-    Success(Data<'a>),
+    Success(Box<Data<'a>>),
     Failure(Failure<'a>),
     /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
     NoEnvelope {

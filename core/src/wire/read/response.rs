@@ -52,10 +52,12 @@ impl<'a> Response<'a> {
 
     /// Whether the `data` of a success fits its type, and else where it first does not. What is no success always fits.
     pub fn fit(&self) -> Result<(), &DecodeError> {
-        match &self.verdict {
-            Verdict::Success(data) => data.fit.as_ref().map(|()| ()),
-            _ => Ok(()),
+        if let Verdict::Success(data) = &self.verdict
+            && let Err(error) = &data.fit
+        {
+            return Err(error);
         }
+        Ok(())
     }
 }
 

@@ -156,12 +156,11 @@ fn object(record: &Record, json: &str, fits: &mut bool) -> Value {
     Value::Object(built)
 }
 
+/// What was built, whether it fits, what differs in it, and whether it was written in another way than the table does.
+type Seen<V> = (Option<V>, Result<(), DecodeError>, Vec<String>, bool);
+
 /// What is read as the `data` of an agent's success.
-fn data<S: Sink>(
-    shape: &'static Shape,
-    json: &str,
-    sink: &mut S,
-) -> Option<(Option<S::Value>, Result<(), DecodeError>, Vec<String>, bool)> {
+fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen<S::Value>> {
     let body = format!("{{\"success\":true,\"data\":{json}}}");
     let expected = Expected { api: Api::Agent, shape, max_body: u32::MAX };
     let (response, value) = read(expected, Received { status: 200, headers: &[], body: body.as_bytes(), truncated: false }, sink);

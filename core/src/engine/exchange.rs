@@ -10,7 +10,7 @@ use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{self, Answer, Built, Expected, Facts, Failure, Request, Success, Verdict, classify};
+use crate::wire::{self, Answer, Built, Expected, Facts, Failure, Request, Success, Verdict, classify, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -137,8 +137,8 @@ impl Exchange {
         }
         match answer {
             Answer { verdict: Verdict::Success(success), status, .. } => {
-                let Success { raw, view, mut facts, items, differing } = *success;
-                facts.short_page = self.built.page_size.zip(items).map(|(size, items)| items < size as usize);
+                let Success { raw, view, mut facts, differing } = *success;
+                facts.short_page = self.built.page_size.and_then(|size| Some(items(raw.text())?.len() < size as usize));
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });
                 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::facts::{Facts, count_items};
+use super::facts::Facts;
 use super::read::{self, Data, Expected, Received, Response, Text, may_differ, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
@@ -55,8 +55,6 @@ pub(crate) struct Success {
     pub(crate) view: Option<Json>,
     /// What the engine looks at.
     pub(crate) facts: Facts,
-    /// Of a list of the reseller API, how many items it holds.
-    pub(crate) items: Option<usize>,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
 }
@@ -116,7 +114,6 @@ impl Success {
             raw: Json::checked(data.raw),
             view: view.filter(|_| data.rewritten).map(Json::checked),
             facts: Facts::from(data.members, request_id),
-            items: count_items(data.members),
             differing: data.differing.clone(),
         }
     }

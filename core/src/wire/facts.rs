@@ -61,7 +61,7 @@ impl Facts {
 
     /// A member of another type than the contract's is as good as absent.
     pub(crate) fn from(members: Members<'_>, request_id: Option<&str>) -> Facts {
-        let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor, ..] = members;
+        let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
         let amount = charge.filter(|json| json.parse::<Decimal>().is_ok());
         Facts {
             session_id: session_id.and_then(word),
@@ -83,17 +83,7 @@ impl Facts {
 
 /// The items of a list of the reseller API: `items`, or `list`, which returns the same.
 pub(crate) fn items(data: &str) -> Option<Vec<&str>> {
-    first_list(pick(data, ["items", "list"])?)
-}
-
-/// How many items a list of the reseller API holds, by the members of its answer.
-pub(crate) fn count_items(members: Members<'_>) -> Option<usize> {
-    let [.., items, list] = members;
-    first_list([items, list]).map(|items| items.len())
-}
-
-fn first_list(spellings: [Option<&str>; 2]) -> Option<Vec<&str>> {
-    let mut lists = spellings.into_iter().flatten().filter_map(|list| json::items(list).ok());
+    let mut lists = pick(data, ["items", "list"])?.into_iter().flatten().filter_map(|list| json::items(list).ok());
     let first = lists.next()?;
     // A spelling that is empty gives way, as everywhere.
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
@@ -111,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_items_of_a_list_are_found_under_either_name() {
-        let count = |data| count_items(pick(data, NAMES).unwrap_or_default());
+        let count = |data| items(data).map(|items| items.len());
         assert_eq!([r#"{"items":[1,2],"list":[1]}"#, r#"{"list":[]}"#, "[]", r#"{"items":{}}"#].map(count), [Some(2), Some(0), None, None]);
         assert_eq!(items(r#"{"items":[],"list":[1, {}]}"#), Some(vec!["1", "{}"]));
     }

@@ -1,7 +1,7 @@
 //! The members of the outermost object of an answer that the engine looks at, as they are written.
 
 /// Their names.
-pub(crate) const NAMES: [&str; 14] = [
+pub(crate) const NAMES: [&str; 11] = [
     "session_id",
     "order_id",
     "orderId",
@@ -13,9 +13,6 @@ pub(crate) const NAMES: [&str; 14] = [
     "estimated_charge_usd",
     "backend_ready",
     "next_cursor",
-    "token",
-    "items",
-    "list",
 ];
 
 /// The members in the order of [`NAMES`]; one that is null is none.

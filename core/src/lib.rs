@@ -6,6 +6,7 @@ pub mod client;
 pub mod contract;
 mod engine;
 mod entropy;
+mod json;
 #[cfg(test)]
 mod layers;
 pub mod policy;

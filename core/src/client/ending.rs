@@ -230,7 +230,7 @@ fn costs_nothing(endpoint: &Endpoint) -> bool {
 fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let Entry { job, subject, .. } = entry;
     let operation = subject.operation;
-    let shape = endpoint(operation).map_or(Shape::Json, |endpoint| endpoint.response);
+    let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
     let (facts, raw) = match result {
         Ok(answered) => (answered.facts.clone(), Some(&answered.raw)),
         Err(error) => {

@@ -15,7 +15,7 @@ use super::start::check_rotation;
 use super::types::{busy, misfit};
 use super::waiting::{After, Finished, Last, Left, Purpose, Resume, Visit};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{ANY, Operation, Shape, endpoint};
+use crate::contract::{ANY, Json, Operation, Shape, endpoint};
 use crate::engine::{Age, Answered, Exchange, Job, RecordId, Subject, Terms, Then, Wishes, Write, phase_of, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, Shown, Tracked, User, is_over_for_good, word};
@@ -265,7 +265,7 @@ impl Client {
         // What is kept of the answer is what its type names; where that is too long there are the facts, which have its members' names.
         let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
         let raw = done.answer.clone().or_else(of_facts).unwrap_or_default();
-        let view = endpoint(operation).and_then(|endpoint| view(endpoint.response, raw.text()).written_otherwise());
+        let view = endpoint(operation).and_then(|endpoint| view(&endpoint.response, raw.text()).map(Json::checked));
         self.finish_visit(command, Ok(Answered { raw, view, phase, ..Answered::of(facts) }), options.intent.clone(), name);
     }
 

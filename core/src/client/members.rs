@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
+use crate::json::text_of;
 use crate::policy::Error;
 use crate::wire::members;
 
 /// What was given to an operation.
 pub(super) struct Members<'a> {
     operation: &'static str,
-    all: Vec<(Cow<'a, str>, &'a RawValue)>,
+    all: Vec<(Cow<'a, str>, &'a str)>,
 }
 
 impl<'a> Members<'a> {
@@ -22,23 +21,23 @@ impl<'a> Members<'a> {
     }
 
     /// A member, unless it is null.
-    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.all.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
+        self.all.iter().find(|(known, _)| known == name).map(|(_, json)| *json).filter(|json| *json != "null")
     }
 
     /// A member that is a text.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, Error> {
-        let text = self.get(name).map(|raw| serde_json::from_str(raw.get())).transpose();
-        text.map_err(|_| self.refuse(name, "must be a string"))
+        let refuse = || self.refuse(name, "must be a string");
+        self.get(name).map(|json| text_of(json).map(Cow::into_owned).ok_or_else(refuse)).transpose()
     }
 
     /// A member that is an object itself; an empty one where it is left out.
     pub(super) fn object(&self, name: &str) -> Result<Self, Error> {
-        Members::read(self.operation, name, self.all.iter().find(|(known, _)| known == name).map_or("{}", |(_, raw)| raw.get()))
+        Members::read(self.operation, name, self.all.iter().find(|(known, _)| known == name).map_or("{}", |(_, json)| *json))
     }
 
     /// All of them, in their order.
-    pub(super) fn into_all(self) -> Vec<(Cow<'a, str>, &'a RawValue)> {
+    pub(super) fn into_all(self) -> Vec<(Cow<'a, str>, &'a str)> {
         self.all
     }
 

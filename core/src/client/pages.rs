@@ -1,11 +1,13 @@
 //! Walking a list page by page: which request comes next, and why there is none.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::members::Members;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::entropy::digest;
+use crate::json::{members, quoted};
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
 
@@ -13,7 +15,7 @@ use crate::wire::{Facts, page_size};
 const CAP: u32 = 1000;
 
 /// How many items a numbered page has at most.
-const FULL_PAGE: u32 = 100;
+const FULL_PAGE: &str = "100";
 
 /// Where a walk is: small enough to be saved, and to be gone on from in another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,20 +76,18 @@ impl Position {
     pub fn params(&self, params: &str) -> Result<String, Error> {
         let list = self.list()?;
         let refuse = |rule| Error::invalid(list.name, "parameters", rule);
-        let mut given: std::collections::BTreeMap<String, &RawValue> =
-            serde_json::from_str(params).map_err(|_| refuse("must be a JSON object"))?;
-        let json = |text: String| RawValue::from_string(text).ok();
-        let cursor = self.cursor.as_ref().and_then(|cursor| serde_json::value::to_raw_value(cursor).ok());
-        let (page, full) = (json((u64::from(self.pages) + 1).to_string()), json(FULL_PAGE.to_string()));
-        match (page_size(list), &page, &full, &cursor) {
-            (Some(size), Some(page), Some(full), _) => {
-                given.entry(size.to_owned()).or_insert(full);
-                given.insert("page".to_owned(), page);
+        let mut given: BTreeMap<_, _> = members(params).map_err(|_| refuse("must be a JSON object"))?.into_iter().collect();
+        let (cursor, page) = (self.cursor.as_deref().map(quoted), (u64::from(self.pages) + 1).to_string());
+        match (page_size(list), &cursor) {
+            (Some(size), _) => {
+                given.entry(size.into()).or_insert(FULL_PAGE);
+                given.insert("page".into(), &page);
             }
-            (_, _, _, Some(cursor)) => _ = given.insert("cursor".to_owned(), cursor),
-            _ => {}
+            (None, Some(cursor)) => _ = given.insert("cursor".into(), cursor),
+            (None, None) => {}
         }
-        serde_json::to_string(&given).map_err(|_| refuse("must be a JSON object"))
+        let written: Vec<String> = given.iter().map(|(name, json)| format!("{}:{json}", quoted(name))).collect();
+        Ok(format!("{{{}}}", written.join(",")))
     }
 
     /// What comes after a page whose facts these are. An empty page that names a next one goes on.
@@ -152,7 +152,7 @@ pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
         return Err(Error::invalid(list, "position", &format!("is of `{other}`; give it to the walk of that list")));
     }
     if let Some(most) = given.get("max_pages") {
-        let most = most.get().parse().ok().filter(|most| *most > 0);
+        let most = most.parse().ok().filter(|most| *most > 0);
         position.max_pages = most.ok_or_else(|| Error::invalid(list, "max_pages", "must be a whole number of at least 1"))?;
     }
     Ok(Begin { position: position.text() })

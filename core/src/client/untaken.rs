@@ -33,7 +33,7 @@ impl Client {
             self.journal.give(&name, None);
             match result {
                 Ok(Answered { facts, raw, .. }) => {
-                    let answer = endpoint(operation).and_then(|endpoint| kept_answer(endpoint.response, raw.text()));
+                    let answer = endpoint(operation).and_then(|endpoint| kept_answer(&endpoint.response, raw.text()));
                     let done = Done { operation: operation.to_owned(), facts, opened: false, answer };
                     self.put_done(&name, None, done);
                 }

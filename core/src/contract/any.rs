@@ -41,7 +41,7 @@ impl AnyRequest {
 /// The name of every such operation.
 pub(crate) const ANY: &str = "request";
 
-const NOTHING: &Record = &Record { name: "AnyRequest", doc: "", fields: &[] };
+const NOTHING: &Record = &Record::new("AnyRequest", "", &[]);
 
 const fn entry(api: Api, method: Method, safety: Safety) -> Endpoint {
     Endpoint {

@@ -73,10 +73,8 @@ macro_rules! record {
             concat!("a rule of `", stringify!($name), ".", stringify!($field), "` has no meaning for its type"),
         );)?)*
         impl $crate::contract::Shaped for $name {
-            const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Record(&$crate::contract::Record {
-                name: stringify!($name),
-                doc: doc!($($doc)*),
-                fields: &[$($crate::contract::Field {
+            const SHAPE: $crate::contract::Shape = {
+                const FIELDS: &[$crate::contract::Field] = &[$($crate::contract::Field {
                     name: record!(@name $field $($wire)?),
                     aliases: &[$($($alias,)*)?],
                     doc: doc!($($field_doc)*),
@@ -85,8 +83,10 @@ macro_rules! record {
                     nullable: <$ty as $crate::contract::Shaped>::NULLABLE,
                     place: record!(@place $($place $(($header))?)?),
                     rules: { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($($rule),*)?] },
-                },)*],
-            });
+                },)*];
+                const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(stringify!($name), doc!($($doc)*), FIELDS);
+                $crate::contract::Shape::Record(RECORD)
+            };
         }
     };
     (@name $field:ident) => { $crate::contract::wire_name(stringify!($field)) };

@@ -13,14 +13,17 @@ mod any;
 mod commands;
 mod replies;
 pub mod reseller;
+mod sink;
 mod values;
 
 use std::hash::{Hash, Hasher};
 
+pub use crate::json::NotJson;
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
+pub use sink::Sink;
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
 use serde::de::DeserializeOwned;
@@ -166,6 +169,10 @@ pub struct Record {
     pub doc: &'static str,
     /// Its members, in the order of the contract.
     pub fields: &'static [Field],
+    /// Which members must be present, a bit each.
+    pub(crate) required: u64,
+    /// Whether an answer may spell a member in another way.
+    pub(crate) aliased: bool,
 }
 
 impl Endpoint {
@@ -177,6 +184,19 @@ impl Endpoint {
 }
 
 impl Record {
+    /// A record of at most 64 members, which a reader counts in one word.
+    #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, and the loop ends in time")]
+    pub(crate) const fn new(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Self {
+        assert!(fields.len() <= 64, "a record has at most 64 members");
+        let (mut required, mut aliased, mut n) = (0, false, 0);
+        while n < fields.len() {
+            required |= (fields[n].required as u64) << n;
+            aliased |= !fields[n].aliases.is_empty();
+            n += 1;
+        }
+        Record { name, doc, fields, required, aliased }
+    }
+
     /// The member of that name on the wire.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
@@ -288,7 +308,7 @@ impl Word {
     pub(crate) fn is(&self, json: &str) -> bool {
         match self.number {
             Some(number) if json.parse() == Ok(number) => true,
-            _ => serde_json::from_str::<std::borrow::Cow<'_, str>>(json).is_ok_and(|text| text == self.word),
+            _ => crate::json::text_of(json).is_some_and(|text| text == self.word),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Shape, Shaped};
+use crate::json::{NotJson, whole};
 
 /// An amount of money or of traffic, taken from the number's own text: never through a float.
 ///
@@ -99,13 +99,18 @@ impl<'de> Deserialize<'de> for Secret {
 /// Any JSON, as its own text: what the contract does not document, and the whole of every answer.
 ///
 /// It may hold secrets, so its `Debug` says only how long it is.
-#[derive(Clone)]
-pub struct Json(Box<RawValue>);
+#[derive(Clone, PartialEq, Hash)]
+pub struct Json(Box<str>);
 
 impl Json {
     /// The text.
     pub fn text(&self) -> &str {
-        self.0.get()
+        &self.0
+    }
+
+    /// JSON that was checked before.
+    pub(crate) fn checked(text: impl Into<Box<str>>) -> Self {
+        Json(text.into())
     }
 
     /// Reads it as a type of the caller's own.
@@ -114,35 +119,17 @@ impl Json {
     }
 }
 
-impl Hash for Json {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text().hash(state);
-    }
-}
-
 impl FromStr for Json {
-    type Err = serde_json::Error;
+    type Err = NotJson;
 
-    fn from_str(text: &str) -> Result<Self, serde_json::Error> {
-        RawValue::from_string(text.to_owned()).map(Json)
-    }
-}
-
-impl From<&RawValue> for Json {
-    fn from(raw: &RawValue) -> Self {
-        Json(raw.to_owned())
+    fn from_str(text: &str) -> Result<Self, NotJson> {
+        whole(text).map(Json::checked)
     }
 }
 
 impl Default for Json {
     fn default() -> Self {
-        Json(RawValue::NULL.to_owned())
-    }
-}
-
-impl PartialEq for Json {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        Json::checked("null")
     }
 }
 
@@ -154,13 +141,13 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(Json::from)
+        <&RawValue>::deserialize(deserializer).map(|raw| Json::checked(raw.get()))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{Answer, Body, Built, Facts, Failure, Request, Verdict, classify, count_items, view};
+use crate::wire::{self, Answer, Built, Expected, Facts, Failure, Request, Success, Verdict, classify, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -125,8 +125,8 @@ impl Exchange {
                 return Heard::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
             }
             Received::Response { status, headers, body, truncated } => {
-                let body = Body { status, headers, bytes: body, truncated, most: cx.service.max_body };
-                classify(cx.service.api, body, cx.means.clock.unix())
+                let expected = Expected::of(self.endpoint, cx.service.max_body);
+                classify(expected, wire::Received { status, headers, body, truncated }, cx.means.clock.unix())
             }
         };
         if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
@@ -136,15 +136,14 @@ impl Exchange {
             cx.means.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
         }
         match answer {
-            Answer { verdict: Verdict::Success(raw), request_id, status, .. } => {
-                let seen = view(self.endpoint.response, raw.text());
-                let mut facts = Facts::of(&seen.json, request_id.as_deref());
-                facts.short_page = self.built.page_size.zip(count_items(&seen.json)).map(|(size, items)| items < size as usize);
-                if !seen.differing.is_empty() {
-                    cx.note(EventKind::Differing { members: seen.differing.clone() });
+            Answer { verdict: Verdict::Success(success), status, .. } => {
+                let Success { raw, view, mut facts, differing } = *success;
+                facts.short_page = self.built.page_size.and_then(|size| Some(items(raw.text())?.len() < size as usize));
+                if !differing.is_empty() {
+                    cx.note(EventKind::Differing { members: differing });
                 }
                 self.learn(raw.text(), &facts, cx);
-                let (view, attempts) = (seen.written_otherwise(), cx.subject.attempts);
+                let attempts = cx.subject.attempts;
                 Heard::Success(Box::new(Answered { raw, view, http_status: Some(status), attempts, ..Answered::of(facts) }))
             }
             answer => {

@@ -1,36 +1,23 @@
 //! What the list of static orders shows of one of them. The contract does not document the fields of an item, so as little as can
 //! be is read of it: its order's number and its status.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::contract::Json;
+use crate::json::pick;
 use crate::wire::{items, number_of};
 
 /// The items of a list that belong to an order.
 pub(crate) fn found(data: &str, order_no: &str) -> Vec<Json> {
-    #[derive(Deserialize)]
-    struct Item<'a> {
-        #[serde(borrow, rename = "orderNo")]
-        camel: Option<&'a RawValue>,
-        #[serde(borrow)]
-        order_no: Option<&'a RawValue>,
-    }
-    let belongs = |raw: &&RawValue| {
-        let item = serde_json::from_str::<Item<'_>>(raw.get()).ok();
-        item.and_then(|item| [item.camel, item.order_no].into_iter().flatten().find_map(number_of)).as_deref() == Some(order_no)
+    let belongs = |item: &&str| {
+        let spellings = pick(item, ["orderNo", "order_no"]).unwrap_or_default();
+        spellings.into_iter().flatten().find_map(number_of).as_deref() == Some(order_no)
     };
-    items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::from).collect()
+    items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::checked).collect()
 }
 
 /// Where an order is: of its items the first status that is not `active`, where they differ.
 pub(crate) fn status_of(items: &[Json]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Item<'a> {
-        #[serde(borrow)]
-        status: Option<&'a RawValue>,
-    }
-    let mut statuses = items.iter().filter_map(|item| number_of(item.read::<Item<'_>>().ok()?.status?));
+    let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| number_of(status?));
+    let mut statuses = items.iter().filter_map(status);
     let first = statuses.next()?;
     Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })
 }

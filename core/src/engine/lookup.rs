@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::value::RawValue;
-
 use super::answer::Answered;
 use super::call::{Call, Called};
 use super::event::RecordId;
@@ -14,6 +12,7 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Input};
 use super::until::stop;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
+use crate::json::{self, plain, quoted};
 use crate::policy::{Lookup as Read, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 
@@ -99,17 +98,16 @@ impl Lookup {
     fn take_in(&mut self, data: &str) -> bool {
         let Some(read) = lookups(&self.found.operation).get(self.read) else { return false };
         let before = self.found.candidates.len();
-        let whole: Option<&RawValue> = serde_json::from_str(data).ok();
-        let listed = items(data).or_else(|| serde_json::from_str(data).ok());
-        for item in listed.unwrap_or_else(|| whole.into_iter().collect()) {
-            let shown: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(item.get()).unwrap_or_default();
+        let listed = items(data).or_else(|| json::items(data).ok());
+        for item in listed.unwrap_or_else(|| vec![data]) {
+            let shown = json::members(item).unwrap_or_default();
             let says = |name: &str, value: &str| member(&shown, name).map(|shown| is_same(shown, value));
             let other =
                 read.keys.iter().any(|(field, name)| self.match_fields.get(*field).is_some_and(|value| says(name, value) == Some(false)));
             if other {
                 continue;
             }
-            self.bytes = self.bytes.saturating_add(item.get().len());
+            self.bytes = self.bytes.saturating_add(item.len());
             if self.bytes > MAX_BYTES {
                 return false;
             }
@@ -117,7 +115,7 @@ impl Lookup {
                 |field: &str| read.keys.iter().find(|(from, _)| *from == field).map_or(field.to_owned(), |(_, name)| (*name).to_owned());
             let matched = self.match_fields.iter().filter(|(field, value)| says(&member_of(field), value) == Some(true));
             let matched = matched.map(|(field, _)| field.clone()).collect();
-            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::from(item), record: None });
+            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::checked(item), record: None });
         }
         let (known, new) = self.found.candidates.split_at(before);
         let repeated = !new.is_empty() && known.ends_with(new);
@@ -136,7 +134,7 @@ fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize
     for (to, from) in read.filled {
         let Some(value) = match_fields.get(*from) else { continue };
         let number = endpoint.request.field(to).is_some_and(|field| matches!(field.shape, Shape::Integer));
-        params.insert(to, if number { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value.as_str()).to_string()) });
+        params.insert(to, if number { Cow::Borrowed(value) } else { Cow::Owned(quoted(value)) });
     }
     if let Some(size) = page_size(endpoint) {
         params.insert(size, Cow::Borrowed("100"));
@@ -158,14 +156,14 @@ fn named(action: Action) -> Action {
 }
 
 /// A member of an item, in snake case or in camel case.
-fn member<'a>(shown: &BTreeMap<Cow<'_, str>, &'a RawValue>, name: &str) -> Option<&'a RawValue> {
+fn member<'a>(shown: &[(Cow<'_, str>, &'a str)], name: &str) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let wanted = plain(name);
-    shown.iter().find(|(known, _)| plain(known) == wanted).map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+    shown.iter().find(|(known, _)| plain(known) == wanted).map(|(_, json)| *json).filter(|json| *json != "null")
 }
 
-fn is_same(shown: &RawValue, value: &str) -> bool {
-    let text = serde_json::from_str::<String>(shown.get()).map_or(Cow::Borrowed(shown.get()), Cow::Owned);
+fn is_same(shown: &str, value: &str) -> bool {
+    let text = plain(shown);
     let numbers = text.parse::<Decimal>().ok().zip(value.parse::<Decimal>().ok());
     text == value || numbers.is_some_and(|(one, two)| one == two)
 }

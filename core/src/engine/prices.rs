@@ -1,8 +1,5 @@
 //! The price of a purchase, read from the account's list before anything is bought.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
 use super::exchange::{Exchange, Failing, Heard};
@@ -11,6 +8,7 @@ use super::machine::{Action, Cx, Input, Part};
 use super::terms::Wanted;
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation};
+use crate::json::{items, pick, plain};
 use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, code, is_usd};
 use crate::wire::{Built, build};
 
@@ -146,29 +144,19 @@ impl Prices {
 /// The price of a product on a page of the list, and its currency where that is not USD. A product that can't be read is passed
 /// over, and so is one with a price below 0.
 fn price_of(data: &str, product_no: &str) -> Option<Price> {
-    #[derive(Deserialize)]
-    struct Page<'a> {
-        #[serde(borrow)]
-        items: Vec<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Priced<'a> {
-        product_no: String,
-        price: Decimal,
-        #[serde(borrow)]
-        currency: Option<&'a RawValue>,
-    }
-    let page: Page<'_> = serde_json::from_str(data).ok()?;
-    let mut items = page.items.iter().filter_map(|item| serde_json::from_str::<Priced<'_>>(item.get()).ok());
-    let item = items.find(|item| item.product_no == product_no && item.price >= Decimal::from(0))?;
-    let other = item.currency.and_then(|currency| other_currency(currency.get()));
-    Some(other.map_or(Price::Usd(item.price), Price::Other))
+    let [listed] = pick(data, ["items"])?;
+    let (price, currency) = items(listed?).ok()?.into_iter().find_map(|item| {
+        let [known, price, currency] = pick(item, ["product_no", "price", "currency"])?;
+        let price: Decimal = plain(price?).parse().ok()?;
+        (plain(known?) == product_no && price >= Decimal::from(0)).then_some((price, currency))
+    })?;
+    Some(currency.and_then(other_currency).map_or(Price::Usd(price), Price::Other))
 }
 
-/// A currency, from its JSON, that is not USD. Null is none at all.
+/// A currency, from its JSON, that is not USD.
 fn other_currency(json: &str) -> Option<String> {
-    let name = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
-    (!is_usd(&name) && json != "null").then(|| name.chars().take(20).collect())
+    let name = plain(json);
+    (!is_usd(&name)).then(|| name.chars().take(20).collect())
 }
 
 #[cfg(test)]

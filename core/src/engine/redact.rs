@@ -1,6 +1,7 @@
 //! What the service said, as part of an error: no secret is, even if the service repeats it.
 
 use crate::contract::{Json, Secret};
+use crate::json::{self, text_of};
 use crate::policy::{Error, one_line};
 use crate::time::Millis;
 use crate::wire::{Answer, KEPT_WORD, Verdict, cut};
@@ -41,7 +42,7 @@ const KEPT_SENTENCE: usize = 240;
 
 /// A text of the service without those secrets, in whatever case and as JSON escapes them, or nothing if it is empty.
 fn without(secrets: &[&Secret], text: &str) -> Option<String> {
-    let escaped = |secret: &str| serde_json::to_string(secret).ok().and_then(|json| json.get(1..json.len() - 1).map(str::to_owned));
+    let escaped = |secret: &str| json::quoted(secret).get(1..).and_then(|json| json.strip_suffix('"')).map(str::to_owned);
     let mut forms: Vec<String> =
         secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
     forms.extend(forms.iter().filter_map(|secret| escaped(secret)).collect::<Vec<_>>());
@@ -100,8 +101,8 @@ fn clean(secrets: &[&Secret], json: &str) -> Option<Json> {
             ends
         })?;
         let (text, after) = (from.get(..end)?, from.get(end + 1..)?);
-        let text: String = serde_json::from_str(&format!("\"{text}\"")).ok()?;
-        clean.extend([before, &serde_json::to_string(&without(secrets, &text).unwrap_or_default()).ok()?]);
+        let text = text_of(&format!("\"{text}\""))?.into_owned();
+        clean.extend([before, &json::quoted(&without(secrets, &text).unwrap_or_default())]);
         rest = after;
     }
     clean.push_str(rest);

@@ -9,6 +9,7 @@ use super::poller::Poller;
 use super::wants::Known;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{Json, Operation};
+use crate::json::quoted;
 use crate::policy::{Advice, Effect, Error, Kind, code};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
@@ -38,13 +39,10 @@ pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {
 /// A session as it is known, in the shape of a read.
 pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json) {
     let known = known.unwrap_or_default();
-    let mut shown = serde_json::Map::new();
-    shown.insert("session_id".to_owned(), session_id.into());
-    shown.insert("status".to_owned(), known.status.unwrap_or_default().into());
-    if let Some(kind) = known.session_type {
-        shown.insert("session_type".to_owned(), kind.into());
-    }
-    let raw = serde_json::Value::Object(shown).to_string().parse().unwrap_or_default();
+    let status = known.status.unwrap_or_default();
+    let shown = [("session_id", Some(session_id)), ("session_type", known.session_type), ("status", Some(status))];
+    let shown = shown.into_iter().filter_map(|(name, text)| Some(format!("\"{name}\":{}", quoted(text?))));
+    let raw = Json::checked(format!("{{{}}}", shown.collect::<Vec<_>>().join(",")));
     let (status, session_type) = (known.status.map(str::to_owned), known.session_type.map(str::to_owned));
     (Facts { session_id: Some(session_id.to_owned()), status, session_type, ..Facts::default() }, raw)
 }

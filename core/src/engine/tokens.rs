@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Deserialize;
 
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
+use crate::json::{pick, text_of};
 use crate::policy::Error;
 use crate::time::Millis;
 
@@ -65,13 +65,9 @@ impl Tokens {
     /// Takes in what a login brought. Returns whether there was a token in it.
     pub(crate) fn take_from(&mut self, data: &str, unix: Millis) -> bool {
         // Of the answer only the token: whatever else is odd in it, there is a login.
-        #[derive(Deserialize)]
-        struct Brought {
-            token: Secret,
-        }
-        let token = serde_json::from_str::<Brought>(data).map(|brought| brought.token);
-        let token = token.ok().filter(|token| !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
-        token.map(|token| self.take(token, unix)).is_some()
+        let token = pick(data, ["token"]).and_then(|[token]| text_of(token?));
+        let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+        token.map(|token| self.take(Secret::new(token), unix)).is_some()
     }
 
     /// Takes a token into use. One whose own `exp` is past already is used until it is refused.
@@ -105,13 +101,10 @@ impl Tokens {
 
 /// When a token ends by its own word, Unix milliseconds. Nobody has checked it: it only tells when to log in early.
 fn expiry(token: &str) -> Option<Millis> {
-    #[derive(Deserialize)]
-    struct Claims {
-        exp: f64,
-    }
     let payload = token.split('.').nth(1).filter(|payload| payload.len() <= 1 << 16)?;
-    let claims: Claims = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
-    Some((claims.exp * 1000.0) as Millis)
+    let claims = String::from_utf8(URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
+    let [ends] = pick(&claims, ["exp"])?;
+    Some((ends?.parse::<f64>().ok()? * 1000.0) as Millis)
 }
 
 #[cfg(test)]

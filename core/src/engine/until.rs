@@ -2,10 +2,6 @@
 //! contract does not document.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::answer::{Answered, Phase};
 use super::attempts::Limit;
@@ -14,8 +10,10 @@ use super::event::EventKind;
 use super::machine::{Action, Cx, Input};
 use super::poller::Poller;
 use crate::contract::Decimal;
+use crate::json::{items, members, plain};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
+use serde::Deserialize;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -44,12 +42,12 @@ impl Until {
         for token in self.at.split('/').skip(1) {
             let name = token.replace("~1", "/").replace("~0", "~");
             found = match found.trim_start().as_bytes().first() {
-                Some(b'{') => serde_json::from_str::<BTreeMap<Cow<'a, str>, &'a RawValue>>(found).ok()?.get(name.as_str())?.get(),
-                Some(b'[') => serde_json::from_str::<Vec<&'a RawValue>>(found).ok()?.get(name.parse::<usize>().ok()?)?.get(),
+                Some(b'{') => members(found).ok()?.into_iter().find(|(known, _)| *known == name)?.1,
+                Some(b'[') => items(found).ok()?.into_iter().nth(name.parse().ok()?)?,
                 _ => return None,
             };
         }
-        Some(serde_json::from_str::<String>(found).map_or(Cow::Borrowed(found), Cow::Owned))
+        Some(plain(found))
     }
 
     fn holds(&self, value: Option<&str>) -> bool {

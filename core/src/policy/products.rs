@@ -1,18 +1,17 @@
 //! What a reseller's product needs, and which addresses a range holds (parts "Product query item" and "IP range item" of the
 //! contract).
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
-use crate::contract::Json;
+use crate::contract::Shaped;
 use crate::contract::reseller::{ProductRanges, StaticProduct};
+use crate::json::{items, pick, text_of};
 
 /// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
-fn shared(product_type: Option<&str>, projects: Option<&[Json]>) -> bool {
+fn shared<T>(product_type: Option<&str>, projects: Option<&[T]>) -> bool {
     matches!(product_type, Some("2" | "shared")) || projects.is_some_and(|projects| !projects.is_empty())
 }
 
@@ -37,18 +36,11 @@ impl ProductRanges {
 
 /// [`StaticProduct::is_shared`] of a product as JSON, in any of its spellings. Of anything else it is false.
 pub fn is_shared_text(product: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Shown<'a> {
-        #[serde(borrow, rename = "productType")]
-        kind: Option<&'a RawValue>,
-        #[serde(borrow, rename = "projectList")]
-        projects: Option<&'a RawValue>,
-    }
-    let seen = crate::wire::view(<StaticProduct as crate::contract::Shaped>::SHAPE, product).json;
-    let Ok(shown) = serde_json::from_str::<Shown<'_>>(&seen) else { return false };
-    let kind = shown.kind.and_then(|kind| serde_json::from_str::<Cow<'_, str>>(kind.get()).ok());
-    let projects = shown.projects.and_then(|projects| serde_json::from_str::<Vec<Json>>(projects.get()).ok());
-    shared(kind.as_deref(), projects.as_deref())
+    let seen = crate::wire::view(&<StaticProduct as Shaped>::SHAPE, product);
+    let shown = pick(seen.as_deref().unwrap_or(product), ["productType", "projectList"]);
+    let Some([kind, projects]) = shown else { return false };
+    let projects = projects.and_then(|projects| items(projects).ok());
+    shared(kind.and_then(text_of).as_deref(), projects.as_deref())
 }
 
 /// A range of addresses.

@@ -6,9 +6,10 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::check::{Refusal, check, holds_secret, members, no_strangers, object, plain, quote, value_of};
+use super::check::{Refusal, check, holds_secret, members, no_strangers, object, value_of};
 use super::host::encoded;
 use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape, Shaped};
+use crate::json::{plain, quoted};
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
 const MAX_PARAMS: usize = 64 << 10;
@@ -76,7 +77,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
     let mut query = String::new();
     let mut body = Vec::new();
     for field in endpoint.request.fields {
-        let always = field.rules.iter().find_map(|rule| if let Rule::Always(word) = rule { Some(quote(word)) } else { None });
+        let always = field.rules.iter().find_map(|rule| if let Rule::Always(word) = rule { Some(quoted(word)) } else { None });
         let text = match (value_of(field, &given)?, always) {
             (Some(raw), _) => check(field, field.name, field.shape, raw, &given)?,
             (None, Some(word)) => word,
@@ -112,10 +113,10 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                 for (name, value) in
                     members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?
                 {
-                    if value.get().starts_with(['{', '[', 'n']) {
+                    if value.starts_with(['{', '[', 'n']) {
                         return Err(Refusal::new(field.name, "must hold strings, numbers, `true` or `false`, since it is a query"));
                     }
-                    push_query(&mut query, &name, &plain(value.get()));
+                    push_query(&mut query, &name, &plain(value));
                 }
             }
             Place::Header(name) => {
@@ -203,9 +204,9 @@ pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Bu
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::quote;
     use super::*;
     use crate::contract::{Record, endpoint};
+    use crate::json::quoted;
 
     fn built(name: &str, params: &str) -> Result<Built, Refusal> {
         build(endpoint(name).expect(name), params)
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_path_parameter_stays_one_segment() {
-        let target = |id: &str| built("get_session", &format!("{{\"session_id\":{}}}", quote(id))).map(|built| built.target);
+        let target = |id: &str| built("get_session", &format!("{{\"session_id\":{}}}", quoted(id))).map(|built| built.target);
         assert_eq!(target("a/../b?c#d%2e").as_deref(), Ok("/sessions/a%2F..%2Fb%3Fc%23d%252e"));
         assert_eq!(target("s 1\u{e9}\n").as_deref(), Ok("/sessions/s%201%C3%A9%0A"));
         for bad in ["", ".", ".."] {
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn a_request_of_the_callers_own_stays_below_the_base_url() {
         let target =
-            |path: &str| build_any(Api::Agent, &format!("{{\"method\":\"GET\",\"path\":{}}}", quote(path))).map(|(_, built)| built.target);
+            |path: &str| build_any(Api::Agent, &format!("{{\"method\":\"GET\",\"path\":{}}}", quoted(path))).map(|(_, built)| built.target);
         assert_eq!(target("/billing/invoices/a%2Fb").as_deref(), Ok("/billing/invoices/a%2Fb"));
         for odd in ["", "x", "//host/x", "/a/../b", "/a/%2e%2E/b", "/a?b", "/a#b", "/a b", "/\u{e9}", "/a\\b", "https://host/x", "/a//b"] {
             assert_eq!(target(odd).map_err(|refusal| refusal.field), Err("path".to_owned()), "{odd}");
@@ -374,9 +375,10 @@ mod tests {
             place: Place::Query,
             rules: &[],
         };
-        const BOTH: &Record = &Record { name: "Both", doc: "", fields: &[Field { name: "page", ..SIZE }, SIZE] };
+        const BOTH: &Record = &Record::new("Both", "", &[Field { name: "page", ..SIZE }, SIZE]);
+        const ALONE: &Record = &Record::new("Alone", "", &[SIZE]);
         let size = |request| page_size(&Endpoint { request, ..*endpoint("list_consumption").expect("list_consumption") });
         assert_eq!(size(BOTH), Some("page_size"));
-        assert_eq!(size(&Record { name: "Alone", doc: "", fields: &[SIZE] }), None);
+        assert_eq!(size(ALONE), None);
     }
 }

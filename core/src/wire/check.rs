@@ -1,13 +1,10 @@
 //! Checks of the values of a request against the table: whatever breaks a rule is refused by name.
 
 use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{Deserializer as _, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::time;
 use crate::contract::{Decimal, Field, Record, Rule, Shape};
+use crate::json::{self, NotJson, plain, quoted, text_of};
 
 /// The largest whole number that a double holds exactly.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
@@ -24,7 +21,7 @@ impl Refusal {
         Refusal { field: field.to_owned(), rule: rule.into() }
     }
 }
-pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
 
 pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
     match given.iter().find(|(name, _)| record.field(name).is_none()) {
@@ -33,9 +30,9 @@ pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> 
     }
 }
 
-pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<&'a RawValue>, Refusal> {
+pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<&'a str>, Refusal> {
     match given.iter().find(|(name, _)| name == field.name) {
-        Some((_, raw)) if raw.get() == "null" && !field.nullable => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
+        Some((_, raw)) if *raw == "null" && !field.nullable => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
         Some((_, raw)) => Ok(Some(raw)),
         None if field.required => Err(Refusal::new(field.name, "is required")),
         None => match field.rules.iter().find_map(|rule| if let Rule::Unless(other) = rule { Some(other) } else { None }) {
@@ -48,25 +45,25 @@ pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<
 }
 
 /// Checks one value and writes it again in a form of its own, so that the same request is always the same bytes.
-pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, given: &Members<'_>) -> Result<String, Refusal> {
+pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &Members<'_>) -> Result<String, Refusal> {
     let refuse = |rule: &str| Err(Refusal::new(path, rule));
-    if raw.get() == "null" && field.nullable {
-        return Ok(raw.get().to_owned());
+    if raw == "null" && field.nullable {
+        return Ok(raw.to_owned());
     }
     match shape {
-        Shape::Text | Shape::Secret | Shape::Label => match serde_json::from_str::<String>(raw.get()) {
-            Ok(text) if text.is_empty() && field.required => refuse("must not be empty"),
-            Ok(text) => match field.rules.iter().find_map(|rule| broken_by(*rule, &text)) {
+        Shape::Text | Shape::Secret | Shape::Label => match text_of(raw) {
+            Some(text) if text.is_empty() && field.required => refuse("must not be empty"),
+            Some(text) => match field.rules.iter().find_map(|rule| broken_by(*rule, &text)) {
                 Some(rule) => refuse(&rule),
-                None => Ok(quote(&text)),
+                None => Ok(quoted(&text)),
             },
-            Err(_) => refuse("must be a string"),
+            None => refuse("must be a string"),
         },
-        Shape::Bool => match raw.get() {
-            "true" | "false" => Ok(raw.get().to_owned()),
+        Shape::Bool => match raw {
+            "true" | "false" => Ok(raw.to_owned()),
             _ => refuse("must be true or false"),
         },
-        Shape::Integer => match raw.get().parse::<i64>() {
+        Shape::Integer => match raw.parse::<i64>() {
             Ok(number) if number.unsigned_abs() <= MAX_INTEGER => {
                 bounds(field, path, number.into(), given)?;
                 Ok(number.to_string())
@@ -74,23 +71,23 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
             _ => refuse("must be a whole number of at most 53 bits"),
         },
         // A host whose JSON has no decimals of its own gives the number as text.
-        Shape::Decimal => match plain(raw.get()).parse::<Decimal>() {
+        Shape::Decimal => match plain(raw).parse::<Decimal>() {
             Ok(number) => {
                 bounds(field, path, number, given)?;
                 Ok(number.to_string())
             }
             Err(_) => refuse("must be a decimal number of at most 28 digits"),
         },
-        Shape::Word(words) => match words.words.iter().find(|word| word.is(raw.get())) {
-            Some(word) => Ok(word.number.map_or_else(|| quote(word.word), |number| number.to_string())),
+        Shape::Word(words) => match words.words.iter().find(|word| word.is(raw)) {
+            Some(word) => Ok(word.number.map_or_else(|| quoted(word.word), |number| number.to_string())),
             None => {
                 let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
                 refuse(&format!("must be one of {}", known.join(", ")))
             }
         },
-        Shape::Json => Ok(raw.get().to_owned()),
-        Shape::OneOrMany(item) if !raw.get().starts_with('[') => check(field, path, *item, raw, given),
-        Shape::List(item) | Shape::OneOrMany(item) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        Shape::Json => Ok(raw.to_owned()),
+        Shape::OneOrMany(item) if !raw.starts_with('[') => check(field, path, *item, raw, given),
+        Shape::List(item) | Shape::OneOrMany(item) => match json::items(raw) {
             Ok(items) => {
                 let each = items.iter().enumerate().map(|(n, raw)| check(field, &format!("{path}[{n}]"), *item, raw, given));
                 Ok(format!("[{}]", each.collect::<Result<Vec<_>, _>>()?.join(",")))
@@ -98,7 +95,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &RawValue, giv
             Err(_) => refuse("must be a list"),
         },
         Shape::Record(record) => {
-            let inner = members(raw.get()).map_err(|_| Refusal::new(path, "must be an object without repeated members"))?;
+            let inner = members(raw).map_err(|_| Refusal::new(path, "must be an object without repeated members"))?;
             object(record, &inner, &format!("{path}."))
         }
     }
@@ -126,9 +123,7 @@ fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Re
                 (number < Decimal::from(least) || number > Decimal::from(most)).then(|| format!("must be {least} to {most}"))
             }
             Rule::WholeWhen(other, word) => {
-                let holds = given
-                    .iter()
-                    .any(|(name, raw)| name == other && serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok_and(|text| text == word));
+                let holds = given.iter().any(|(name, raw)| name == other && text_of(raw).is_some_and(|text| text == word));
                 (holds && !number.0.is_integer()).then(|| format!("must be a whole number when `{other}` is `{word}`"))
             }
             _ => None,
@@ -185,49 +180,20 @@ pub(super) fn holds_secret(shape: Shape) -> bool {
     }
 }
 
-/// A checked value as plain text, for a path or a query.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
-}
-
-pub(crate) fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
 /// A stranger's name for an error: short, and without what would break a line.
 fn shorten(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
 /// The members of a JSON object in their order, refusing one that is repeated.
-pub(crate) fn members(text: &str) -> Result<Members<'_>, serde_json::Error> {
-    struct Reader;
-    impl<'de> Visitor<'de> for Reader {
-        type Value = Members<'de>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found: Members<'de> = Vec::new();
-            while let Some((name, raw)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-                found.push((name.0, raw));
-            }
-            let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_ref()).collect();
-            names.sort_unstable();
-            match names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
-                true => Err(serde::de::Error::custom("repeated member")),
-                false => Ok(found),
-            }
-        }
+pub(crate) fn members(text: &str) -> Result<Members<'_>, NotJson> {
+    let found = json::members(text)?;
+    let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_ref()).collect();
+    names.sort_unstable();
+    match names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+        true => Err(NotJson),
+        false => Ok(found),
     }
-    // A `Cow` in a tuple or a map would always be owned; through this it borrows where it can.
-    #[derive(serde::Deserialize)]
-    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let found = reader.deserialize_map(Reader)?;
-    reader.end().map(|()| found)
 }
 
 #[cfg(test)]

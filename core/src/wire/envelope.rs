@@ -1,48 +1,17 @@
-//! From the bytes of an answer to a verdict. Total: any bytes with any status give one, and the status is never lost.
+//! An answer as the engine keeps it: what it says, and what it says about waiting and the time.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use super::text::{KEPT_WORD, cut, is_number, word};
-use super::{media_type, time};
-use crate::contract::{Api, Json};
+use super::facts::Facts;
+use super::read::{self, Data, Expected, Received, Response, Text, may_differ, read};
+use super::text::{KEPT_WORD, cut, word};
+use super::time;
+use crate::contract::Json;
+use crate::json::{pick, text_of};
 use crate::time::Millis;
 
 /// The most of a body that an error keeps.
 const KEPT_TEXT: usize = 2048;
-
-/// The deepest nesting of a body. serde_json, Python and others stop at about this depth.
-const MAX_DEPTH: u32 = 100;
-
-/// What came back over HTTP, before anything is known of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Body<'a> {
-    pub(crate) status: u16,
-    pub(crate) headers: &'a [(&'a str, &'a str)],
-    pub(crate) bytes: &'a [u8],
-    /// Whether the host read less than the whole body.
-    pub(crate) truncated: bool,
-    /// The longest body that is read.
-    pub(crate) most: u32,
-}
-
-impl Body<'_> {
-    /// Whether there is more than may be read, so that the rest was left unread.
-    fn is_too_long(&self) -> bool {
-        self.bytes.len() > self.most as usize || (self.truncated && self.bytes.len() >= self.most as usize)
-    }
-
-    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text.
-    fn broke_off(&self, is_json: bool) -> bool {
-        // These two have no body.
-        let has_body = (200..300).contains(&self.status) && !matches!(self.status, 204 | 205);
-        let ends_early = || serde_json::from_slice::<serde::de::IgnoredAny>(self.bytes).is_err_and(|error| error.is_eof());
-        has_body && !self.is_too_long() && (self.truncated || (is_json && ends_early()))
-    }
-}
 
 /// An answer, classified.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,9 +31,9 @@ pub(crate) struct Answer {
 /// What an envelope says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
-    /// `success` is true; this is its `data`.
-    Success(Json),
-    /// `success` is false.
+    /// It was done.
+    Success(Box<Success>),
+    /// It was refused, or it failed.
     Failure(Failure),
     /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
     NoEnvelope {
@@ -75,6 +44,19 @@ pub(crate) enum Verdict {
         /// Whether it is the beginning of a success whose rest was lost.
         broke_off: bool,
     },
+}
+
+/// The `data` of a success.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Success {
+    /// As it came.
+    pub(crate) raw: Json,
+    /// The same under the names and with the words of the table, where the service wrote it in another way.
+    pub(crate) view: Option<Json>,
+    /// What the engine looks at.
+    pub(crate) facts: Facts,
+    /// Members that came in two spellings with two values.
+    pub(crate) differing: Vec<String>,
 }
 
 /// The `error` of a failure envelope.
@@ -95,149 +77,61 @@ impl fmt::Debug for Failure {
     }
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    success: bool,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    meta: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Fault<'a> {
-    #[serde(borrow)]
-    code: &'a RawValue,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    details: Option<&'a RawValue>,
-}
-
-/// The envelope of the reseller API.
-#[derive(Deserialize)]
-struct BackendEnvelope<'a> {
-    #[serde(borrow)]
-    code: &'a RawValue,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    msg: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-}
-
-/// What the envelope of the reseller API says: `code` 0 is a success, as a number or as a text.
-fn backend(bytes: &[u8]) -> Option<Verdict> {
-    let envelope: BackendEnvelope<'_> = serde_json::from_slice(bytes).ok()?;
-    let code = match envelope.code.get() {
-        // 0 may be written as 0.0.
-        number if is_zero(number) => "0".to_owned(),
-        number if is_number(number) => cut(number, KEPT_WORD),
-        _ => word(envelope.code).filter(|code| !code.is_empty())?,
-    };
-    if code == "0" {
-        return Some(Verdict::Success(envelope.data.map_or_else(Json::default, Json::from)));
+/// Reads a response, and classifies what it says.
+pub(crate) fn classify(expected: Expected, received: Received<'_>, now_unix: Millis) -> Answer {
+    if !may_differ(expected.shape) {
+        return Answer::of(&read(expected, received, &mut ()).0, None, now_unix);
     }
-    let messages = [envelope.message, envelope.msg].into_iter().flatten().filter_map(word);
-    let message = messages.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
-    Some(Verdict::Failure(Failure { code, message, details: details(envelope.data) }))
+    let mut text = Text::default();
+    let (response, value) = read(expected, received, &mut text);
+    Answer::of(&response, value.map(|()| text.into_text()), now_unix)
 }
 
-fn is_zero(json: &str) -> bool {
-    let mantissa = json.split(['e', 'E']).next().unwrap_or_default();
-    mantissa.contains('0') && mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-'))
-}
-
-/// What an error says beside its code and its message, unless it is too long to be kept.
-fn details(raw: Option<&RawValue>) -> Option<Json> {
-    raw.filter(|raw| raw.get() != "null" && raw.get().len() <= 64 * KEPT_WORD).map(Json::from)
-}
-
-/// Classifies an answer. Of the agent API `success` decides, then `error.code`; of the reseller API `code`.
-pub(crate) fn classify(api: Api, body: Body<'_>, now_unix: Millis) -> Answer {
-    let headers =
-        |name: &'static str| body.headers.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
-    let content_type = headers("content-type").next();
-    let is_json = content_type.is_none_or(media_type::is_json);
-    let date = headers("date").find_map(time::http_date);
-    let mut answer = Answer {
-        status: body.status,
-        verdict: Verdict::NoEnvelope { content_type: content_type.map(|text| cut(text, KEPT_WORD)), text: String::new(), broke_off: false },
-        request_id: None,
-        retry_after: headers("retry-after").filter_map(|text| time::retry_after(text, date, now_unix)).max(),
-        server_time: date,
-    };
-    let whole = !body.truncated && !body.is_too_long();
-    let readable = whole && is_json && is_shallow(body.bytes) && !(300..400).contains(&body.status);
-    let agent = readable && api == Api::Agent;
-    let envelope = agent.then(|| serde_json::from_slice::<Envelope<'_>>(body.bytes).ok()).flatten();
-    let verdict = match (&envelope, api) {
-        (Some(Envelope { success: true, data, .. }), _) => Some(Verdict::Success(data.map_or_else(Json::default, Json::from))),
-        (Some(envelope), _) => envelope.error.and_then(failure).map(Verdict::Failure),
-        (None, Api::Reseller) if readable => backend(body.bytes),
-        (None, _) => None,
-    };
-    let Some(verdict) = verdict else {
-        if let Verdict::NoEnvelope { text, broke_off, .. } = &mut answer.verdict {
-            (*text, *broke_off) = (beginning(body.bytes), body.broke_off(is_json));
-        }
-        return answer;
-    };
-    if let Verdict::Failure(Failure { details: Some(details), .. }) = &verdict {
-        answer.retry_after = answer.retry_after.max(wait_in(details));
+impl Answer {
+    /// What a response says, with its `data` as the table writes it.
+    fn of(response: &Response<'_>, view: Option<String>, now_unix: Millis) -> Self {
+        let received = response.received;
+        let date = received.header("date").find_map(time::http_date);
+        let [request_id, timestamp] = response.meta.map(|json| json.and_then(word));
+        let request_id = request_id.filter(|id| !id.is_empty());
+        let (verdict, asked) = match &response.verdict {
+            read::Verdict::Success(data) => (Verdict::Success(Box::new(Success::of(data, view, request_id.as_deref()))), None),
+            read::Verdict::Failure(failure) => (Verdict::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
+            read::Verdict::NoEnvelope { broke_off } => {
+                let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
+                (Verdict::NoEnvelope { content_type, text: beginning(received.body), broke_off: *broke_off }, None)
+            }
+        };
+        let waits = received.header("retry-after").filter_map(|text| time::retry_after(text, date, now_unix));
+        let server_time = date.max(timestamp.as_deref().and_then(time::date_time));
+        Answer { status: received.status, verdict, request_id, retry_after: waits.chain(asked).max(), server_time }
     }
-    let meta = envelope.and_then(|envelope| envelope.meta).map(RawValue::get);
-    answer.request_id = meta.and_then(|meta| member(meta, "request_id")).filter(|id| !id.is_empty());
-    answer.server_time = date.max(meta.and_then(|meta| member(meta, "timestamp")).and_then(|text| time::date_time(&text)));
-    answer.verdict = verdict;
-    answer
 }
 
-/// Whether a body is nested no deeper than any JSON reader takes. Hosts read `data` themselves, and what one of them can't
-/// read must not be a success in another.
-fn is_shallow(bytes: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_u32, false, false);
-    bytes.iter().all(|byte| {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => depth += 1,
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
+impl Success {
+    fn of(data: &Data<'_>, view: Option<String>, request_id: Option<&str>) -> Self {
+        Success {
+            raw: Json::checked(data.raw),
+            view: view.filter(|_| data.rewritten).map(Json::checked),
+            facts: Facts::from(data.members, request_id),
+            differing: data.differing.clone(),
         }
-        depth <= MAX_DEPTH
-    })
+    }
 }
 
-fn failure(error: &RawValue) -> Option<Failure> {
-    let fault: Fault<'_> = serde_json::from_str(error.get()).ok()?;
-    Some(Failure {
-        code: word(fault.code).filter(|code| !code.is_empty())?,
-        message: fault.message.and_then(word).unwrap_or_default(),
-        details: details(fault.details),
-    })
+impl Failure {
+    fn of(failure: &read::Failure<'_>) -> Self {
+        // Details that are too long are not kept.
+        let details = failure.details.filter(|json| json.len() <= 64 * KEPT_WORD).map(Json::checked);
+        Failure { code: cut(&failure.code, KEPT_WORD), message: cut(&failure.message, KEPT_WORD), details }
+    }
 }
 
 /// `details.retry_after`: a number or a numeric text, in seconds.
-fn wait_in(details: &Json) -> Option<Millis> {
-    #[derive(Deserialize)]
-    struct Details<'a> {
-        #[serde(borrow)]
-        retry_after: Option<&'a RawValue>,
-    }
-    let raw = details.read::<Details<'_>>().ok()?.retry_after?;
-    let text = word(raw).unwrap_or_else(|| raw.get().to_owned());
-    time::seconds(text.trim()).filter(|millis| *millis > 0)
-}
-
-/// A member of an object that is a string.
-fn member(object: &str, name: &str) -> Option<String> {
-    let found: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(object).ok()?;
-    word(found.get(name)?)
+fn wait_in(details: &str) -> Option<Millis> {
+    let [said] = pick(details, ["retry_after"])?;
+    let json = said?;
+    time::seconds(text_of(json).as_deref().unwrap_or(json).trim()).filter(|millis| *millis > 0)
 }
 
 /// The beginning of a body as text, with whatever is no text replaced.
@@ -248,16 +142,25 @@ fn beginning(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::{Api, Shape};
 
-    fn read(status: u16, headers: &[(&str, &str)], bytes: &[u8]) -> Answer {
-        classify(Api::Agent, Body { status, headers, bytes, truncated: false, most: 1 << 20 }, 0)
+    const AGENT: Expected = Expected { api: Api::Agent, shape: &Shape::Json, max_body: 1 << 20 };
+    const RESELLER: Expected = Expected { api: Api::Reseller, ..AGENT };
+
+    fn read(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        classify(AGENT, Received { status, headers, body, truncated: false }, 0)
+    }
+
+    /// The `data` of a success.
+    fn raw(verdict: Verdict) -> Option<Json> {
+        if let Verdict::Success(success) = verdict { Some(success.raw) } else { None }
     }
 
     #[test]
     fn success_decides_before_the_status() {
         let answer = read(500, &[], br#"{"success":true,"data":{"a":1.10},"meta":{"request_id":"r1","timestamp":"1970-01-01T00:00:01Z"}}"#);
-        assert_eq!(answer.verdict, Verdict::Success(r#"{"a":1.10}"#.parse().expect("json")));
         assert_eq!((answer.status, answer.request_id.as_deref(), answer.server_time), (500, Some("r1"), Some(1000)));
+        assert_eq!(raw(answer.verdict), r#"{"a":1.10}"#.parse().ok());
         let failed = read(200, &[], br#"{"success":false,"data":null,"error":{"code":"X_Y","message":"m"}}"#);
         assert!(matches!(failed.verdict, Verdict::Failure(Failure { ref code, .. }) if code == "X_Y"));
     }
@@ -302,15 +205,15 @@ mod tests {
         assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).verdict, Verdict::Success(_)));
         assert!(matches!(read(200, &[("content-type", "text/html")], good).verdict, Verdict::NoEnvelope { .. }));
         assert!(matches!(read(302, &[], good).verdict, Verdict::NoEnvelope { .. }));
-        let cut = classify(Api::Agent, Body { status: 200, headers: &[], bytes: good, truncated: true, most: 1 << 20 }, 0);
+        let cut = classify(AGENT, Received { status: 200, headers: &[], body: good, truncated: true }, 0);
         assert!(matches!(cut.verdict, Verdict::NoEnvelope { .. }));
     }
 
     #[test]
     fn a_success_that_stops_early_broke_off_and_a_page_did_not() {
-        let broke_off = |status, headers: &[(&str, &str)], text: &str, truncated, most| {
-            let body = Body { status, headers, bytes: text.as_bytes(), truncated, most };
-            matches!(classify(Api::Agent, body, 0).verdict, Verdict::NoEnvelope { broke_off: true, .. })
+        let broke_off = |status, headers: &[(&str, &str)], text: &str, truncated, max_body| {
+            let received = Received { status, headers, body: text.as_bytes(), truncated };
+            matches!(classify(Expected { max_body, ..AGENT }, received, 0).verdict, Verdict::NoEnvelope { broke_off: true, .. })
         };
         let half = r#"{"success":true,"data":{"a"#;
         assert!(broke_off(200, &[], half, false, 100) && broke_off(202, &[], "", false, 100) && broke_off(200, &[], half, true, 100));
@@ -350,12 +253,10 @@ mod tests {
 
     #[test]
     fn the_reseller_api_says_success_with_code_0() {
-        let read = |status, body: &str| {
-            let body = Body { status, headers: &[], bytes: body.as_bytes(), truncated: false, most: 1 << 20 };
-            classify(Api::Reseller, body, 0).verdict
-        };
+        let read =
+            |status, body: &str| classify(RESELLER, Received { status, headers: &[], body: body.as_bytes(), truncated: false }, 0).verdict;
         for good in [r#"{"code":0,"message":"ok","data":{"a":1.10}}"#, r#"{"code":"0","msg":"ok","data":{"a":1.10}}"#] {
-            assert_eq!(read(200, good), Verdict::Success(r#"{"a":1.10}"#.parse().expect("json")), "{good}");
+            assert_eq!(raw(read(200, good)), r#"{"a":1.10}"#.parse().ok(), "{good}");
         }
         let codes = [r#"{"code":1001,"msg":"m"}"#, r#"{"code":"1001","message":"m"}"#, r#"{"code":1001,"message":null,"msg":"m"}"#];
         for bad in codes {

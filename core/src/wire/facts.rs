@@ -1,9 +1,13 @@
 //! What the engine looks at in an answer: a few members, never its type.
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
+use super::read::{Members, NAMES};
 use super::text::{KEPT_WORD, is_number, word};
+use crate::contract::Decimal;
+use crate::json::{self, pick, text_of};
 
 /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
 #[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize)]
@@ -50,48 +54,26 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads what is there. A member of another type than the contract's is as good as absent.
+    /// Reads what is there in the `data` of an answer.
     pub(crate) fn of(data: &str, request_id: Option<&str>) -> Facts {
-        #[derive(Deserialize)]
-        struct Members<'a> {
-            #[serde(borrow)]
-            session_id: Option<&'a RawValue>,
-            #[serde(borrow)]
-            order_id: Option<&'a RawValue>,
-            #[serde(borrow, rename = "orderId")]
-            order_id_camel: Option<&'a RawValue>,
-            #[serde(borrow)]
-            order_no: Option<&'a RawValue>,
-            #[serde(borrow, rename = "orderNo")]
-            order_no_camel: Option<&'a RawValue>,
-            #[serde(borrow)]
-            id: Option<&'a RawValue>,
-            #[serde(borrow)]
-            status: Option<&'a RawValue>,
-            #[serde(borrow)]
-            session_type: Option<&'a RawValue>,
-            #[serde(borrow)]
-            estimated_charge_usd: Option<&'a RawValue>,
-            #[serde(borrow)]
-            backend_ready: Option<&'a RawValue>,
-            #[serde(borrow)]
-            next_cursor: Option<&'a RawValue>,
-        }
-        let Ok(found) = serde_json::from_str::<Members<'_>>(data) else {
-            return Facts { request_id: request_id.map(str::to_owned), ..Facts::default() };
-        };
-        let amount = found.estimated_charge_usd.filter(|raw| raw.get().parse::<crate::contract::Decimal>().is_ok());
+        Facts::from(pick(data, NAMES).unwrap_or_default(), request_id)
+    }
+
+    /// A member of another type than the contract's is as good as absent.
+    pub(crate) fn from(members: Members<'_>, request_id: Option<&str>) -> Facts {
+        let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
+        let amount = charge.filter(|json| json.parse::<Decimal>().is_ok());
         Facts {
-            session_id: found.session_id.and_then(word),
-            order_id: [found.order_id, found.order_id_camel].into_iter().flatten().find_map(number_of),
-            order_no: [found.order_no_camel, found.order_no].into_iter().flatten().find_map(number_of),
-            id: found.id.and_then(|raw| raw.get().parse().ok()),
-            status: found.status.and_then(word),
-            session_type: found.session_type.and_then(word),
-            estimated_charge_usd: amount.map(|raw| raw.get().to_owned()),
+            session_id: session_id.and_then(word),
+            order_id: [order_id, order_id_camel].into_iter().flatten().find_map(number_of),
+            order_no: [order_no_camel, order_no].into_iter().flatten().find_map(number_of),
+            id: id.and_then(|json| json.parse().ok()),
+            status: status.and_then(word),
+            session_type: session_type.and_then(word),
+            estimated_charge_usd: amount.map(str::to_owned),
             request_id: request_id.map(str::to_owned),
-            backend_ready: found.backend_ready.and_then(|raw| raw.get().parse().ok()),
-            next_cursor: found.next_cursor.and_then(word),
+            backend_ready: ready.and_then(|json| json.parse().ok()),
+            next_cursor: cursor.and_then(word),
             short_page: None,
             settled: false,
             nothing: false,
@@ -99,32 +81,18 @@ impl Facts {
     }
 }
 
-/// How many items a list of the reseller API holds.
-pub(crate) fn count_items(data: &str) -> Option<usize> {
-    items(data).map(|items| items.len())
-}
-
 /// The items of a list of the reseller API: `items`, or `list`, which returns the same.
-pub(crate) fn items(data: &str) -> Option<Vec<&RawValue>> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        items: Option<&'a RawValue>,
-        #[serde(borrow)]
-        list: Option<&'a RawValue>,
-    }
-    let found: List<'_> = serde_json::from_str(data).ok()?;
-    let mut lists = [found.items, found.list].into_iter().flatten().filter_map(|list| serde_json::from_str::<Vec<_>>(list.get()).ok());
+pub(crate) fn items(data: &str) -> Option<Vec<&str>> {
+    let mut lists = pick(data, ["items", "list"])?.into_iter().flatten().filter_map(|list| json::items(list).ok());
     let first = lists.next()?;
     // A spelling that is empty gives way, as everywhere.
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
 /// The number or the status of an order as text, which may be a text or a number: the contract does not document which.
-pub(crate) fn number_of(raw: &RawValue) -> Option<String> {
-    let number = || is_number(raw.get()).then(|| raw.get().to_owned());
-    let text = serde_json::from_str(raw.get()).ok().or_else(number);
-    text.filter(|text: &String| !text.is_empty() && text.len() <= KEPT_WORD)
+pub(crate) fn number_of(json: &str) -> Option<String> {
+    let text = if is_number(json) { Some(Cow::Borrowed(json)) } else { text_of(json) };
+    text.filter(|text| !text.is_empty() && text.len() <= KEPT_WORD).map(Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -133,9 +101,9 @@ mod tests {
 
     #[test]
     fn the_items_of_a_list_are_found_under_either_name() {
-        assert_eq!(count_items(r#"{"items":[1,2],"list":[1]}"#), Some(2));
-        assert_eq!(count_items(r#"{"list":[]}"#), Some(0));
-        assert_eq!([count_items("[]"), count_items(r#"{"items":{}}"#)], [None, None]);
+        let count = |data| items(data).map(|items| items.len());
+        assert_eq!([r#"{"items":[1,2],"list":[1]}"#, r#"{"list":[]}"#, "[]", r#"{"items":{}}"#].map(count), [Some(2), Some(0), None, None]);
+        assert_eq!(items(r#"{"items":[],"list":[1, {}]}"#), Some(vec!["1", "{}"]));
     }
 
     #[test]

@@ -1,19 +1,20 @@
 //! What a finished operation is remembered by: what its type names, and no secret.
 
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-use super::check::{members, quote};
-use super::view::view;
+use super::check::members;
+use super::read::view;
 use crate::contract::{Json, Shape};
+use crate::json::{items, quoted};
 
 /// The longest answer that is kept, in bytes.
 const LONGEST: usize = 4096;
 
 /// Of an answer, what its type names and does not mark as secret, where that is not too long. What the contract does not document is
 /// not kept, as it may be anything.
-pub(crate) fn kept_answer(shape: Shape, json: &str) -> Option<Json> {
-    let kept = kept(shape, view(shape, json).json.as_ref())?;
-    (kept.len() <= LONGEST).then(|| kept.parse().ok())?
+pub(crate) fn kept_answer(shape: &'static Shape, json: &str) -> Option<Json> {
+    let kept = kept(*shape, &view(shape, json).map_or(Cow::Borrowed(json), Cow::Owned))?;
+    (kept.len() <= LONGEST).then(|| Json::checked(kept))
 }
 
 fn kept(shape: Shape, json: &str) -> Option<String> {
@@ -23,13 +24,12 @@ fn kept(shape: Shape, json: &str) -> Option<String> {
             let members = members(json).ok()?;
             let known = record.fields.iter().filter_map(|field| {
                 let (_, raw) = members.iter().find(|(name, _)| *name == field.name)?;
-                Some(format!("{}:{}", quote(field.name), kept(field.shape, raw.get())?))
+                Some(format!("{}:{}", quoted(field.name), kept(field.shape, raw)?))
             });
             Some(format!("{{{}}}", known.collect::<Vec<_>>().join(",")))
         }
         Shape::List(item) | Shape::OneOrMany(item) if json.starts_with('[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-            let items: Option<Vec<String>> = items.iter().map(|raw| kept(*item, raw.get())).collect();
+            let items: Option<Vec<String>> = items(json).ok()?.into_iter().map(|raw| kept(*item, raw)).collect();
             Some(format!("[{}]", items?.join(",")))
         }
         Shape::OneOrMany(item) => kept(*item, json),
@@ -44,7 +44,7 @@ mod tests {
     use crate::contract::agent::Session;
 
     fn session(json: &str) -> Option<String> {
-        kept_answer(Session::SHAPE, json).map(|json| json.text().to_owned())
+        kept_answer(&Session::SHAPE, json).map(|json| json.text().to_owned())
     }
 
     #[test]
@@ -58,6 +58,6 @@ mod tests {
     fn what_is_too_long_or_no_object_is_not_kept() {
         assert_eq!(session(&format!(r#"{{"session_id":"{}"}}"#, "x".repeat(LONGEST))), None);
         assert_eq!(session("[]"), None);
-        assert_eq!(kept_answer(Shape::Json, r#"{"a":1}"#).map(|json| json.text().to_owned()), None);
+        assert_eq!(kept_answer(&Shape::Json, r#"{"a":1}"#).map(|json| json.text().to_owned()), None);
     }
 }

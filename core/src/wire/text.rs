@@ -1,6 +1,6 @@
 //! Short texts of the service: so much of each is kept.
 
-use serde_json::value::RawValue;
+use crate::json::text_of;
 
 /// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
 pub(crate) const KEPT_WORD: usize = 1024;
@@ -15,8 +15,8 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// A text, as far as it is kept.
-pub(super) fn word(raw: &RawValue) -> Option<String> {
-    serde_json::from_str::<String>(raw.get()).ok().map(|text| cut(&text, KEPT_WORD))
+pub(super) fn word(json: &str) -> Option<String> {
+    text_of(json).map(|text| cut(&text, KEPT_WORD))
 }
 
 /// Whether some JSON is a number.

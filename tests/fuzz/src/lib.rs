@@ -3,6 +3,7 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
 
+mod answer;
 mod held;
 mod reseller;
 mod tape;
@@ -12,6 +13,7 @@ use hopline::contract::Secret;
 use hopline::wire::Request;
 use hopline_world::{Bytes, Kind, live};
 
+pub use answer::answer;
 use held::Held;
 pub use reseller::{order_record, range, reply, token, turn};
 pub use tape::Tape;
@@ -22,6 +24,7 @@ pub type Property = (&'static str, fn(&[u8]));
 /// All of them.
 pub const PROPERTIES: &[Property] = &[
     ("envelope", envelope),
+    ("answer", answer),
     ("record", record),
     ("address", address),
     ("retry_after", retry_after),

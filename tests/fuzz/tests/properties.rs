@@ -52,6 +52,14 @@ fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
+fn any_bytes_are_read_alike_by_every_sink() {
+    run("answer", any_bytes(200));
+    let member = r#""(items|list|orderNo|order_no|id|status|unit|price|projectList|projects)" ?: ?(null|"[a-z3]?"|-?[0-9]{1,17}(\.[0-9]{1,20})?|\[\]|\{\}|"\\ud800")"#;
+    let almost = format!(r#"[\x00-\x7f]{{2}}\{{({member},){{0,3}}("items"|"list"):\[(\{{({member},){{0,3}}{member}\}},?){{0,2}}[\]]?\}}"#);
+    run("answer", prop::string::string_regex(&almost).expect("is a pattern").prop_map(String::into_bytes));
+}
+
+#[test]
 fn any_bytes_are_an_answer_or_an_error() {
     run("envelope", any_bytes(200));
     let almost = r#"[0-9a-f]{4}\{"success":(true|false|1),"data":(null|\{"session_id":"[a-z]{0,3}"\}|\[\]),"error":(null|\{"code":"[A-Z_]{1,9}","message":"\w"\})[}]{0,2}"#;

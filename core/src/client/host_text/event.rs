@@ -2,8 +2,9 @@
 //! so the names of the facts are Hopline's own.
 
 use super::super::members::Members;
+use crate::json::{quoted, text_of};
 use crate::policy::Error;
-use crate::wire::{host_of, quote};
+use crate::wire::host_of;
 
 /// A fact: its name, whether a value fits it, and what it must be.
 struct Fact(&'static str, fn(&str) -> bool, &'static str);
@@ -33,12 +34,12 @@ pub(super) fn event(given: &Members<'_>) -> Result<String, Error> {
     let mut members = Vec::new();
     for (name, value) in facts.into_iter().chain(more) {
         if let Some(Fact(name, fits, rule)) = fact(&name)
-            && !fits(value.get())
+            && !fits(value)
         {
             return Err(given.refuse(name, rule));
         }
-        let host = if name == "target" { target(value.get()) } else { None };
-        members.push(format!("{}:{}", quote(&name), host.map_or_else(|| value.get().to_owned(), |host| quote(&host))));
+        let host = if name == "target" { target(value) } else { None };
+        members.push(format!("{}:{}", quoted(&name), host.map_or_else(|| value.to_owned(), |host| quoted(&host))));
     }
     Ok(format!("{{{}}}", members.join(",")))
 }
@@ -48,5 +49,5 @@ fn fact(name: &str) -> Option<&'static Fact> {
 }
 
 fn target(json: &str) -> Option<String> {
-    host_of(&serde_json::from_str::<String>(json).ok()?)
+    host_of(&text_of(json)?)
 }

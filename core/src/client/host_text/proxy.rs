@@ -75,7 +75,7 @@ pub(super) fn settings(given: &Members<'_>) -> Result<Settings, Error> {
     if !is_host(&written) {
         return Err(proxy.refuse("host", "is not a host name or an address"));
     }
-    let port = port.get().parse().ok().filter(|port| *port > 0).ok_or_else(|| proxy.refuse("port", "must be 1 to 65535"))?;
+    let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| proxy.refuse("port", "must be 1 to 65535"))?;
     let login = [proxy.text("username")?, proxy.text("password")?].map(|text| text.filter(|text| !text.is_empty()));
     let [Some(username), Some(password)] = login else {
         let rule = "and password are missing, since they were not requested; use `credentials` to open or wait for a session, \

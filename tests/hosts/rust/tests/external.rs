@@ -55,6 +55,9 @@ fn every_json_text_is_accepted_or_refused_as_its_suite_says() {
         let text = fs::read(&path).expect("the file can be read");
         let body = [br#"{"success":true,"data":"#.as_slice(), &text, b"}"].concat();
         let (inside, whole) = (answered("application/json", &body), answered("application/json", &text));
+        // What the suite leaves open is as serde_json has it, but for a nesting that other readers refuse.
+        let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(&body).is_ok();
+        assert_eq!(inside.is_ok(), is_json && name != "i_structure_500_nested_arrays.json", "{name}");
         let index = match name.as_bytes().first() {
             Some(b'y') => {
                 let raw = inside.unwrap_or_else(|error| panic!("{name} must be accepted: {error}"));

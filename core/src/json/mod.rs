@@ -1,0 +1,10 @@
+//! JSON as text: a scanner that pulls tokens from it, and the writer of its strings. It knows nothing of the table.
+
+mod pick;
+mod scan;
+mod string;
+
+pub(crate) use pick::{items, members, pick, plain, text_of};
+pub use scan::NotJson;
+pub(crate) use scan::{Scanner, Written, ends_early, whole};
+pub(crate) use string::{push_quoted, quoted};

@@ -1,0 +1,43 @@
+//! The members of the outermost object of an answer that the engine looks at, as they are written.
+
+/// Their names.
+pub(crate) const NAMES: [&str; 11] = [
+    "session_id",
+    "order_id",
+    "orderId",
+    "order_no",
+    "orderNo",
+    "id",
+    "status",
+    "session_type",
+    "estimated_charge_usd",
+    "backend_ready",
+    "next_cursor",
+];
+
+/// The members in the order of [`NAMES`]; one that is null is none.
+pub(crate) type Members<'a> = [Option<&'a str>; NAMES.len()];
+
+/// The members, while they are looked for.
+#[derive(Debug, Default)]
+pub(super) struct Found<'a> {
+    members: Members<'a>,
+    seen: [bool; NAMES.len()],
+    twice: bool,
+}
+
+impl<'a> Found<'a> {
+    /// Takes in a member, whatever its name.
+    pub(super) fn note(&mut self, name: &str, json: &'a str) {
+        let Some(at) = NAMES.iter().position(|known| *known == name) else { return };
+        if let (Some(member), Some(seen)) = (self.members.get_mut(at), self.seen.get_mut(at)) {
+            self.twice |= std::mem::replace(seen, true);
+            *member = Some(json).filter(|json| *json != "null");
+        }
+    }
+
+    /// What was found. Where one of them came twice nobody knows which is meant, so then there is nothing.
+    pub(super) fn members(self) -> Members<'a> {
+        if self.twice { Members::default() } else { self.members }
+    }
+}

@@ -1,0 +1,59 @@
+//! From what came over HTTP to what it says: one pass over the body, outside the client, which has a sink build the host's
+//! values on the way. Total: any bytes with any status give a response, and the status is never lost.
+
+mod aliases;
+mod envelope;
+mod found;
+mod place;
+mod response;
+mod text;
+mod walk;
+
+use super::media_type;
+use crate::contract::{Shape, Sink};
+use envelope::Envelope;
+pub(crate) use found::{Members, NAMES};
+pub(crate) use response::{Data, Failure, Verdict};
+pub use response::{DecodeError, Expected, Received, Response};
+pub use text::Text;
+use walk::Walk;
+
+/// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
+pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
+    let is_json = received.header("content-type").next().is_none_or(media_type::is_json);
+    let is_whole = !received.truncated && !received.is_too_long(expected.max_body);
+    let text = std::str::from_utf8(received.body).ok().filter(|_| is_whole && is_json && !(300..400).contains(&received.status));
+    let envelope = text.and_then(|text| Envelope::read(text, expected, sink).ok());
+    let meta = envelope.as_ref().map(|envelope| envelope.meta(expected.api)).unwrap_or_default();
+    match envelope.and_then(|envelope| envelope.verdict(expected)) {
+        Some((verdict, value)) => (Response { received, verdict, meta }, value),
+        None => {
+            let broke_off = received.broke_off(expected.max_body, is_json);
+            (Response { received, verdict: Verdict::NoEnvelope { broke_off }, meta: [None; 2] }, None)
+        }
+    }
+}
+
+/// Whether the service may write a value in another way than the table does.
+pub(crate) fn may_differ(shape: &Shape) -> bool {
+    match shape {
+        Shape::Label => true,
+        Shape::Word(words) => words.words.iter().any(|word| word.number.is_some()),
+        Shape::List(item) | Shape::OneOrMany(item) => may_differ(item),
+        Shape::Record(record) => record.aliased || record.fields.iter().any(|field| may_differ(&field.shape)),
+        _ => false,
+    }
+}
+
+/// JSON as the table writes it; none where it is written so already.
+pub(crate) fn view(shape: &'static Shape, json: &str) -> Option<String> {
+    if !may_differ(shape) {
+        return None;
+    }
+    let (mut walk, mut text) = (Walk::new(json), Text::default());
+    walk.value(shape, &mut text).ok()?;
+    walk.rewritten.then(|| text.into_text())
+}
+
+#[cfg(test)]
+mod tests;

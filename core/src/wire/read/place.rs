@@ -1,0 +1,69 @@
+//! Where in an answer a value lies, in the names of the table. It is looked for only when something is to be said of it.
+
+use super::aliases::rank;
+use crate::contract::Shape;
+use crate::json::{NotJson, Scanner};
+
+/// The way from a value to the one within it that begins at `at`, such as `.items[3].price`.
+pub(super) fn way(mut scan: Scanner<'_>, shape: &'static Shape, at: usize) -> String {
+    let mut way = String::new();
+    let mut shape = Some(shape);
+    loop {
+        let first = scan.peek();
+        if scan.at() >= at {
+            return way;
+        }
+        let found = match first {
+            b'{' => member(&mut scan, &mut shape, at).map(|name| way.extend([".", &name])),
+            b'[' => item(&mut scan, &mut shape, at).map(|index| way.push_str(&format!("[{index}]"))),
+            _ => Err(NotJson),
+        };
+        if found.is_err() {
+            return way;
+        }
+    }
+}
+
+/// Goes to the member in which a place lies. Its name.
+fn member(scan: &mut Scanner<'_>, shape: &mut Option<&'static Shape>, at: usize) -> Result<String, NotJson> {
+    let mut more = scan.open(b'}')?;
+    while more {
+        let name = scan.name()?.plain().unwrap_or_default();
+        scan.peek();
+        let from = scan.at();
+        scan.skip()?;
+        if at < scan.at() {
+            scan.seek(from);
+            let fields = match shape.take() {
+                Some(Shape::Record(record) | Shape::OneOrMany(Shape::Record(record))) => record.fields,
+                _ => &[],
+            };
+            let known = fields.iter().find(|field| rank(field, &name).is_some());
+            *shape = known.map(|field| &field.shape);
+            return Ok(known.map_or_else(|| name.into_owned(), |field| field.name.to_owned()));
+        }
+        more = scan.more(b'}')?;
+    }
+    Err(NotJson)
+}
+
+/// Goes to the item in which a place lies. Its number.
+fn item(scan: &mut Scanner<'_>, shape: &mut Option<&'static Shape>, at: usize) -> Result<usize, NotJson> {
+    let (mut more, mut index) = (scan.open(b']')?, 0);
+    while more {
+        scan.peek();
+        let from = scan.at();
+        scan.skip()?;
+        if at < scan.at() {
+            scan.seek(from);
+            *shape = match shape.take() {
+                Some(Shape::List(item) | Shape::OneOrMany(item)) => Some(item),
+                _ => None,
+            };
+            return Ok(index);
+        }
+        index += 1;
+        more = scan.more(b']')?;
+    }
+    Err(NotJson)
+}

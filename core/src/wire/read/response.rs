@@ -1,0 +1,124 @@
+//! What a response is read from and as, and what it says.
+
+use std::borrow::Cow;
+
+use super::found::Members;
+use crate::contract::{Api, Endpoint, Shape};
+use crate::json::ends_early;
+
+/// What a response is read as.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected {
+    pub(crate) api: Api,
+    /// What `data` is.
+    pub(crate) shape: &'static Shape,
+    /// The longest body that is read, in bytes.
+    pub(crate) max_body: u32,
+}
+
+impl Expected {
+    /// The answer of an operation, in a body of at most so many bytes.
+    pub fn of(endpoint: &'static Endpoint, max_body: u32) -> Self {
+        Expected { api: endpoint.api, shape: &endpoint.response, max_body }
+    }
+}
+
+/// What came over HTTP.
+#[derive(Clone, Copy)]
+pub struct Received<'a> {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body, as far as it came.
+    pub body: &'a [u8],
+    /// Whether it did not come to its end.
+    pub truncated: bool,
+}
+
+/// What a response says.
+pub struct Response<'a> {
+    pub(crate) received: Received<'a>,
+    pub(crate) verdict: Verdict<'a>,
+    /// `meta.request_id` and `meta.timestamp`, as they are written.
+    pub(crate) meta: [Option<&'a str>; 2],
+}
+
+impl<'a> Response<'a> {
+    /// The `data` of a success, as it is written.
+    pub fn raw(&self) -> Option<&'a str> {
+        if let Verdict::Success(data) = &self.verdict { Some(data.raw) } else { None }
+    }
+
+    /// Whether the `data` of a success fits its type, and else where it first does not. What is no success always fits.
+    pub fn fit(&self) -> Result<(), &DecodeError> {
+        if let Verdict::Success(data) = &self.verdict
+            && let Err(error) = &data.fit
+        {
+            return Err(error);
+        }
+        Ok(())
+    }
+}
+
+/// What an envelope says.
+pub(crate) enum Verdict<'a> {
+    Success(Box<Data<'a>>),
+    Failure(Failure<'a>),
+    /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
+    NoEnvelope {
+        /// Whether it is the beginning of a success whose rest was lost.
+        broke_off: bool,
+    },
+}
+
+/// The `data` of a success.
+pub(crate) struct Data<'a> {
+    /// As it is written.
+    pub(crate) raw: &'a str,
+    /// The members that the engine looks at.
+    pub(crate) members: Members<'a>,
+    /// Whether it fits its type, and else where it first does not.
+    pub(crate) fit: Result<(), DecodeError>,
+    /// Members that came in two spellings with two values.
+    pub(crate) differing: Vec<String>,
+    /// Whether something in it is written in another way than the table does.
+    pub(crate) rewritten: bool,
+}
+
+/// The error of a failure.
+pub(crate) struct Failure<'a> {
+    pub(crate) code: Cow<'a, str>,
+    pub(crate) message: Cow<'a, str>,
+    /// As it is written.
+    pub(crate) details: Option<&'a str>,
+}
+
+/// A value that does not fit its type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{place}` is not {expected}")]
+pub struct DecodeError {
+    /// Where it is, in the names of the table, such as `data.items[3].price`.
+    pub place: String,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+impl<'a> Received<'a> {
+    /// The values of a header.
+    pub(crate) fn header(&self, name: &'static str) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.headers.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    /// Whether there is more than may be read, so that the rest was left unread.
+    pub(super) fn is_too_long(&self, most: u32) -> bool {
+        self.body.len() > most as usize || (self.truncated && self.body.len() >= most as usize)
+    }
+
+    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text.
+    pub(super) fn broke_off(&self, most: u32, is_json: bool) -> bool {
+        // These two have no body.
+        let has_body = (200..300).contains(&self.status) && !matches!(self.status, 204 | 205);
+        has_body && !self.is_too_long(most) && (self.truncated || (is_json && ends_early(self.body)))
+    }
+}

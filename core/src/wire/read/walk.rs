@@ -1,0 +1,269 @@
+//! The walk over a value along its shape: it checks what comes, and has a sink build from it.
+
+use super::found::Found;
+use crate::contract::{Decimal, Field, Record, Shape, Sink, Word, Words};
+use crate::json::{NotJson, Scanner, Written};
+
+/// The largest whole number that a double holds exactly.
+const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// The first value that does not fit its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// Where it begins.
+    pub(super) at: usize,
+    /// Of an object, the member that is missing in it.
+    pub(super) missing: Option<&'static str>,
+    /// What was expected instead.
+    pub(super) expected: &'static str,
+}
+
+/// What is found on the way through a value, beside the value itself.
+pub(super) struct Walk<'a> {
+    pub(super) scan: Scanner<'a>,
+    pub(super) misfit: Option<Misfit>,
+    /// Where members begin that came in two spellings with two values.
+    pub(super) differing: Vec<usize>,
+    /// Whether something was written in another way than the table does.
+    pub(super) rewritten: bool,
+    /// The members of the outermost object that the engine looks at.
+    pub(super) found: Found<'a>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Walk { scan: Scanner::new(text), misfit: None, differing: Vec::new(), rewritten: false, found: Found::default() }
+    }
+
+    /// One value, the outermost one.
+    pub(super) fn outermost<S: Sink>(&mut self, shape: &'static Shape, sink: &mut S) -> Result<S::Value, NotJson> {
+        const NOTHING: &Record = &Record::new("", "", &[]);
+        if self.scan.peek() != b'{' {
+            return self.value(shape, sink);
+        }
+        let from = self.scan.at();
+        match shape {
+            Shape::Record(record) => self.object(record, sink, true),
+            // An object that nobody documents has members, too.
+            Shape::Json => self.object(NOTHING, &mut (), true).map(|()| sink.json(self.scan.since(from))),
+            _ => {
+                self.object(NOTHING, &mut (), true)?;
+                self.scan.seek(from);
+                self.value(shape, sink)
+            }
+        }
+    }
+
+    /// One value.
+    pub(super) fn value<S: Sink>(&mut self, shape: &'static Shape, sink: &mut S) -> Result<S::Value, NotJson> {
+        let first = self.scan.peek();
+        match (shape, first) {
+            (Shape::Text | Shape::Label, b'"') => self.text(sink, false),
+            (Shape::Secret, b'"') => self.text(sink, true),
+            (Shape::Label, b'-' | b'0'..=b'9') => {
+                self.rewritten = true;
+                self.scan.number().map(|(digits, _)| sink.text(digits, false))
+            }
+            (Shape::Word(words), b'"' | b'-' | b'0'..=b'9') => self.word(words, first == b'"', sink),
+            (Shape::Bool, b't') => self.scan.literal("true").map(|()| sink.flag(true)),
+            (Shape::Bool, b'f') => self.scan.literal("false").map(|()| sink.flag(false)),
+            (Shape::Integer, b'-' | b'0'..=b'9') => {
+                let from = self.scan.at();
+                match self.scan.number()? {
+                    (digits, true) if let Some(number) = integer(digits) => Ok(sink.integer(number)),
+                    _ => self.unfit(from, shape.expected(), sink),
+                }
+            }
+            (Shape::Decimal, b'-' | b'0'..=b'9') => {
+                let from = self.scan.at();
+                let (digits, whole) = self.scan.number()?;
+                if is_decimal(digits, whole) { Ok(sink.decimal(digits)) } else { self.unfit(from, shape.expected(), sink) }
+            }
+            (Shape::Json, _) => self.scan.skip().map(|json| sink.json(json)),
+            (Shape::Record(record), b'{') => self.object(record, sink, false),
+            (Shape::List(item) | Shape::OneOrMany(item), b'[') => self.list(item, sink),
+            (Shape::OneOrMany(item), _) => {
+                let mut nest = sink.list();
+                sink.next(&mut nest, 0);
+                let value = self.value(item, sink)?;
+                sink.put(&mut nest, 0, value);
+                Ok(sink.end(nest))
+            }
+            _ => self.unfit(self.scan.at(), shape.expected(), sink),
+        }
+    }
+
+    fn text<S: Sink>(&mut self, sink: &mut S, secret: bool) -> Result<S::Value, NotJson> {
+        let from = self.scan.at();
+        match self.scan.string()?.plain() {
+            Some(text) => Ok(sink.text(&text, secret)),
+            None => self.unfit(from, HALF, sink),
+        }
+    }
+
+    /// A word, which may be its number, or its number as text.
+    fn word<S: Sink>(&mut self, words: &'static Words, quoted: bool, sink: &mut S) -> Result<S::Value, NotJson> {
+        let from = self.scan.at();
+        let numbered = |text: &str| words.words.iter().find(|word| word.number.is_some_and(|number| text.parse() == Ok(number)));
+        if !quoted {
+            if words.words.iter().all(|word| word.number.is_none()) {
+                return self.unfit(from, Shape::Word(words).expected(), sink);
+            }
+            self.rewritten = true;
+            let (digits, _) = self.scan.number()?;
+            let known: Option<&'static Word> = numbered(digits);
+            return Ok(sink.word(known.map_or(digits, |word| word.word), known));
+        }
+        let Some(text) = self.scan.string()?.plain() else { return self.unfit(from, HALF, sink) };
+        if let Some(word) = words.words.iter().find(|word| word.word == text) {
+            return Ok(sink.word(word.word, Some(word)));
+        }
+        let known = numbered(&text);
+        self.rewritten |= known.is_some();
+        Ok(sink.word(known.map_or(&text, |word| word.word), known))
+    }
+
+    fn list<S: Sink>(&mut self, item: &'static Shape, sink: &mut S) -> Result<S::Value, NotJson> {
+        let (mut nest, mut index) = (sink.list(), 0);
+        let mut more = self.scan.open(b']')?;
+        while more {
+            sink.next(&mut nest, index);
+            let value = self.value(item, sink)?;
+            sink.put(&mut nest, index, value);
+            index += 1;
+            more = self.scan.more(b']')?;
+        }
+        Ok(sink.end(nest))
+    }
+
+    fn object<S: Sink>(&mut self, record: &'static Record, sink: &mut S, outermost: bool) -> Result<S::Value, NotJson> {
+        if record.aliased {
+            return self.aliased(record, sink, outermost);
+        }
+        let from = self.scan.at();
+        let (mut nest, mut seen, mut likely) = (sink.object(record), 0_u64, 0);
+        let mut more = self.scan.open(b'}')?;
+        while more {
+            self.scan.peek();
+            match self.member(record, likely)? {
+                Ok((index, field)) => {
+                    likely = index + 1;
+                    self.scan.peek();
+                    let begin = self.scan.at();
+                    if seen >> index & 1 == 1 {
+                        self.note(begin, None, ONCE);
+                        self.scan.skip()?;
+                    } else {
+                        seen |= 1 << index;
+                        self.field(field, index, &mut nest, sink)?;
+                    }
+                    if outermost {
+                        self.found.note(field.name, self.scan.since(begin));
+                    }
+                }
+                Err(name) => {
+                    let json = self.scan.skip()?;
+                    if outermost && let Some(name) = name.plain() {
+                        self.found.note(&name, json);
+                    }
+                    sink.unknown(&mut nest, name.text, json);
+                }
+            }
+            more = self.scan.more(b'}')?;
+        }
+        if record.required & !seen != 0 {
+            self.miss(record, seen, from);
+        }
+        Ok(sink.end(nest))
+    }
+
+    /// The value of a member. Null is none.
+    #[inline]
+    pub(super) fn field<S: Sink>(&mut self, field: &'static Field, index: usize, nest: &mut S::Nest, sink: &mut S) -> Result<(), NotJson> {
+        sink.next(nest, index);
+        let value = if self.scan.peek() == b'n' {
+            if field.required && !matches!(field.shape, Shape::Json) {
+                self.note(self.scan.at(), None, field.shape.expected());
+            }
+            self.scan.literal("null")?;
+            sink.null()
+        } else {
+            self.value(&field.shape, sink)?
+        };
+        sink.put(nest, index, value);
+        Ok(())
+    }
+
+    /// The member that a name stands for: most often the one that is next in the table. Else the name.
+    #[inline]
+    fn member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), Written<'a>>, NotJson> {
+        match record.fields.get(likely) {
+            Some(field) if self.scan.is_name(field.name) => Ok(Ok((likely, field))),
+            _ => self.other_member(record, likely),
+        }
+    }
+
+    #[inline(never)]
+    fn other_member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), Written<'a>>, NotJson> {
+        let name = self.scan.name()?;
+        let Some(plain) = name.plain() else { return Ok(Err(name)) };
+        let (before, after) = record.fields.split_at_checked(likely).unwrap_or((record.fields, &[]));
+        let later = after.iter().position(|field| field.name == plain).map(|n| before.len() + n);
+        let index = later.or_else(|| before.iter().position(|field| field.name == plain));
+        Ok(index.and_then(|index| Some((index, record.fields.get(index)?))).ok_or(name))
+    }
+
+    /// Notes that members are missing in an object.
+    #[cold]
+    pub(super) fn miss(&mut self, record: &'static Record, seen: u64, at: usize) {
+        let missing = record.fields.iter().enumerate().find(|(n, field)| field.required && seen >> n & 1 == 0);
+        if let Some((_, field)) = missing {
+            self.note(at, Some(field.name), field.shape.expected());
+        }
+    }
+
+    /// Notes what does not fit. The first one counts.
+    #[cold]
+    pub(super) fn note(&mut self, at: usize, missing: Option<&'static str>, expected: &'static str) {
+        self.misfit = self.misfit.or(Some(Misfit { at, missing, expected }));
+    }
+
+    /// Past a value that does not fit, which is given as it is written.
+    #[cold]
+    fn unfit<S: Sink>(&mut self, at: usize, expected: &'static str, sink: &mut S) -> Result<S::Value, NotJson> {
+        self.note(at, None, expected);
+        self.scan.seek(at);
+        self.scan.skip().map(|json| sink.json(json))
+    }
+}
+
+pub(super) const ONCE: &str = "the member once";
+const HALF: &str = "text without half a surrogate pair";
+
+impl Shape {
+    /// What a value of the shape is, as part of a sentence.
+    pub(super) fn expected(&self) -> &'static str {
+        match self {
+            Shape::Text | Shape::Secret => "text",
+            Shape::Label => "text or a number",
+            Shape::Word(words) if words.words.iter().any(|word| word.number.is_some()) => "a word or its number",
+            Shape::Word(_) => "a word",
+            Shape::Bool => "`true` or `false`",
+            Shape::Integer => "a whole number of at most 53 bits",
+            Shape::Decimal => "a number of at most 28 digits",
+            Shape::Json => "JSON",
+            Shape::Record(_) => "an object",
+            Shape::List(_) | Shape::OneOrMany(_) => "a list",
+        }
+    }
+}
+
+fn integer(digits: &str) -> Option<i64> {
+    digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() <= MAX_INTEGER)
+}
+
+/// Whether a number is one that is kept as it is written.
+fn is_decimal(digits: &str, whole: bool) -> bool {
+    // Up to 28 characters without an exponent always fit.
+    (digits.len() <= 28 && (whole || !digits.contains(['e', 'E']))) || digits.parse::<Decimal>().is_ok()
+}

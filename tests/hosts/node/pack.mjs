@@ -2,7 +2,7 @@
 // path of the tarball.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -17,7 +17,12 @@ mkdirSync(folder, { recursive: true });
 
 const common = { bundle: true, logLevel: "error", charset: "utf8" };
 await build({ ...common, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), format: "cjs", platform: "node", target: "node20" });
-await build({ ...common, entryPoints: [join(js, "src/web.js")], outfile: join(folder, "web.mjs"), format: "esm", target: "es2022" });
+// What a page loads is small, and read through its map; names that people see stay. Node's file is read as it is.
+const small = { minify: true, keepNames: true, sourcemap: true };
+const web = join(folder, "web.mjs");
+await build({ ...common, ...small, entryPoints: [join(js, "src/web.js")], outfile: web, format: "esm", target: "es2022" });
+const map = JSON.parse(readFileSync(`${web}.map`, "utf8"));
+writeFileSync(`${web}.map`, JSON.stringify({ ...map, sources: map.sources.map((path) => relative(js, resolve(folder, path))) }));
 
 // The class of the core is declared by wasm-bindgen; what comes after it is about loading, which is done for the user.
 const [core] = readFileSync(join(js, "gen/hopline_wasm.d.ts"), "utf8").split("export type InitInput");

@@ -70,7 +70,9 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
         return Err(why.into());
     }
     tools()?;
-    run(paths::leave_out(&mut cargo(&["build", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]))?)?;
+    // Of one kind, or link-time optimization is lost.
+    let kind = ["--lib", "--crate-type", "cdylib", "--config", "profile.release.opt-level=\"z\""];
+    run(paths::leave_out(cargo(&["rustc", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]).args(kind))?)?;
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
     let library = target()?.join(WASM).join(profile.name()).join("hopline_wasm.wasm");

@@ -6,6 +6,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
+import { minify } from "terser";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const js = join(root, "bindings-wasm/js");
@@ -17,12 +18,17 @@ mkdirSync(folder, { recursive: true });
 
 const common = { bundle: true, logLevel: "error", charset: "utf8" };
 await build({ ...common, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), format: "cjs", platform: "node", target: "node20" });
-// What a page loads is small, and read through its map; names that people see stay. Node's file is read as it is.
-const small = { minify: true, keepNames: true, sourcemap: true };
+// What a page loads is small, and read through its map. A class keeps its name, and what has no side effect is still said to
+// have none, so that a bundler leaves out what a page does not use (esbuild, when it minifies, does not say it any more).
 const web = join(folder, "web.mjs");
-await build({ ...common, ...small, entryPoints: [join(js, "src/web.js")], outfile: web, format: "esm", target: "es2022" });
-const map = JSON.parse(readFileSync(`${web}.map`, "utf8"));
-writeFileSync(`${web}.map`, JSON.stringify({ ...map, sources: map.sources.map((path) => relative(js, resolve(folder, path))) }));
+await build({ ...common, entryPoints: [join(js, "src/web.js")], outfile: web, format: "esm", target: "es2022", sourcemap: "external" });
+const [long, content] = [readFileSync(web, "utf8"), JSON.parse(readFileSync(`${web}.map`, "utf8"))];
+content.sources = content.sources.map((path) => relative(js, resolve(folder, path)));
+const format = { ecma: 2020, preserve_annotations: true };
+const sourceMap = { content, url: "web.mjs.map", includeSources: true };
+const { code, map } = await minify(long, { module: true, keep_classnames: true, compress: { passes: 2 }, format, sourceMap });
+writeFileSync(web, code);
+writeFileSync(`${web}.map`, map);
 
 // The class of the core is declared by wasm-bindgen; what comes after it is about loading, which is done for the user.
 const [core] = readFileSync(join(js, "gen/hopline_wasm.d.ts"), "utf8").split("export type InitInput");

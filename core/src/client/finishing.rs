@@ -3,6 +3,7 @@
 
 use super::lost::{after, taken_over};
 use super::root::Client;
+use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::state::{Name, Write, Written};
@@ -80,7 +81,10 @@ impl Client {
             (Written::Lost, _) => {
                 let operation = self.operation_of(finished);
                 finished.left = Left::default();
-                finished.result = Err(taken_over(operation, name.is_callers(), &finished.result));
+                finished.result = Err(match finished.is_act {
+                    true => busy(operation, "another client has taken the record over"),
+                    false => taken_over(operation, name.is_callers(), &finished.result),
+                });
             }
         }
     }

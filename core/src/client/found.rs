@@ -87,8 +87,15 @@ impl Client {
             None => Error::from(Report { intent, ..error.into_report() }),
         });
         let after = After::Name(name.clone());
-        let finished =
-            Finished { commands: vec![command], result, own: None, left: Left::default(), last: Last::Put, after: vec![after.clone()] };
+        let finished = Finished {
+            commands: vec![command],
+            result,
+            own: None,
+            left: Left::default(),
+            last: Last::Put,
+            is_act: false,
+            after: vec![after.clone()],
+        };
         match self.journal.user(name) {
             // The name is let go of as soon as all who wait have been let in.
             None => self.waiting.finishing.push(after, finished),

@@ -96,6 +96,7 @@ pub(super) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advic
         session_id: error.session_id.clone(),
         order_no: error.order_no.clone(),
         attempts: error.attempts,
+        record: error.record.clone(),
         cause: Some(error.clone()),
         ..Error::new(kind, effect, error.operation, what, advice).into_report()
     }

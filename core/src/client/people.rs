@@ -123,7 +123,15 @@ impl Client {
         after.push(After::Name(name.clone()));
         self.journal.give(name, None);
         let own = Some(name.clone());
-        self.finish_after(Finished { commands: vec![command], result: Ok(said(true)), own, left: Left::default(), last, after });
+        self.finish_after(Finished {
+            commands: vec![command],
+            result: Ok(said(true)),
+            own,
+            left: Left::default(),
+            last,
+            is_act: true,
+            after,
+        });
     }
 
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {

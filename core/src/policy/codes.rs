@@ -73,7 +73,7 @@ impl Advice {
             Advice::CheckAccount => {
                 "look at what the account holds and what it was charged before you start another one, and settle its record if it has one"
             }
-            Advice::WaitForOther => "wait until the other one has ended, then try the same again",
+            Advice::WaitForOther => "wait until the other one has ended, and see what it did before you try again",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",

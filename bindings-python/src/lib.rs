@@ -5,12 +5,14 @@
 //! tuples of this module may hold secrets, so it is private to that package.
 
 mod folder;
+mod objects;
+mod slots;
 mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, event_text, host_text as answer, misfit_text, page_params_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text,
     page_turn_text, quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
@@ -38,9 +40,15 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
     Now { unix: unix_ms, monotonic: monotonic_ms }
 }
 
-fn result_tuple(py: Python<'_>, result: Result<TakenText, hopline::Error>) -> PyResult<Bound<'_, PyTuple>> {
-    match result {
-        Ok(TakenText { facts, raw, view, phase }) => ("answered", facts, raw, phase, view).into_pyobject(py),
+/// A result, whose objects are made here: nobody holds the client meanwhile, since whatever Python allocates may run a garbage
+/// collection, and that any code.
+fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>) -> PyResult<Bound<'_, PyTuple>> {
+    let read = match result {
+        Ok(taken) => objects::read(py, taken)?,
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok((reply, answered)) => ("answered", reply, facts_text(&answered)).into_pyobject(py),
         Err(error) => ("failed", error_text(&error)).into_pyobject(py),
     }
 }
@@ -119,15 +127,15 @@ impl Client {
         self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `("answered", facts, raw, phase, view)` or `("failed", error)`, else `None`.
+    /// The result of a command that completed, once: `("answered", reply, facts)` or `("failed", error)`, else `None`.
     fn take<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let taken = self.lock().take_text(command);
+        let taken = self.lock().take_to_read(CommandId(command));
         taken.map(|taken| result_tuple(py, taken)).transpose()
     }
 
     /// The same, left where it is.
     fn result<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let result = self.lock().result_text(command);
+        let result = self.lock().result_to_read(CommandId(command));
         result.map(|result| result_tuple(py, result)).transpose()
     }
 
@@ -196,12 +204,6 @@ impl Client {
     }
 }
 
-/// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
-#[pyfunction]
-fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
-}
-
 /// The parameters of the page that comes next at a position, from those of the caller. All is JSON, as is the error that
 /// `ValueError` holds.
 #[pyfunction]
@@ -244,7 +246,7 @@ fn ip_range(text: &str) -> String {
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
-    module.add_function(wrap_pyfunction!(misfit, module)?)?;
+    module.add_function(wrap_pyfunction!(objects::make_of, module)?)?;
     module.add_function(wrap_pyfunction!(page_params, module)?)?;
     module.add_function(wrap_pyfunction!(page_turn, module)?)?;
     module.add_function(wrap_pyfunction!(host_text, module)?)?;

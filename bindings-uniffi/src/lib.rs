@@ -29,7 +29,7 @@ pub fn response_headers() -> Vec<String> {
 /// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None }, place))
+    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None, may_hide: true }, place))
 }
 
 /// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.

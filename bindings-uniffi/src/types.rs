@@ -203,7 +203,7 @@ pub enum Taken {
 impl From<Result<TakenText, hopline::Error>> for Taken {
     fn from(taken: Result<TakenText, hopline::Error>) -> Self {
         match taken {
-            Ok(TakenText { facts, raw, view, phase }) => {
+            Ok(TakenText { facts, raw, view, phase, .. }) => {
                 Taken::Answered { answer: Answer { facts, raw, view, phase: phase.map(str::to_owned) } }
             }
             Err(error) => Taken::Failed { error: error_text(&error) },

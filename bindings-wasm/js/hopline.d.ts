@@ -295,7 +295,7 @@ export interface ErrorFields {
   what: string;
   /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
   advice?: string;
-  /** The option or field that was refused. */
+  /** The option or field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`. */
   field?: string;
   /** The service's code, as it came. */
   code?: string;
@@ -338,7 +338,10 @@ export class HoplineError extends Error {
    * that is not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
    */
   get isRefusedByUs(): boolean;
-  /** The first failure where this one came of a later send, what the store said, or the reason of the signal. */
+  /**
+   * The first failure where this one came of a later send, what failed in the store, or the reason of the signal. Of a
+   * store's own error it has only the name, unless it is one of the system with `code` and `syscall`: its text may hold a login.
+   */
   cause?: unknown;
   /** All of it but what a server wrote, for logs; of a cause, too. */
   toJSON(): ErrorFields & { cause?: object };
@@ -379,7 +382,7 @@ export interface Store {
   close?(): Promise<unknown>;
   /**
    * Of a store whose claims can end while their owner lives, as in a database: `lost` is to be called when they did, with the names,
-   * or without any for all.
+   * or without any for all. Call it before a claim that was made meanwhile is granted, or the client would forget that one, too.
    */
   onLost?(lost: (names?: string[]) => void): void;
   /** Of such a store: whether the claims stand for the next 20 seconds; asked before each request, which is not sent unless they do. */
@@ -665,7 +668,7 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
   /**
    * Gives up what is under way, which stays in the store, and lets others have all that this client owned. It ends no session and no
-   * order. A client that is dropped without it lets go once it is collected.
+   * order. A store that does not answer is waited for 14 seconds in all. A client that is dropped without it lets go once it is collected.
    */
   close(): Promise<void>;
   /** The same. */

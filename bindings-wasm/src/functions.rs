@@ -41,7 +41,7 @@ pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
 /// The error for an answer that does not fit its type at that place.
 #[wasm_bindgen(unchecked_return_type = "ErrorFields")]
 pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> JsValue {
-    let taken = TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None };
+    let taken = TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None, may_hide: true };
     Value::from(&misfit_text(operation, &taken, place)).into()
 }
 

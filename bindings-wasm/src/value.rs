@@ -182,14 +182,14 @@ impl From<&Verdict> for Value {
     }
 }
 
-/// A result that was taken: `["answered", facts, raw, phase, view]`, its phase and its view where it has them, or
+/// A result that was taken: `["answered", facts, raw, phase, view, may_hide]`, its phase and its view where it has them, or
 /// `["failed", error]`.
 impl From<Result<TakenText, Error>> for Value {
     fn from(taken: Result<TakenText, Error>) -> Value {
         Value::List(match taken {
-            Ok(TakenText { facts, raw, view, phase }) => {
-                let view = view.map_or(Value::Null, Value::Text);
-                vec![Value::Word("answered"), Value::Text(facts), Value::Text(raw), phase.map_or(Value::Null, Value::Word), view]
+            Ok(TakenText { facts, raw, view, phase, may_hide }) => {
+                let (phase, view) = (phase.map_or(Value::Null, Value::Word), view.map_or(Value::Null, Value::Text));
+                vec![Value::Word("answered"), Value::Text(facts), Value::Text(raw), phase, view, Value::Flag(may_hide)]
             }
             Err(error) => vec![Value::Word("failed"), Value::from(&error)],
         })

@@ -30,7 +30,7 @@ from ._errors import (
 from ._events import AsyncEvents, Events
 from ._facts import Event, Saved, Verdict
 from ._hopline import VERSION as __version__
-from ._http import Failed, Request, Response
+from ._http import Failed, Request, Response, in_thread
 from ._options import Options
 from ._order import OrderReply
 from ._pages import AsyncPages, End, Pages
@@ -42,7 +42,8 @@ from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
 from ._telemetry import session_event
 from ._types import *  # noqa: F403
-from ._values import UNSET, Method, Phase, Reply, Safety, Secret, Unset, Until, Value
+from ._value import Reply, Until, Value
+from ._values import UNSET, Method, Phase, Safety, Secret, Unset
 
 __all__ = [
     "UNSET",
@@ -104,6 +105,7 @@ __all__ = [
     "UseWith",
     "Value",
     "Verdict",
+    "in_thread",
     "is_shared",
     "needs_project_id",
     "parse_ip_range",

@@ -14,7 +14,7 @@ from ._errors import HoplineError
 from ._facts import Event, Verdict
 from ._http import choose, choose_async
 from ._options import Options, agent_options, new_engine
-from ._run import run, run_async
+from ._run import run
 from ._store import Store
 from ._types import Session
 from ._values import Secret, loads
@@ -139,7 +139,7 @@ class AsyncAgentClient(Tasks, AsyncAgentOperations):
         this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
         """
         observed = _Observed(session_id, seen)
-        return observed.verdict(await run_async(self._engine, self._send, self._disk, "observe", observed.begin))
+        return observed.verdict(await self._driven("observe", observed.begin))
 
     async def release_session(self, *, session_id: str) -> bool:
         """Stops following a session without ending it, so that another client of the store may have it. Returns whether it was
@@ -171,7 +171,7 @@ class _Observed:
         """The advice, after a rotation with its session."""
         if self._advice is None or taken is None:
             return None if self._advice is None else Verdict(**self._advice)
-        session = read("rotate_session", taken, Session)
+        session = read(taken, Session)
         if isinstance(session, HoplineError):
             raise session
         return Verdict(verdict="rotated", reason=self._advice["reason"], session=session)

@@ -4,65 +4,55 @@ from typing import Any, TypeVar
 
 from ._errors import HoplineError
 from ._facts import Saved
-from ._hopline import misfit
 from ._order import OrderReply
 from ._session import SessionReply
 from ._types import Session, StaticOrder
-from ._values import Misfit, Reply, dumps, loads
+from ._value import Reply
+from ._values import loads
 from ._work import Taken
 
 R = TypeVar("R", bound=Reply)
 
 
-def read(operation: str, taken: Taken, reply: type[R]) -> R | HoplineError:
-    """The typed answer, or the failure, for the caller to raise."""
+def read(taken: Taken, kind: type[R]) -> R | HoplineError:
+    """The typed answer, which the core has read, or the failure, for the caller to raise."""
     if taken.failure is not None:
         return _failure(taken)
-    phase: Any = taken.phase
-    try:
-        data = loads(taken.raw)
-    except Misfit as place:
-        # What Python's JSON can't read is kept as its text.
-        return _misfit(operation, taken.facts, dumps(taken.raw), place)
-    try:
-        view = data if taken.view is None else loads(taken.view)
-        return reply._answer(data, view, loads(taken.facts).get("request_id"), phase)
-    except Misfit as place:
-        return _misfit(operation, taken.facts, taken.raw, place)
+    assert isinstance(taken.reply, kind)  # the answer of this operation
+    return taken.reply
 
 
-def read_session(operation: str, taken: Taken) -> SessionReply | HoplineError:
+def read_session(taken: Taken) -> SessionReply | HoplineError:
     """The same for a session that was waited for."""
-    found = read(operation, taken, Session)
+    found = read(taken, Session)
     if isinstance(found, HoplineError):
         return found
-    phase: Any = taken.phase or "unknown"
-    return SessionReply(session_id=found.session_id, phase=phase, session=found, raw=found.raw)
+    return SessionReply(session_id=found.session_id, phase=found.phase or "unknown", session=found)
 
 
-def read_order(operation: str, taken: Taken) -> OrderReply | HoplineError:
+def read_order(taken: Taken) -> OrderReply | HoplineError:
     """The same for an order that was waited for."""
-    found = read(operation, taken, StaticOrder)
+    found = read(taken, StaticOrder)
     if isinstance(found, HoplineError):
         return found
-    phase: Any = taken.phase or "unknown"
-    return OrderReply(order_no=found.order_no, phase=phase, order=found, raw=found.raw)
+    return OrderReply(order_no=found.order_no, phase=found.phase or "unknown", order=found)
 
 
 def read_any(taken: Taken) -> SessionReply | OrderReply | Reply | HoplineError:
     """The same for what was resumed: a session or an order where it is one."""
-    if taken.phase is None:
-        return read("resume", taken, Reply)
-    if "order_no" in loads(taken.facts):
-        return read_order("create_static_order", taken)
-    return read_session("create_session", taken)
+    if isinstance(taken.reply, Session):
+        return read_session(taken)
+    if isinstance(taken.reply, StaticOrder):
+        return read_order(taken)
+    return read(taken, Reply)
 
 
 def read_value(taken: Taken) -> Any:
     """The value of what people do about records; its failure is raised."""
-    if taken.failure is not None:
-        raise _failure(taken)
-    return loads(taken.raw)
+    found = read(taken, Reply)
+    if isinstance(found, HoplineError):
+        raise found
+    return found.raw
 
 
 def read_saved(taken: Taken) -> tuple[list[Saved], str | None]:
@@ -72,8 +62,8 @@ def read_saved(taken: Taken) -> tuple[list[Saved], str | None]:
 
 
 def stands_for_nothing(taken: Taken) -> bool:
-    """Whether an intent that was to be resumed stands for nothing: then there is neither an answer nor anything that is known."""
-    return taken.failure is None and taken.raw == "null" and not loads(taken.facts).get("settled")
+    """Whether an intent that was to be resumed stands for nothing."""
+    return taken.failure is None and bool(loads(taken.facts).get("nothing"))
 
 
 def _failure(taken: Taken) -> HoplineError:
@@ -81,7 +71,3 @@ def _failure(taken: Taken) -> HoplineError:
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)
     return error
-
-
-def _misfit(operation: str, facts: str, raw: str, place: Misfit) -> HoplineError:
-    return HoplineError._parse(misfit(operation, facts, raw, str(place)))

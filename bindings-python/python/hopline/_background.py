@@ -1,11 +1,11 @@
-"""What is done while nobody waits for a command: a thread that asks a store again which failed, and sees to requests that are still out."""
+"""What is done while nobody else sees to it: a thread that asks a store again which failed, and ends requests that take too long."""
 
-import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from ._waiting import wait
-from ._work import Ask, Owner, Wait
+from ._threads import in_background
+from ._waiting import Bell
+from ._work import Ask, Owner, Wait, now
 
 if TYPE_CHECKING:
     from ._engine import Engine
@@ -16,18 +16,31 @@ class Background:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = weakref.ref(engine)
-        self._woken = threading.Event()
+        self._bell = Bell()
         self._runs = False
+        self.until: int | None = None
+        """When it looks again by itself."""
+
+    def look(self, until: int) -> None:
+        """Looks again by then. The engine's lock is held."""
+        if self._runs and (self.until is None or self.until <= until):
+            return
+        self.until = until
+        if self._runs:
+            self._bell.ring()
+            return
+        try:
+            client, bell = self._engine, self._bell
+            in_background(lambda: _tend(client, bell, max(until - now()[1], 0) / 1000))
+            self._runs = True
+        except RuntimeError:  # the interpreter ends, or there can be no more threads: the next command does it
+            return
 
     def start(self) -> None:
-        """Begins, or looks again. The engine's lock is held."""
-        self._woken.set()
-        if not self._runs:
-            try:
-                threading.Thread(target=_tend, args=(self._engine, self._woken), name="hopline-store", daemon=True).start()
-                self._runs = True
-            except RuntimeError:  # the interpreter ends, or there can be no more threads: the next command does it
-                return
+        """Looks again at once. The engine's lock is held."""
+        self.until = None
+        self._bell.ring()
+        self.look(0)
 
     def stop(self) -> None:
         """It ends now, and may begin anew. The engine's lock is held."""
@@ -35,20 +48,22 @@ class Background:
 
     def wake(self) -> None:
         """It looks again."""
-        self._woken.set()
+        self._bell.ring()
 
 
-def _tend(client: "weakref.ref[Engine]", woken: threading.Event) -> None:
-    owner = Owner(woken.set)
+def _tend(client: "weakref.ref[Engine]", bell: Bell, seconds: float | None) -> None:
+    owner = Owner(bell.ring)
     # It sends nothing.
     owner.given_up = True
     while True:
-        woken.clear()
+        # First, since whoever drops its client meanwhile is to be the one that ends it.
+        bell.wait(seconds)
+        bell.stop()
         engine = client()
         if engine is None:
             return
         work = engine.tend(owner)
-        seconds: float | None = 0
+        seconds = 0
         match work:
             case Ask():
                 engine.ask_store(owner, work)
@@ -59,4 +74,3 @@ def _tend(client: "weakref.ref[Engine]", woken: threading.Event) -> None:
                     engine.finish()
                 return
         del engine, work
-        wait(woken, seconds)

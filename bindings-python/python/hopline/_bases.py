@@ -1,39 +1,41 @@
 """What the clients are made of, below their operations."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _hopline
 from ._answers import read, read_order, read_session
 from ._engine import Begin, Engine
 from ._errors import HoplineError
-from ._http._base import Transport
-from ._http._choose import AsyncTransport
+from ._http._base import AsyncTransport, Transport
 from ._order import OrderReply
 from ._pages import AsyncPages, Pages
-from ._run import Disk, run, run_async
+from ._run import run
 from ._proxy import UseWith, check_use_with
 from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._types import Reconciliation
-from ._values import Reply, dumps
+from ._value import Reply
+from ._values import dumps
 from ._work import Taken
+
+if TYPE_CHECKING:
+    from ._tasks import Disk
 
 I = TypeVar("I")
 R = TypeVar("R", bound=Reply)
 T = TypeVar("T")
-# Which operation of the table an order is read as.
-_READ_AS = {"place_order": "create_static_order", "wait_order": "list_static_orders"}
 _SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
     """What starts an operation."""
-    return begin_as(operation, dumps(dict(params)), options)
+    return begin_as(operation, dumps(dict(params)) if params else "{}", options)
 
 
 def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
     """The same, with parameters that are JSON already."""
-    chosen = dumps(in_core_words(options))
+    told = in_core_words(options)
+    chosen = dumps(told) if told else "{}"
     return lambda core: core.start(operation, params, chosen)
 
 
@@ -57,7 +59,7 @@ class Caller:
     _send: Transport
 
     def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
-        found = read(operation, self._run(operation, begin(operation, params, options)), reply)
+        found = read(self._run(operation, begin(operation, params, options)), reply)
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -74,7 +76,7 @@ class Caller:
     ) -> Pages[I, R]:
         def page(params: str) -> tuple[R, str]:
             taken = self._run(operation, begin_as(operation, params, options))
-            found = read(operation, taken, reply)
+            found = read(taken, reply)
             if isinstance(found, HoplineError):
                 raise found
             return found, taken.facts
@@ -83,19 +85,19 @@ class Caller:
 
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> OpenSession:
         check_use_with(params, use_with)
-        found = read_session("create_session", self._run("open_session", begin("open_session", params, options)))
+        found = read_session(self._run("open_session", begin("open_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return OpenSession._of(found, lambda: self._end(found, keep))
 
     def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
-        found = read_session("get_session", self._run("wait_session", begin("wait_session", params, options)))
+        found = read_session(self._run("wait_session", begin("wait_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
-        found = read_order(_READ_AS[operation], self._run(operation, begin(operation, params, options)))
+        found = read_order(self._run(operation, begin(operation, params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -127,10 +129,10 @@ class AsyncCaller:
     __slots__ = ("_disk", "_engine", "_send")
     _engine: Engine
     _send: AsyncTransport
-    _disk: Disk
+    _disk: "Disk"
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
-        found = read(operation, await self._run(operation, begin(operation, params, options)), reply)
+        found = read(await self._run(operation, begin(operation, params, options)), reply)
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -147,7 +149,7 @@ class AsyncCaller:
     ) -> AsyncPages[I, R]:
         async def page(params: str) -> tuple[R, str]:
             taken = await self._run(operation, begin_as(operation, params, options))
-            found = read(operation, taken, reply)
+            found = read(taken, reply)
             if isinstance(found, HoplineError):
                 raise found
             return found, taken.facts
@@ -157,7 +159,7 @@ class AsyncCaller:
     def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpening:
         async def open_session() -> AsyncOpenSession:
             check_use_with(params, use_with)
-            found = read_session("create_session", await self._run("open_session", begin("open_session", params, options)))
+            found = read_session(await self._run("open_session", begin("open_session", params, options)))
             if isinstance(found, HoplineError):
                 raise found
             return AsyncOpenSession._of(found, lambda: self._end(found, keep))
@@ -165,13 +167,13 @@ class AsyncCaller:
         return AsyncOpening(open_session())
 
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
-        found = read_session("get_session", await self._run("wait_session", begin("wait_session", params, options)))
+        found = read_session(await self._run("wait_session", begin("wait_session", params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
 
     async def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
-        found = read_order(_READ_AS[operation], await self._run(operation, begin(operation, params, options)))
+        found = read_order(await self._run(operation, begin(operation, params, options)))
         if isinstance(found, HoplineError):
             raise found
         return found
@@ -180,15 +182,20 @@ class AsyncCaller:
         return await self._call("reconcile", params, options, Reconciliation)
 
     async def _run(self, operation: str, start: Begin) -> Taken:
-        taken = await run_async(self._engine, self._send, self._disk, operation, start)
+        taken = await self._driven(operation, start)
         assert taken is not None  # a command that has ended was taken
         return taken
 
     async def _now(self, operation: str, act: Callable[[_hopline.Client], T]) -> T:
         """What needs no waiting, and what it leaves to do."""
         done: list[T] = []
-        await run_async(self._engine, self._send, self._disk, operation, lambda core: done.append(act(core)))
+        await self._driven(operation, lambda core: done.append(act(core)))
         return done[0]
+
+    def _driven(self, operation: str, start: Begin) -> Coroutine[Any, Any, Taken | None]:
+        from ._tasks import run_async
+
+        return run_async(self._engine, self._send, self._disk, operation, start)
 
     async def _end(self, opened: SessionReply, keep: bool) -> None:
         if is_kept(opened, keep):

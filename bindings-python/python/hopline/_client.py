@@ -1,7 +1,5 @@
 """What the clients of both APIs do: records, events, and their end. One class for threads, and one for tasks."""
 
-import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
@@ -13,10 +11,9 @@ from ._events import AsyncEvents, Events
 from ._facts import Event, Saved
 from ._http import AsyncTransport, Transport, choose, choose_async, own
 from ._order import OrderReply
-from ._run import Disk, in_background
 from ._session import AsyncOpenSession, OpenSession, SessionReply
-from ._values import Reply, dumps
-from ._waiting import wait
+from ._value import Reply
+from ._values import dumps
 from ._work import Taken
 
 Resumed: TypeAlias = OpenSession | OrderReply | Reply
@@ -119,9 +116,9 @@ class Blocking(Caller):
         Raises `StoreError` if the store can't be read.
         """
         options = _options(deadline, credentials, ends)
-        commands = read_value(self._run("resume_all", lambda core: core.resume_all(options)))
-        ended = self._now("resume_all", lambda core: [core.take(command) for command in commands])
-        return [self._read(self._engine.taken(one, []), False) for one in ended]
+        taken = self._run("resume_all", lambda core: core.resume_all(options))
+        read_value(taken)
+        return [self._read(part, False) for part in taken.parts]
 
     def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
         """Closes a doubt by hand, once you know what happened. Returns whether there was one.
@@ -153,15 +150,14 @@ class Blocking(Caller):
 
     def close(self, timeout: float = 10) -> None:
         """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
-        it. Waits for calls in other threads to end, for `timeout` seconds at most; those that take longer end by themselves.
+        it. Waits for calls in other threads and for the store, for `timeout` seconds at most; what takes longer ends by itself, and a
+        warning is logged.
         """
         engine = self._engine
         if engine.close():
             engine.finish()
-        elif not engine.is_forked() and not engine.is_used_here():
-            over = threading.Event()
-            engine.over.add_done_callback(lambda _: over.set())
-            wait(over, timeout)
+        if not engine.is_forked() and not engine.is_used_here():
+            engine.wait_until_over(timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -290,9 +286,9 @@ class Tasks(AsyncCaller):
         Raises `StoreError` if the store can't be read.
         """
         options = _options(deadline, credentials, ends)
-        commands = read_value(await self._run("resume_all", lambda core: core.resume_all(options)))
-        ended = await self._now("resume_all", lambda core: [core.take(command) for command in commands])
-        return [self._read(self._engine.taken(one, []), False) for one in ended]
+        taken = await self._run("resume_all", lambda core: core.resume_all(options))
+        read_value(taken)
+        return [self._read(part, False) for part in taken.parts]
 
     async def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
         """Closes a doubt by hand, once you know what happened. Returns whether there was one.
@@ -324,12 +320,18 @@ class Tasks(AsyncCaller):
 
     async def close(self, timeout: float = 10) -> None:
         """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
-        it. Waits for other calls to end, for `timeout` seconds at most; those that take longer end by themselves.
+        it. Waits for other calls and for the store, for `timeout` seconds at most; what takes longer ends by itself, and a warning is
+        logged.
         """
-        if self._engine.close():
-            in_background(self._engine.finish)
-        if not self._engine.is_forked():
-            await asyncio.wait([asyncio.wrap_future(self._engine.over)], timeout=timeout)
+        import asyncio
+
+        engine = self._engine
+        if engine.close():
+            engine.finish()
+        if not engine.is_forked():
+            await asyncio.wait([asyncio.wrap_future(engine.over)], timeout=timeout)
+            if not engine.over.done():
+                engine.say_not_over()
 
     async def __aenter__(self) -> Self:
         return self
@@ -338,6 +340,8 @@ class Tasks(AsyncCaller):
         await self.close()
 
     def _attach(self, send: AsyncTransport, engine: Engine, on_event: Callable[[Event], object] | None) -> None:
+        from ._tasks import Disk
+
         self._send, self._engine, self._disk = send, engine, Disk()
         own(send, engine.closing)
         engine.closing.add(self._disk)

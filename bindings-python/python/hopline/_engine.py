@@ -7,7 +7,6 @@ sends.
 
 import logging
 import os
-import secrets
 import threading
 import warnings
 import weakref
@@ -22,8 +21,11 @@ from ._errors import HoplineError, misuse, refuse
 from ._events import Stream
 from ._facts import Event
 from ._sends import Sends
-from ._store import FAILED, Answer, Call, Lost, Store, StoreHandle, said
+from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
+from ._threads import PATIENCE
+from ._value import Reply
 from ._values import Secret, loads
+from ._waiting import wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait, now
 
 S = TypeVar("S", bound=Stream)
@@ -53,6 +55,8 @@ class Engine:
         self.over: Future[None] = Future()
         """The client is closed, and its store has let go of everything."""
         self._present: set[Owner] = set()
+        self._exchanging = 0
+        """How many of them send by themselves."""
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None
         self._until: int | None = None
@@ -80,14 +84,15 @@ class Engine:
         """The owner is here, so the client does not finish before it has left."""
         self.check(operation)
         with self._lock:
-            self.check(operation)
+            self._check_closed(operation)
             self._present.add(owner)
 
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
         """Starts a command for its owner. Where there is none to wait for, the owner does what is left to do."""
         with self._lock:
-            self.check(operation)  # it may have been closed meanwhile
+            self._check_closed(operation)  # meanwhile
             owner.command = begin(self._core)
+            owner.has_parts = operation == "resume_all"
             if owner.command is not None:
                 self._owners[owner.command] = owner
                 # One that was begun before anybody waited for it may have ended meanwhile.
@@ -111,7 +116,7 @@ class Engine:
         self._sends.expire()
         until = self._drain(owner, events)
         if owner.completed and owner.taken is None and owner.command is not None:
-            owner.taken = self._take(owner)
+            owner.taken = self._take(owner, owner.command)
             # To take a result lets its record be deleted.
             until = self._drain(owner, events)
         # The store first: somebody's purchase may wait for it.
@@ -136,20 +141,23 @@ class Engine:
         return Wait(None)
 
     def _drain(self, owner: Owner, events: list[str]) -> int | None:
+        at = now()
         while True:
-            step = self._core.poll(*now())
+            step = self._core.poll(*at)
+            if step[0] == "wait":
+                self._due = step[1]
+                return self._due
             match step:
-                case ("wait", until):
-                    self._due = until
-                    return until
                 case ("store", step_id, command, call):
                     asker = owner if command is None else self._owners.get(command, owner)
+                    if asker.exchange is not None:
+                        asker = owner
                     asker.asks.append(Ask(step_id, command, call))
                     self._wake(asker, owner)
                 case ("send", *_):
                     send = self._sends.add(step)
                     sender = self._owners.get(send.command, owner)
-                    if sender.given_up:
+                    if sender.given_up or sender.exchange is not None:
                         self._left_sends.append(send)
                         self._wake_one(None)
                     else:
@@ -170,7 +178,7 @@ class Engine:
 
     def _wake_one(self, command: int | None) -> None:
         """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
-        if not self._present:
+        if not self._is_attended():
             self._background.wake()
         owner = None if command is None else self._owners.get(command)
         if owner is None or not owner.waiting:
@@ -189,21 +197,22 @@ class Engine:
         elif waiting := next((owner for owner in self._present if owner.waiting), None):
             waiting.wake()
 
-    def _take(self, owner: Owner) -> Taken:
-        taken = None
-        if owner.command is not None and owner.given_up:
+    def _take(self, owner: Owner, command: int) -> Taken:
+        if owner.given_up:
             # Nobody gets what it was done as, so its record is to stay.
-            taken = self._core.result(owner.command)
-            self._core.abandon(owner.command)
-        elif owner.command is not None:
-            taken = self._core.take(owner.command)
-        return self.taken(taken, owner.notes)
+            result = self._core.result(command)
+            self._core.abandon(command)
+            return self._taken(result, owner.notes)
+        taken = self._taken(self._core.take(command), owner.notes)
+        if owner.has_parts and isinstance(taken.reply, Reply):
+            # At once, so that an interrupt finds all of them taken or none.
+            taken.parts = [self._taken(self._core.take(part), []) for part in taken.reply.raw]
+        return taken
 
-    def taken(self, result: "_hopline._Taken | None", notes: list[str]) -> Taken:
-        """What the core gave as the result of a command."""
+    def _taken(self, result: "_hopline._Taken | None", notes: list[str]) -> Taken:
         match result:
-            case ("answered", facts, raw, phase, view):
-                return Taken(facts=facts, raw=raw, phase=phase, view=view)
+            case ("answered", reply, facts):
+                return Taken(reply=reply, facts=facts)
             case ("failed", failure):
                 return Taken(failure=failure, notes=notes + self._trouble_behind(failure))
         misuse("client", "the result was taken before")
@@ -213,6 +222,7 @@ class Engine:
         if self.is_forked():
             return False
         with self._lock:
+            self._end_exchange(owner)
             self._present.discard(owner)
             if owner.command is not None:
                 self._owners.pop(owner.command, None)
@@ -224,10 +234,22 @@ class Engine:
             self._left_sends.extend((*owner.sending.values(), *owner.sends))
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
-            is_left = self._left_asks or self._left_sends or self._sends.soonest(self._due) is not None
-            if is_left and not self._present and not self._closed:
-                self._background.start()
+            self._attend()
             return self._closed and not self._present
+
+    def _is_attended(self) -> bool:
+        """Whether somebody is here who does not send by itself, and so sees to what there is to do for all."""
+        return len(self._present) > self._exchanging
+
+    def _attend(self) -> None:
+        """Where nobody sees to what is left to do, a thread does."""
+        if self._closed or self._is_attended():
+            return
+        until = self._sends.soonest(self._due)
+        if self._left_asks or self._left_sends:
+            self._background.start()
+        elif until is not None:
+            self._background.look(until)
 
     # What comes of work.
 
@@ -242,6 +264,13 @@ class Engine:
             if is_callers and not isinstance(error, Exception):
                 raise
             trouble = said(error)
+        self._stored(owner, work, answer, trouble)
+
+    def no_thread(self, owner: Owner, work: Ask) -> None:
+        """There can be no more threads, so the store can't be asked."""
+        self._stored(owner, work, FAILED, "no thread could be started")
+
+    def _stored(self, owner: Owner, work: Ask, answer: Answer, trouble: str | None) -> None:
         with self._lock:
             if not self._told(work, answer):
                 trouble = "an answer that does not fit"
@@ -292,30 +321,44 @@ class Engine:
             return None
         return self._sends.next(owner.sends, self._left_sends)
 
-    @property
-    def asks_before_sends(self) -> bool:
-        """Whether the store is to be asked before a request goes out, so that `begin` may wait."""
-        return self._store is not None and self._store.may_lose
+    def vouched(self) -> "Future[bool]":
+        """Whether the store vouches for its claims, which is to be known before a request goes out."""
+        return SURE if self._store is None else self._store.vouches()
 
-    def begin(self, owner: Owner, work: Send) -> bool:
-        """Whether a request is to go out now. Under names that somebody else may have by now nothing is sent."""
-        seconds = min(work.request.timeout, (work.send_before - now()[1]) / 1000)
-        is_sure = self._store is None or self._store.vouches(max(seconds, 0))
+    def begin(self, owner: Owner, work: Send, vouched: "Future[bool]", is_here: bool = False) -> bool:
+        """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
+        else may have by now nothing is sent; a store that does not say so in time does not know."""
+        is_sure = vouched is SURE or (not vouched.cancel() and vouched.done() and vouched.result())
         with self._lock:
             owner.sending.pop(work.step, None)
             if self._sends.begin(work, is_sure):
-                self._keep_time(self._sends.soonest(self._due))
+                if is_here:
+                    owner.exchange = work
+                    self._exchanging += 1
+                if self._is_attended():
+                    self._keep_time(self._sends.soonest(self._due))
+                else:
+                    self._attend()
                 return True
             if not is_sure and (sender := self._owners.get(work.command)) is not None:
                 sender.notes.append("the store did not vouch for its claims")
             self._wake_one(work.command)
             return False
 
+    def _end_exchange(self, owner: Owner) -> None:
+        if owner.exchange is not None:
+            owner.exchange = None
+            self._exchanging -= 1
+
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
             owner = self._owners.get(work.command)
-            if self._sends.answered(work, answer, [] if owner is None else owner.notes):
+            is_own = owner is not None and owner.exchange is work
+            if owner is not None and is_own:
+                self._end_exchange(owner)
+            # Whoever has sent by itself goes on by itself.
+            if self._sends.answered(work, answer, [] if owner is None else owner.notes) and not is_own:
                 self._wake_one(work.command)
 
     def give_up(self, owner: Owner) -> None:
@@ -325,6 +368,10 @@ class Engine:
         with self._lock:
             owner.given_up = True
             self._cancel(owner.command)
+            if owner.exchange is not None:  # it broke off with whoever sent it, even if others wait for it
+                self._sends.break_off(owner.exchange.step)
+                self._end_exchange(owner)
+                self._wake_one(None)
 
     def do_again(self, owner: Owner) -> None:
         """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm. What it was about to
@@ -366,11 +413,14 @@ class Engine:
     def check(self, operation: str) -> None:
         """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
         self._check_fork(operation)
+        self._check_closed(operation)
+
+    def _check_closed(self, operation: str) -> None:
         if self._closed:
             refuse(operation, "closed")
 
     def _check_fork(self, operation: str) -> None:
-        if self.is_forked():
+        if self._pid != os.getpid():
             refuse(operation, "forked")
 
     def is_forked(self) -> bool:
@@ -393,13 +443,13 @@ class Engine:
         return tended
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
-        if self._closed or self._present:
+        if self._closed or self._is_attended():
             self._left_asks.extend(owner.asks)
             owner.asks.clear()
             self._wake_one(None)
             self._background.stop()
             return None
-        while self._left_sends:  # nobody waits for what they would bring
+        while self._left_sends and not self._present:  # nobody waits for what they would bring
             self._sends.break_off(self._left_sends.popleft().step)
         self._sends.expire()
         until = self._sends.soonest(self._drain(owner, events))
@@ -411,6 +461,7 @@ class Engine:
         if until is None:
             self._background.stop()
             return None
+        self._background.until = until
         return Wait(max(until - now()[1], 1) / 1000)
 
     def lost(self, names: Sequence[str] | None) -> None:
@@ -423,7 +474,7 @@ class Engine:
             self._core.lost(None if names is None else list(names), *now())
             self._sends.lose()
             self._wake_one(None)
-            if not self._present:
+            if not self._is_attended():
                 self._background.start()
 
     def close(self) -> bool:
@@ -448,13 +499,24 @@ class Engine:
             return self._closed and not self._present
 
     def finish(self) -> None:
-        """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something."""
+        """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something, and
+        nobody waits here until it is over."""
         if self._finalizer.detach() is not None:
-            if self._store is not None:
-                self._store.close()
             for one in list(self.closing):
                 one.close()
-            self.over.set_result(None)
+            if self._store is None:
+                self.over.set_result(None)
+            else:
+                self._store.close().add_done_callback(lambda _: self.over.set_result(None))
+
+    def wait_until_over(self, seconds: float) -> None:
+        """Waits until the client is finished, for so many seconds at most."""
+        if not wait_for(self.over, seconds):
+            self.say_not_over()
+
+    def say_not_over(self) -> None:
+        """Tells people that a client took too long to finish."""
+        _log.warning("a client was closed, but a call or its store does not end; what it has is not free before that")
 
     def is_used_here(self) -> bool:
         """Whether this thread itself waits for a command, so that it must not wait for the client to finish."""
@@ -496,7 +558,7 @@ def _new_core(options: Secret) -> _hopline.Client:
 
 def _made(options: Secret) -> _hopline.Client | HoplineError:
     try:
-        return _hopline.Client(options.reveal(), secrets.token_bytes(16))
+        return _hopline.Client(options.reveal(), os.urandom(16))
     except ValueError as error:
         return HoplineError._parse(str(error))
 
@@ -516,8 +578,8 @@ def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], stre
     if pid != os.getpid():
         return None if store is None else store.leave()
     wake()
-    if store is not None:
-        store.close()
+    if store is not None and not wait_for(store.close(), PATIENCE):
+        _log.warning("a client was dropped, but its store does not let go; what it has is not free before that")
     for stream in list(streams):
         stream.end()
     # Last, since a warning may be an error.
@@ -526,10 +588,10 @@ def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], stre
 
 def explain(operation: str, owner: Owner, why: BaseException) -> None:
     """Notes on the exception what came of a command that was given up for it."""
-    if owner.taken is None:
-        return
-    if owner.taken.failure is not None:
-        return why.add_note(str(HoplineError._parse(owner.taken.failure)))
-    facts = loads(owner.taken.facts)
-    ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]
-    why.add_note(f"{operation}: it was done before it was given up" + "".join(f"; {one}" for one in ids))
+    for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
+        if taken.failure is not None:
+            why.add_note(str(HoplineError._parse(taken.failure)))
+            continue
+        facts = loads(taken.facts)
+        ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]
+        why.add_note(f"{operation}: it was done before it was given up" + "".join(f"; {one}" for one in ids))

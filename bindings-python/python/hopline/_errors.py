@@ -34,7 +34,7 @@ class HoplineError(Exception):
     advice: str
     """What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`."""
     field: str | None
-    """The field that was refused."""
+    """The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`."""
     code: str | None
     """The service's code, as it came."""
     status: int | None

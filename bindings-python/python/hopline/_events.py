@@ -1,12 +1,10 @@
 """The events of a client as an iterator: from when it was asked for until the client is closed, or the iterator dropped."""
 
-import asyncio
-import threading
 from collections import deque
 from typing import Self
 
 from ._facts import Event
-from ._waiting import wait
+from ._waiting import Bell
 
 _MOST = 1000
 
@@ -46,23 +44,27 @@ class Events(Stream):
     """Events for a thread. Iterating waits for the next one, and ends when the client is closed; events that nobody took by then
     still come."""
 
-    __slots__ = ("_woken",)
+    __slots__ = ("_bell",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._woken = threading.Event()
+        self._bell = Bell()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Event:
         while True:
-            self._woken.clear()
-            if self._events:
-                return self._events.popleft()
-            if self._is_over:
-                raise StopIteration
-            wait(self._woken, None)
+            try:
+                event = self._events.popleft()
+            except IndexError:
+                if self._is_over:
+                    self._bell.ring()  # another thread may iterate, too
+                    raise StopIteration from None
+                self._bell.wait()
+            else:
+                self._bell.ring()
+                return event
 
     def close(self) -> None:
         """Ends it. To drop it does the same."""
@@ -70,7 +72,7 @@ class Events(Stream):
         self._events.clear()
 
     def _wake(self) -> None:
-        self._woken.set()
+        self._bell.ring()
 
 
 class AsyncEvents(Stream):
@@ -80,6 +82,8 @@ class AsyncEvents(Stream):
     __slots__ = ("_loop", "_woken")
 
     def __init__(self) -> None:
+        import asyncio
+
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()

@@ -1,17 +1,18 @@
 """What a client tells about itself: events, what its store holds, advice on a session."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
 from ._errors import HoplineError, moment
 from ._types import Session
+from ._value import Value
 from ._values import Phase, loads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Value):
     """Progress of a command, for people and metrics. Nothing depends on it."""
 
     event: (
@@ -62,7 +63,7 @@ class Event:
         members = tuple(told.pop("members", ()))
         delay, because = (told.pop(name, None) for name in ("delay_ms", "because"))
         return Event(
-            **{name: value for name, value in told.items() if name in Event.__slots__},
+            **{name: value for name, value in told.items() if name in Event._fields},
             members=members,
             estimated_charge_usd=None if charge is None else Decimal(charge),
             unit_price=None if price is None else Decimal(price),
@@ -71,8 +72,7 @@ class Event:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class Saved(Value):
     """Something that the store holds: a write under way or in doubt, a session, an order, a write that was accepted."""
 
     record: str
@@ -103,12 +103,11 @@ class Saved:
     @staticmethod
     def _of(told: dict[str, Any]) -> "Saved":
         since, settle_from = (moment(told.pop(name, None)) for name in ("in_doubt_since", "settle_from"))
-        known = {name: value for name, value in told.items() if name in Saved.__slots__}
+        known = {name: value for name, value in told.items() if name in Saved._fields}
         return Saved(**known, in_doubt_since=since, settle_from=settle_from)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Value):
     """What was seen of a session comes to this. To rotate is your decision, unless it was made by `auto_rotate`."""
 
     verdict: Literal["keep", "rotate", "rotated", "unsure"]

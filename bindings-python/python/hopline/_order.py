@@ -1,14 +1,15 @@
 """A static order as waiting for it ended."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
 from typing import Any
 
 from ._types import StaticOrder
+from ._value import Value
 from ._values import Phase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderReply:
+class OrderReply(Value):
     """How a static order is, when waiting for it ended: usable, over, or (`pending`, `unknown`) not yet, at the deadline.
     `wait_order` waits on."""
 
@@ -18,5 +19,8 @@ class OrderReply:
     """Where it is."""
     order: StaticOrder
     """What the list of static orders shows of it."""
-    raw: Any = field(default=None, repr=False, compare=False)
-    """The same as JSON. It may hold secrets."""
+
+    @property
+    def raw(self) -> Any:
+        """The same as JSON. It may hold secrets."""
+        return self.order.raw

@@ -5,7 +5,8 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from . import _hopline
 from ._errors import HoplineError, ask
-from ._values import Reply, dumps, loads
+from ._value import Reply
+from ._values import dumps, loads
 
 I = TypeVar("I")
 P = TypeVar("P", bound=Reply)

@@ -1,17 +1,18 @@
 """What a purchase is to cost."""
 
-from dataclasses import asdict, dataclass
+from __future__ import annotations
+
 from decimal import Decimal
 from typing import Any
 
 from . import _hopline
 from ._errors import HoplineError
 from ._types import Product
+from ._value import Value
 from ._values import dumps, loads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Value):
     """What a purchase is to cost. It binds the service when the product came from `list_products`; the public list shows
     starting prices."""
 
@@ -38,7 +39,7 @@ def quote(product: Product, quantity: Decimal | float = 1) -> Quote:
     """
     if not isinstance(product, Product):
         raise TypeError(f"`product` must be a hopline.Product, and is a `{type(product).__name__}`")
-    given = dumps({name: value for name, value in asdict(product).items() if value is not None})
+    given = dumps({name: value for name, value in product._members().items() if value is not None})
     try:
         told: dict[str, Any] = loads(_hopline.quote(given, dumps(quantity)))
     except ValueError as error:

@@ -1,13 +1,17 @@
 """What a reseller's product needs, and which addresses a range holds."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _hopline
 from ._types import ProductRanges, StaticProduct
+from ._value import Value
 from ._values import dumps, loads
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 
 def is_shared(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> bool:
@@ -32,8 +36,7 @@ def needs_project_id(product: StaticProduct | ProductRanges | Mapping[str, Any])
     return is_shared(product)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IpRange:
+class IpRange(Value):
     """A range of addresses."""
 
     text: str
@@ -51,6 +54,8 @@ def parse_ip_range(text: str) -> IpRange:
     Args:
         text: An `ip_range` of `list_ip_ranges`.
     """
+    from ipaddress import ip_address  # few need it
+
     told = loads(_hopline.ip_range(text))
     first, last = (ip_address(told[name]) if name in told else None for name in ("first", "last"))
     return IpRange(text=told["text"], first=first, last=last)

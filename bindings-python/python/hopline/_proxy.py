@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._errors import ask, invalid
-from ._values import UNSET, Secret, Value
+from ._value import Value
+from ._values import UNSET, Secret
 
 UseWith: TypeAlias = Literal["requests", "httpx", "aiohttp", "playwright", "curl"]
 """What a session's proxy is to be used with."""
 _SOCKS_BY = {"requests": "socks", "httpx": "socksio"}
 """The package by which an HTTP client speaks SOCKS5."""
+
+
+_SECRETS = ("username", "password", "full_url")
 
 
 class Settings(dict[str, Any]):
@@ -25,19 +29,19 @@ class Settings(dict[str, Any]):
 class Reachable(Value):
     """What a proxy can do beside being read."""
 
-    __slots__ = ()
-    host: str | None
-    port: int | None
-    protocol: Any
-    username: Secret | None
-    password: Secret | None
-    full_url: Secret | None
+    if TYPE_CHECKING:
+        host: str | None
+        port: int | None
+        protocol: Any
+        username: Secret | None
+        password: Secret | None
+        full_url: Secret | None
+    else:
 
-    def __post_init__(self) -> None:
-        # What a program gives as a plain text prints as little as what the service gave.
-        for name in ("username", "password", "full_url"):
-            if isinstance(text := getattr(self, name), str):
-                object.__setattr__(self, name, Secret(text))
+        def __init__(self, **members: Any) -> None:
+            # What a program gives as a plain text prints as little as what the service gave.
+            secrets = {name: Secret(members[name]) for name in _SECRETS if isinstance(members.get(name), str)}
+            super().__init__(**{**members, **secrets})
 
     def url(self) -> Secret:
         """The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up."""

@@ -48,12 +48,13 @@ class Sends:
         anew."""
         if send.is_begun or send.step not in self._out:
             return False
-        if not is_sure or now()[1] > send.send_before:
+        at = now()
+        if not is_sure or at[1] > send.send_before:
             del self._out[send.step]
-            self._core.fail(send.step, "late", "never", *now())
+            self._core.fail(send.step, "late", "never", *at)
             return False
         send.is_begun = True
-        heapq.heappush(self._deadlines, (now()[1] + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
+        heapq.heappush(self._deadlines, (at[1] + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
         return True
 
     def lose(self) -> None:
@@ -66,8 +67,10 @@ class Sends:
         """When to look again: when the core wants to go on, or the next send has taken too long."""
         while self._deadlines and self._deadlines[0][1] not in self._out:
             heapq.heappop(self._deadlines)
-        ends = [self._deadlines[0][0]] if self._deadlines else []
-        return min((*ends, *([] if until is None else [until])), default=None)
+        if not self._deadlines:
+            return until
+        end = self._deadlines[0][0]
+        return end if until is None else min(end, until)
 
     def expire(self) -> None:
         """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
@@ -101,7 +104,7 @@ class Sends:
             notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
         elif failure.why is not None:
             notes.append(failure.why)
-        kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe")
+        kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe" if work.is_begun else "never")
         try:
             self._core.fail(work.step, kind, sent, *now())
         except (TypeError, ValueError):

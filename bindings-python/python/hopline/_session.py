@@ -1,17 +1,18 @@
 """A session as waiting for it ended, and the `with` block that ends it."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from ._errors import HoplineError
 from ._types import Proxy, Session
+from ._value import Value, field
 from ._values import Phase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionReply:
+class SessionReply(Value):
     """How a session is, when waiting for it ended: usable, over, or (`pending`, `unknown`) not yet, at the deadline."""
 
     session_id: str
@@ -20,8 +21,11 @@ class SessionReply:
     """Where it is."""
     session: Session
     """The last read of it."""
-    raw: Any = field(default=None, repr=False, compare=False)
-    """The whole `data` of that read. It may hold secrets."""
+
+    @property
+    def raw(self) -> Any:
+        """The whole `data` of that read. It may hold secrets."""
+        return self.session.raw
 
     @property
     def proxy(self) -> Proxy:
@@ -32,11 +36,11 @@ class SessionReply:
 class OpenSession(SessionReply):
     """A session that was opened. As a context manager it ends a dynamic one, unless it was opened with `keep=True`."""
 
-    _end: Callable[[], object]
+    _end: Callable[[], object] = field(init=False)
 
     @classmethod
     def _of(cls, reply: SessionReply, end: Callable[[], object]) -> Self:
-        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session, raw=reply.raw)
+        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session)
         object.__setattr__(opened, "_end", end)
         return opened
 
@@ -53,21 +57,21 @@ class OpenSession(SessionReply):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What ends it belongs to its client, and stays there.
-        return _plain, (self.session_id, self.phase, self.session, self.raw)
+        return _plain, (self.session_id, self.phase, self.session)
 
 
-def _plain(session_id: str, phase: Phase, session: Session, raw: Any) -> SessionReply:
-    return SessionReply(session_id=session_id, phase=phase, session=session, raw=raw)
+def _plain(session_id: str, phase: Phase, session: Session) -> SessionReply:
+    return SessionReply(session_id=session_id, phase=phase, session=session)
 
 
 class AsyncOpenSession(SessionReply):
     """A session that a task opened. As an async context manager it ends a dynamic one, unless it was opened with `keep=True`."""
 
-    _end: Callable[[], Awaitable[object]]
+    _end: Callable[[], Awaitable[object]] = field(init=False)
 
     @classmethod
     def _of(cls, reply: SessionReply, end: Callable[[], Awaitable[object]]) -> Self:
-        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session, raw=reply.raw)
+        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session)
         object.__setattr__(opened, "_end", end)
         return opened
 
@@ -84,7 +88,7 @@ class AsyncOpenSession(SessionReply):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What ends it belongs to its client, and stays there.
-        return _plain, (self.session_id, self.phase, self.session, self.raw)
+        return _plain, (self.session_id, self.phase, self.session)
 
 
 class AsyncOpening(Coroutine[Any, Any, AsyncOpenSession]):

@@ -4,13 +4,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
 from ._errors import refuse
-from ._waiting import wait
+from ._threads import Threads, in_background
 
 _log = logging.getLogger("hopline")
 Call: TypeAlias = tuple[Any, ...]
@@ -103,7 +103,8 @@ class LeasedStore(Store, Protocol):
     """
 
     def on_lost(self, lost: "Lost", /) -> None:
-        """Called once, with what to call, in any thread, when claims have ended: with the names, or without any for all."""
+        """Called once, with what to call, in any thread, when claims have ended: with the names, or without any for all.
+        Call it before a claim that was made meanwhile is granted, or the client would forget that one, too."""
 
     def vouches(self) -> bool:
         """Whether the claims stand for the next 20 seconds. Called before each request, which is not sent where they may not."""
@@ -136,6 +137,8 @@ class FolderStore:
             path: The folder.
             clock: Gives seconds since 1970, for tests; the machine's clock if omitted.
         """
+        from pathlib import Path
+
         self.path = Path(path)
         """The folder."""
         self._clock = clock
@@ -191,6 +194,11 @@ class FolderStore:
 
 FAILED: Answer = ("failed",)
 CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
+SURE: "Future[bool]" = Future()
+"""Claims that can't end stand."""
+SURE.set_result(True)
+_MOST_VOUCHING = 16
+"""How many threads ask whether the claims stand, where a store does not answer."""
 _serving: "dict[int, StoreHandle]" = {}
 """By the identity of each store that has a client: the handle of that client."""
 
@@ -204,6 +212,7 @@ class StoreHandle:
             refuse("client", "store_in_use")
         self._store = store
         self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
+        self._vouching = Threads(_MOST_VOUCHING)
 
     def tell(self, lost: Lost) -> None:
         """Gives a store whose claims can end what it is to call then."""
@@ -211,31 +220,21 @@ class StoreHandle:
         if on_lost is not None:
             on_lost(lost)
 
-    @property
-    def may_lose(self) -> bool:
-        """Whether it has to be asked before each request."""
-        return self._vouches is not None
-
-    def vouches(self, seconds: float) -> bool:
-        """Whether the claims stand for as long as a request may take to leave. A store that does not say so in time does not know."""
+    def vouches(self) -> "Future[bool]":
+        """Whether the claims stand. A request is not sent before it is known."""
         if (vouches := self._vouches) is None:
-            return True
-        is_sure: list[bool] = []
-        told = threading.Event()
+            return SURE
+        is_sure: Future[bool] = Future()
 
         def ask() -> None:
-            try:
-                is_sure.append(vouches() is True)
-            except BaseException:
-                _log.exception("a store could not say whether its claims stand")
-            told.set()
+            if is_sure.set_running_or_notify_cancel():  # else nobody waits for it any more
+                is_sure.set_result(_is_sure(vouches))
 
         try:
-            threading.Thread(target=ask, name="hopline-store", daemon=True).start()
-        except RuntimeError:  # there can be no more threads
-            return False
-        wait(told, seconds)
-        return is_sure == [True]
+            self._vouching.submit(ask)
+        except RuntimeError:
+            is_sure.set_result(False)
+        return is_sure
 
     def ask(self, call: Call) -> Answer:
         """Makes a call of the store."""
@@ -259,21 +258,38 @@ class StoreHandle:
                 return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
         raise AssertionError(f"no store has the call {call[0]}")
 
-    def close(self) -> None:
-        """The store lets go of everything. One of the caller's own may fail; there is nobody to tell."""
-        try:
-            try:
-                self._store.release(None)
-            finally:
-                self._store.close()
-        except Exception:
-            _log.exception("a store could not be closed")
-        finally:
+    def close(self) -> "Future[None]":
+        """The store lets go of everything. One of the caller's own may fail, or hang in a thread that nobody has to wait for."""
+        over: Future[None] = Future()
+
+        def let_go() -> None:
+            calls: list[Callable[[], object]] = [lambda: self._store.release(None), self._store.close]
+            for call in calls:
+                try:
+                    call()
+                except BaseException as trouble:
+                    _log.error("a store could not be closed: it raised %s", type(trouble).__name__)  # its text may hold secrets
+            self._vouching.close()
             self.leave()
+            over.set_result(None)
+
+        try:
+            in_background(let_go)
+        except RuntimeError:  # here it may hang, but nobody would do it later
+            let_go()
+        return over
 
     def leave(self) -> None:
         """Another client may have the store."""
         _serving.pop(id(self._store), None)
+
+
+def _is_sure(vouches: Callable[[], bool]) -> bool:
+    try:
+        return vouches() is True
+    except BaseException as trouble:
+        _log.error("a store could not say whether its claims stand: it raised %s", type(trouble).__name__)
+        return False
 
 
 def _written(done: object) -> Answer:

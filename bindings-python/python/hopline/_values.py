@@ -1,15 +1,13 @@
-"""What values are made of: secrets, what was left out, JSON with exact decimals, and how a type is read from it."""
+"""What values are made of: secrets, what was left out, and JSON with exact decimals."""
 
-import hmac
 import json
 import math
+import os
 import re
-import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 
 Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
@@ -65,7 +63,9 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self._text.encode(), other._text.encode())
+        from hmac import compare_digest  # it brings a lot along
+
+        return compare_digest(self._text.encode(), other._text.encode())
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))
@@ -74,120 +74,20 @@ class Secret:
         return Secret, (self._text,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Until:
-    """What a read is repeated for. It ends when the value at `at` is one of `is_`, or a number of at least `at_least`."""
-
-    at: str
-    """Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`."""
-    is_: Sequence[str] = ()
-    """The words that end it."""
-    at_least: Decimal | float | None = None
-    """The number that ends it, once it is reached."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.is_, str):
-            raise TypeError("`is_` must be a list of words, not one text")
-
-
 class Misfit(ValueError):
-    """An answer does not have the shape of its type; the text says where."""
-
-
-Reader: TypeAlias = Callable[[Any, str], Any]
-"""Reads a value that was parsed; its place is for the message."""
-Members: TypeAlias = dict[str, tuple[str, Reader, bool]]
-"""The members of a type, by their names in an answer: their own names, how each is read, and whether it must be there."""
-
-
-class Value:
-    """An object of the API. It cannot be changed; it can be compared, copied and pickled."""
-
-    __slots__ = ()
-    _members: ClassVar[Members] = {}
-
-    @classmethod
-    def _read(cls, data: Any, place: str) -> Self:
-        return cls(**_read_members(cls._members, data, place))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply(Value):
-    """What an operation was answered with."""
-
-    raw: Any = field(default=None, repr=False, compare=False)
-    """The whole answer as JSON, known and unknown members alike; numbers with a fraction are `Decimal`. It may hold secrets."""
-    request_id: str | None = field(default=None, compare=False)
-    """To quote when reporting a problem."""
-    phase: Phase | None = field(default=None, compare=False)
-    """Of a session or an order: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
-
-    @classmethod
-    def _answer(cls, raw: Any, view: Any, request_id: str | None, phase: Phase | None) -> Self:
-        members = _read_members(cls._members, view, "data") if cls._members else {}
-        return cls(**members, raw=raw, request_id=request_id, phase=phase)
-
-    @classmethod
-    def _read(cls, data: Any, place: str) -> Self:
-        return cls(**_read_members(cls._members, data, place), raw=data)
-
-
-def _read_members(members: Members, data: Any, place: str) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise Misfit(f"`{place}`, which is no object")
-    found = {}
-    for written, (name, reader, required) in members.items():
-        value = data.get(written)
-        if value is not None:
-            found[name] = reader(value, f"{place}.{written}")
-        elif required:
-            raise Misfit(f"`{place}.{written}`, which is missing")
-    return found
-
-
-def _of(*kinds: type, what: str, make: Callable[[Any], Any] = lambda value: value) -> Reader:
-    def read(value: Any, place: str) -> Any:
-        # `True` is an `int` to Python and none to the API.
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise Misfit(f"`{place}`, which is no {what}")
-        return make(value)
-
-    return read
-
-
-text = _of(str, what="text")
-secret = _of(str, what="text", make=Secret)
-flag = _of(bool, what="truth value")
-whole = _of(int, what="whole number")
-decimal = _of(int, Decimal, what="number", make=Decimal)
-
-
-def anything(value: Any, _place: str) -> Any:
-    """Reads what the contract does not document."""
-    return value
-
-
-def many(item: Reader) -> Reader:
-    """Reads a list."""
-
-    def read(value: Any, place: str) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise Misfit(f"`{place}`, which is no list")
-        return tuple(item(one, f"{place}[{n}]") for n, one in enumerate(value))
-
-    return read
+    """A text is no JSON that Python can read."""
 
 
 # Python refuses to parse integers of thousands of digits; no number of the API is near that.
 _LONGEST_INTEGER: Literal[40] = 40
 
 
-def loads(body: str) -> Any:
+def loads(body: str | bytes) -> Any:
     """Parses JSON with every digit as it was written, or raises `Misfit`."""
     try:
         return json.loads(body, parse_float=Decimal, parse_int=_integer)
     except (ValueError, ArithmeticError, RecursionError):
-        raise Misfit("a place that Python's JSON can't read") from None
+        raise Misfit("not JSON that Python can read") from None
 
 
 def _integer(digits: str) -> int | Decimal:
@@ -198,11 +98,12 @@ def dumps(value: Any) -> str:
     """Writes a value as JSON; of parameters or options without those that are `UNSET`."""
     if isinstance(value, dict):
         value = {name: _finite(one) for name, one in value.items() if one is not UNSET}
-    return _NUMBER.sub(r"\1", json.dumps(value, default=_plain, ensure_ascii=False))
+    text = _ENCODER.encode(value)
+    return _NUMBER.sub(r"\1", text) if _MARK in text else text
 
 
 # Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.
-_MARK = secrets.token_hex(16)
+_MARK = os.urandom(16).hex()
 _NUMBER = re.compile(f'"{_MARK}([^"]*)"')
 
 
@@ -216,10 +117,13 @@ def _plain(value: Any) -> Any:
         return f"{_MARK}{value}" if value.is_finite() else str(value)
     if isinstance(value, Secret):
         return value.reveal()
-    if isinstance(value, Until):
-        return {"at": value.at, "is": list(value.is_), "at_least": value.at_least}
+    if (told := getattr(value, "_told", None)) is not None:
+        return told()
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
     raise TypeError(f"a `{type(value).__name__}` can't be sent")
+
+
+_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False)

@@ -4,60 +4,80 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from ._http import Request
 from ._store import Call
 
 
-@dataclass(slots=True)
 class Ask:
     """Make a call of the store."""
 
-    step: int
-    command: int | None
-    call: Call = field(repr=False)
+    __slots__ = ("call", "command", "step")
+
+    def __init__(self, step: int, command: int | None, call: Call) -> None:
+        self.step, self.command, self.call = step, command, call
 
 
-@dataclass(slots=True)
 class Send:
     """Send a request."""
 
-    step: int
-    command: int
-    request: Request
-    send_before: int
-    is_begun: bool = False
+    __slots__ = ("command", "is_begun", "request", "send_before", "step")
+
+    def __init__(self, step: int, command: int, request: Request, send_before: int) -> None:
+        self.step, self.command, self.request, self.send_before = step, command, request, send_before
+        self.is_begun = False
+
+    def patience(self) -> float:
+        """How many seconds the store may take to vouch for its claims."""
+        return max(min(self.request.timeout, (self.send_before - now()[1]) / 1000), 0)
 
 
-@dataclass(slots=True)
 class Wait:
     """Wait so many seconds, or (`None`) until woken."""
 
-    seconds: float | None
+    __slots__ = ("seconds",)
+    __match_args__ = ("seconds",)
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
 
 
-@dataclass(slots=True)
 class Done:
     """Nothing is left to do."""
 
+    __slots__ = ()
 
-@dataclass(slots=True)
+
 class Taken:
-    """What a command ended with. It prints nothing, since an answer may hold secrets."""
+    """What a command ended with."""
 
-    failure: str | None = field(default=None, repr=False)
-    facts: str = field(default="", repr=False)
-    raw: str = field(default="", repr=False)
-    phase: str | None = field(default=None, repr=False)
-    view: str | None = field(default=None, repr=False)
-    notes: list[str] = field(default_factory=list, repr=False)
+    __slots__ = ("facts", "failure", "notes", "parts", "reply")
+
+    def __init__(self, *, reply: object = None, facts: str = "", failure: str | None = None, notes: list[str] | None = None) -> None:
+        self.reply, self.facts, self.failure, self.notes = reply, facts, failure, notes or []
+        self.parts: list[Taken] = []
+        """Of all that was resumed together: what each command ended with."""
 
 
 class Owner:
     """A thread or task that waits for a command, or does what is left to do of one that needs no waiting."""
 
-    __slots__ = ("asking", "asks", "command", "completed", "given_up", "notes", "sending", "sends", "taken", "thread", "waiting", "wake")
+    __slots__ = (
+        "asking",
+        "asks",
+        "command",
+        "completed",
+        "exchange",
+        "given_up",
+        "has_parts",
+        "notes",
+        "sending",
+        "sends",
+        "taken",
+        "thread",
+        "waiting",
+        "wake",
+    )
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -69,9 +89,11 @@ class Owner:
         """The calls of the store that it has begun, by their steps."""
         self.sending: dict[int, Send] = {}
         """The requests that it is about to send, by their steps."""
+        self.exchange: Send | None = None
+        """What it sends by itself, so that it does nothing else meanwhile."""
         self.notes: list[str] = []
         self.taken: Taken | None = None
-        self.completed = self.waiting = self.given_up = False
+        self.completed = self.waiting = self.given_up = self.has_parts = False
 
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""

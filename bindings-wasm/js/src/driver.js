@@ -117,11 +117,9 @@ export class Driver {
   /** Answers what the store has not: perhaps it was done, perhaps not. Whoever waits is told what the core makes of that. */
   #giveUp() {
     this.#isGivenUp = true;
-    while (this.#asking.size > 0) {
-      for (const id of this.#asking) failed(this.#core, id, this.now());
-      this.#asking.clear();
-      this.#pump();
-    }
+    for (const id of this.#asking) failed(this.#core, id, this.now());
+    this.#asking.clear();
+    this.#pump();
   }
 
   now() {
@@ -202,8 +200,8 @@ export class Driver {
   }
 
   async #ask(id, command, call) {
+    if (this.#isGivenUp) return failed(this.#core, id, this.now());
     this.#asking.add(id);
-    if (this.#isGivenUp) return;
     let tell = failed;
     try {
       tell = await call(this.#store);

@@ -153,8 +153,8 @@ export class Engine {
     if (!this.#closing) this.#make();
   }
 
-  #data(operation, { facts: { request_id }, raw, view, phase }) {
-    return parse(raw, view, { request_id, phase }, plain[operation]);
+  #data(operation, { facts: { request_id }, raw, view, phase, mayHide }) {
+    return parse(raw, view, { request_id, phase }, plain[operation], mayHide);
   }
 
   async #start(operation, params = {}, options = {}) {
@@ -175,13 +175,13 @@ export class Engine {
 
   /** What a command was answered with, or its error. */
   #read({ taken, ...causes }, signal) {
-    const [how, facts, raw, phase, view] = taken;
+    const [how, facts, raw, phase, view, mayHide] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined };
+    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined, mayHide };
   }
 
-  #given({ facts, raw, view, phase }, handle) {
-    const data = parse(raw, view, { request_id: facts.request_id });
+  #given({ facts, raw, view, phase, mayHide }, handle) {
+    const data = parse(raw, view, { request_id: facts.request_id }, undefined, mayHide);
     return phase === undefined ? data : handle({ data, facts, phase });
   }
 }

@@ -52,9 +52,14 @@ function caused(cause, trouble) {
 
 /** What a store threw, to be told to people. The text of a database's own error may hold a login, so only its name is told. */
 export function spoken(error) {
-  const isSystems = error instanceof Error && typeof error.code === "string" && typeof error.syscall === "string";
-  if (isSystems || (error instanceof HoplineError && error.kind === "store")) return error;
-  const name = error instanceof Error ? error.name : typeof error;
+  let name = typeof error;
+  try {
+    const isSystems = error instanceof Error && typeof error.code === "string" && typeof error.syscall === "string";
+    if (isSystems || (error instanceof HoplineError && error.kind === "store")) return error;
+    if (error instanceof Error) name = String(error.name);
+  } catch {
+    // Anything can be thrown, even what breaks when it is looked at.
+  }
   return Object.assign(new Error("the store threw an error, whose text is left out since it may hold secrets"), { name });
 }
 

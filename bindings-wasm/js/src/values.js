@@ -5,13 +5,14 @@ import { secrets } from "../gen/operations.js";
 
 /**
  * Parses what the service answered, or its view under the names of the table, and hides in it what must not be printed. It
- * stays readable by its name. What has the name of a secret is one, but where `plain` has a member of that name.
+ * stays readable by its name. What has the name of a secret is one, but where `plain` has a member of that name. Where the core saw
+ * nothing that may be one, nothing is looked at.
  */
-export function parse(raw, view, more, plain) {
+export function parse(raw, view, more, plain, mayHide = true) {
   const data = JSON.parse(view ?? raw);
   if (data === null || typeof data !== "object") return data;
   // A list of its own instead of recursion: how deep an answer goes is for the service to say.
-  const rest = [[data, plain]];
+  const rest = mayHide ? [[data, plain]] : [];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     const [value, shown] = next;
     const isList = Array.isArray(value);

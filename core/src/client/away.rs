@@ -1,6 +1,6 @@
 //! Who waited for a name and can't have it: another client has it, or the store fails.
 
-use super::admit::Found;
+use super::found::Found;
 use super::root::Client;
 use super::types::busy;
 use super::waiting::{Purpose, Timer, Visit};
@@ -20,7 +20,7 @@ impl Client {
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
         let now = self.means.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
-        if let Purpose::TakeBack(session, _) = visit.purpose {
+        if let Purpose::Reclaim(session, _) = visit.purpose {
             return self.lost_by(User::Session(session), name);
         }
         let Visit { command: Some(command), purpose } = visit else { return };
@@ -51,9 +51,9 @@ impl Client {
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
             match visit.purpose {
-                Purpose::TakeBack(session, failures) => {
+                Purpose::Reclaim(session, failures) => {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));
-                    self.timers.add(at, Timer::TakeBack(Box::new((name.clone(), session, failures.saturating_add(1)))));
+                    self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 _ => self.turn_away(visit, Kind::Store, what, Advice::MendStore),
             }

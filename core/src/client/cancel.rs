@@ -57,7 +57,7 @@ impl Client {
         let may_have_been = match &visit.purpose {
             Purpose::Start(start) | Purpose::Change(start) => start.bought_as.is_some(),
             Purpose::Resume(_) => true,
-            Purpose::Act(_) | Purpose::TakeBack(..) => false,
+            Purpose::Act(_) | Purpose::Reclaim(..) => false,
         };
         if visits.is_empty() {
             self.waiting.visits.remove(name);

@@ -8,7 +8,7 @@ use super::root::Client;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Endpoint, Operation, Safety, Shape, endpoint};
+use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Safety, Shape, Shaped, endpoint};
 use crate::engine::{Answered, EventKind, Job, Phase, phase_of};
 use crate::policy::{Effect, Error, Kind, Report, Rule};
 use crate::state::{Done, JobId, Name, User};
@@ -33,37 +33,40 @@ impl Client {
         }
         // Whoever has it now may be asking for it again.
         self.leave_session(id, &entry, is_lost && matches!(&result, Err(error) if error.effect == Effect::Unknown));
-        if let Some(over) = self.over_for_good(&entry, &result) {
-            result = Err(over);
-        }
-        if let Err(error) = &mut result
-            && error.kind == Kind::InDoubt
-            && error.record.is_none()
-        {
-            let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-            let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
-            let record = name.and_then(|name| Some(name.at(self.journal.slot(name)?.version).0));
-            *error = Error::from(Report { record, ..error.clone().into_report() });
-        }
+        let result = self.result_of(&entry, result);
         let after = self.after(&entry);
         let own = self.answers_for(&entry, &result);
-        let mut left = self.sessions_left(&mut entry, &result);
-        let mut finished =
-            Finished { commands: entry.waiting.clone(), result, own, left: Left::default(), last: Last::Put, is_act: false, after };
+        let left = self.sessions_left(&mut entry, &result);
+        let mut finished = Finished { commands: entry.waiting.clone(), result, own, left, last: Last::Put, is_act: false, after };
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {
                 self.journal.give(&name, None);
-                self.leave(&name, &entry, &mut finished, &mut left);
+                self.leave(&name, &entry, &mut finished);
             }
             finished.after.push(After::Name(name));
         }
         if !self.means.rules.holds(Rule::KeepUntilTaken) {
-            std::mem::take(&mut left).names().for_each(|name| self.delete(name, true));
+            std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
         }
-        left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
-        finished.left = left;
+        finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
         self.finish_after(finished);
+    }
+
+    /// What those who wait are told: that a session is over is an error to who starts its intent, and a doubt names its record.
+    fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
+        if let Some(over) = self.over_for_good(entry, &result) {
+            return Err(over);
+        }
+        match result {
+            Err(error) if error.kind == Kind::InDoubt && error.record.is_none() => {
+                let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+                let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
+                let record = name.and_then(|name| Some(name.at(self.journal.slot(name)?.version).0));
+                Err(Error::from(Report { record, ..error.into_report() }))
+            }
+            result => result,
+        }
     }
 
     /// What surely bought nothing counts no more under the day's cap: all of it where the job had no effect, else a further key that was
@@ -82,13 +85,13 @@ impl Client {
     }
 
     /// What is to become of the name of a job that has ended.
-    fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished, left: &mut Left) {
+    fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
         match &finished.result {
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
                 if is_put && !self.means.rules.holds(Rule::DeleteBeforeNone) {
-                    self.finish_after(Finished { after: Vec::new(), ..finished.clone() });
+                    self.finish_after(Finished { left: Left::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
                 self.delete(name, false);
@@ -97,13 +100,14 @@ impl Client {
                 let done = done(entry, result);
                 self.put_done(name, entry.custody.bought_as.as_deref(), done);
             }
-            _ => left.own = Some(name.clone()),
+            _ => finished.left.own = Some(name.clone()),
         }
     }
 
     /// The records of sessions that go once the result was taken, and what becomes of a session that nobody has.
     fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> Left {
-        let mut left = Left { own: None, others: entry.custody.also_delete.take().into_iter().collect() };
+        let mut left =
+            Left { own: None, others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect() };
         let Some(session) = entry.subject.session_id.clone() else { return left };
         let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
         let over = match result {
@@ -128,7 +132,8 @@ impl Client {
         let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
         let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
         let names = of_session.into_iter().chain(entry.custody.session_name.clone());
-        names.map(After::Name).chain(entry.custody.spends.iter().map(|number| After::Spend(*number))).collect()
+        let spends = entry.custody.rare.as_ref().into_iter().flat_map(|rare| &rare.spends);
+        names.map(After::Name).chain(spends.copied().map(After::Spend)).collect()
     }
 
     /// The name that the result of a job is about: its own, that of the session that it bought, or that of the one that it gives its caller.
@@ -150,7 +155,7 @@ impl Client {
         }
         self.uncount_unspent(id, false);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.doubt_since.get_or_insert(unix);
+        entry.custody.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
         let is_free =
@@ -202,7 +207,7 @@ impl Client {
     /// What an answer says once it is known what it was for.
     fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
         if let Job::Lookup(lookup) = &mut entry.job {
-            answered.raw = Client::reconciled(lookup);
+            (answered.raw, answered.shape) = (Client::reconciled(lookup), &Reconciliation::SHAPE);
         }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
             answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.wishes.ends));
@@ -246,7 +251,7 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let follows = job.follows() && subject.order_no.is_some();
     let answer = raw.filter(|_| !follows).and_then(|raw| kept_answer(shape, raw.text()));
     let operation = if endpoint(operation).is_some() { operation } else { ANY };
-    Done { operation: operation.to_owned(), facts, opened: follows, answer }
+    Done { operation: operation.to_owned(), facts, follows, answer }
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use super::lost::{after, taken_over};
 use super::root::Client;
 use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
+use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind, Report};
-use crate::state::{Name, Write, Written};
+use crate::state::{CommandId, Name, StoreWrite, WriteResult};
 
 impl Client {
     /// Gives commands their result once the store has answered all that they wait for.
@@ -36,8 +37,31 @@ impl Client {
         }
     }
 
+    /// Ends a command that found all that it asked for, once its name was let go of.
+    pub(super) fn finish_visit(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
+        let result = result.map_err(|error| match error.intent {
+            Some(_) => error,
+            None => Error::from(Report { intent, ..error.into_report() }),
+        });
+        let after = After::Name(name.clone());
+        let finished = Finished {
+            commands: vec![command],
+            result,
+            own: None,
+            left: Left::default(),
+            last: Last::Put,
+            is_act: false,
+            after: vec![after.clone()],
+        };
+        match self.journal.user(name) {
+            // The name is let go of as soon as all who wait have been let in.
+            None => self.waiting.finishing.push(after, finished),
+            Some(_) => self.finish_after(finished),
+        }
+    }
+
     /// The store has answered a step of this.
-    pub(super) fn answered(&mut self, after: &After, written: Option<Written>) {
+    pub(super) fn answered(&mut self, after: &After, written: Option<WriteResult>) {
         if let After::Name(name) = after
             && self.journal.is_busy(name)
         {
@@ -59,10 +83,10 @@ impl Client {
     }
 
     /// What the last step came to may change what is said.
-    fn change(&mut self, finished: &mut Finished, name: &Name, written: Written) {
+    fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
-            (Written::Done, _) | (Written::Failed, Last::Put) => {}
-            (Written::Failed, Last::Erase) => {
+            (WriteResult::Done, _) | (WriteResult::Failed, Last::Put) => {}
+            (WriteResult::Failed, Last::Erase) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let report = match &finished.result {
@@ -75,10 +99,10 @@ impl Client {
                 finished.last = Last::Put;
                 finished.result = Err(Error::from(Report { record, ..report }));
                 // The record may be there: whoever comes next finds it.
-                self.journal.want(name, Write::Release, None, true);
+                self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);
             }
-            (Written::Lost, _) => {
+            (WriteResult::Lost, _) => {
                 let operation = self.operation_of(finished);
                 finished.left = Left::default();
                 finished.result = Err(match finished.is_act {

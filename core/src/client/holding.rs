@@ -1,16 +1,49 @@
 //! Who has a session: callers whom it was given to, jobs that are about it, or nobody. Then its name is let go of, and what is known of it
 //! is forgotten.
 
+use std::sync::Arc;
+
 use arcstr::ArcStr;
 
 use super::root::Client;
-use super::waiting::{Purpose, Visit};
-use crate::state::{CommandId, Name, Shown, Tracked};
+use crate::engine::Wishes;
+use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
 
 impl Client {
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
     pub fn follows(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.name.is_some())
+    }
+
+    /// From here on a session is this client's, under that name.
+    pub(super) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
+        let id = ArcStr::from(session.id);
+        if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
+            // It is followed already under another name: that one has it.
+            known.wishes.credentials |= session.credentials;
+            known.wishes.auto_rotate |= session.auto_rotate;
+            return;
+        }
+        let before = self.sessions.remove(&id).unwrap_or_default();
+        self.journal.give(name, Some(User::Session(id.clone())));
+        let tracked = Tracked {
+            name: Some(name.clone()),
+            shown: Shown {
+                session_type: session.session_type.as_deref().map(word),
+                status: session.status.as_deref().map(word),
+                seen: before.shown.seen,
+                only_named: session.only_named && !before.shown.seen,
+            },
+            wishes: Wishes {
+                credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.wishes.auto_rotate,
+                ends: session.ends,
+            },
+            bought_as: bought_as.map(Arc::new),
+            lapsed: false,
+            ..*before
+        };
+        self.sessions.insert(id, Box::new(tracked));
     }
 
     /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
@@ -70,11 +103,6 @@ impl Client {
         let Tracked { shown, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
         **known = Tracked { shown: Shown { only_named: false, ..shown }, doubt, jobs, changing, ..Tracked::default() };
         self.let_go_of_session(session);
-    }
-
-    /// A session that is this client's still, for all that is known, is claimed again.
-    pub(super) fn ask_back(&mut self, name: &Name, session: ArcStr, failures: u32) {
-        self.visit(name, Visit::new(None, Purpose::TakeBack(session, failures)));
     }
 }
 

@@ -29,8 +29,6 @@ pub(super) enum Parked {
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Custody {
     pub(super) name: Option<Name>,
-    /// Another name whose record goes when the result was taken: that of the session it ended.
-    pub(super) also_delete: Option<Name>,
     /// What its caller calls it.
     pub(super) bought_as: Option<Arc<BoughtAs>>,
     /// What the record of its session is kept under, where something was put there for it.
@@ -39,13 +37,22 @@ pub(super) struct Custody {
     pub(super) last_put: Option<Version>,
     /// Whether the name was lost to another client: nothing more is sent or put for it.
     pub(super) lost: bool,
-    /// What is to count otherwise under the day's cap, and was not answered yet.
-    pub(super) spends: Vec<u32>,
     /// Whether it only reads what an intent was accepted as: whatever comes of that, the intent stays accepted.
     pub(super) recalls: bool,
+    /// Boxed, as most jobs have none of it.
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What few jobs have.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Rare {
+    /// Another name whose record goes when the result was taken: that of the session it ended.
+    pub(super) also_delete: Option<Name>,
+    /// What is to count otherwise under the day's cap, and was not answered yet.
+    pub(super) spends: Vec<u32>,
     pub(super) doubt_since: Option<Millis>,
     /// Of an order that was placed: the call that placed it.
-    pub(super) placed: Option<Box<SavedCall>>,
+    pub(super) placed: Option<SavedCall>,
 }
 
 /// A job.

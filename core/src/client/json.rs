@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::options::CallOptions;
 use super::root::Client;
-use super::types::{Event, Misuse, Outcome};
+use super::types::{Event, Misuse, Outcome, Taken};
 use super::waiting::Settlement;
 use crate::contract::endpoint;
 use crate::engine::{Answered, Phase, RecordId};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use crate::wire::Facts;
+use crate::wire::{Facts, Guard};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct TakenText {
     pub view: Option<String>,
     /// Of a session or an order: where it is.
     pub phase: Option<&'static str>,
+    /// Whether there may be something secret in it. In anything else there is nothing to hide.
+    pub may_hide: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -91,13 +93,12 @@ impl Client {
 
     /// The result of a command that completed, once.
     pub fn take_text(&mut self, command: u32) -> Option<Result<TakenText, Error>> {
-        let taken = self.take_answer(CommandId(command))?;
-        Some(told(&taken))
+        Some(self.take_to_read(CommandId(command))?.and_then(Taken::into_text))
     }
 
     /// The same, and the result stays until it is taken or abandoned.
     pub fn result_text(&self, command: u32) -> Option<Result<TakenText, Error>> {
-        Some(told(self.result(CommandId(command))?))
+        Some(self.result_to_read(CommandId(command))?.and_then(Taken::into_text))
     }
 
     /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that is known.
@@ -145,20 +146,24 @@ pub fn verdict_text(verdict: &Verdict) -> String {
     })
 }
 
-/// The result of an operation as text.
-fn told(result: &Result<Answered, Error>) -> Result<TakenText, Error> {
-    let answered = result.as_ref().map_err(Error::clone)?;
-    Ok(TakenText {
-        facts: text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts }),
-        view: answered.view.as_ref().map(|view| view.text().to_owned()),
-        raw: answered.raw.text().to_owned(),
-        phase: answered.phase.map(|phase| match phase {
-            Phase::Pending => "pending",
-            Phase::Ready => "ready",
-            Phase::Ended => "ended",
-            Phase::Unknown => "unknown",
-        }),
-    })
+impl Taken {
+    /// It as text, if it fits its type.
+    fn into_text(self) -> Result<TakenText, Error> {
+        let mut guard = Guard::default();
+        let ((), answered) = self.read(&mut guard)?;
+        Ok(TakenText {
+            may_hide: guard.may_hide,
+            view: answered.view(),
+            phase: answered.phase.map(Phase::as_str),
+            facts: facts_text(&answered),
+            raw: answered.raw.text().to_owned(),
+        })
+    }
+}
+
+/// The facts of an answer, a JSON object, with `http_status` (where it was asked for now) and `attempts`.
+pub fn facts_text(answered: &Answered) -> String {
+    text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts })
 }
 
 /// The error for an answer that does not fit the type that a host has for it; `place` says where.
@@ -219,99 +224,4 @@ fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a 
 const NOT_JSON: &str = "must be JSON of its kind";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
-    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-
-    fn json(text: &str) -> serde_json::Value {
-        serde_json::from_str(text).expect(text)
-    }
-
-    #[test]
-    fn options_that_do_not_fit_are_refused_by_name_and_never_repeated() {
-        let refusal = |options: &str, entropy: &[u8]| json(&error_text(&Client::from_text(options, entropy).expect_err("is refused")));
-        let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
-        assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
-        assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");
-        for (options, field) in [
-            (r#"{"retry":"canary"}"#, "retry"),
-            (r#"{"api_key":["canary"]}"#, "api_key"),
-            (r#"{"retry":{"attempts":"canary"}}"#, "retry"),
-            (r#"{} {"canary":1}"#, "options"),
-            ("canary", "options"),
-            ("", "options"),
-        ] {
-            let refused = refusal(options, &[7; 16]);
-            assert!(refused["field"] == field && !refused.to_string().contains("canary"), "{refused}");
-        }
-        assert_eq!(refusal(OPTIONS, &[7; 15])["field"], "entropy");
-        assert_eq!(refusal(r#"{"base_url":"http://api.example"}"#, &[7; 16])["field"], "base_url");
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_call_comes_back_as_its_result() {
-        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
-        for (operation, params, options) in [
-            ("get_balance", "{}", "{"),
-            ("get_balance", "{}", r#"{"atempts":1}"#),
-            ("get_balances", "{}", "{}"),
-            ("create_session", "", "{}"),
-        ] {
-            let command = client.start_text(operation, params, options);
-            let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
-            assert_eq!(json(&error_text(&error))["effect"], "none", "{error}");
-        }
-    }
-
-    #[test]
-    fn a_misuse_and_a_word_that_is_none_are_errors() {
-        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
-        let error = client.resolve_text(9, Outcome::Store(super::super::StoreAnswer::Done), NOW).expect_err("no such step");
-        assert_eq!(json(&error_text(&error))["kind"], "misuse");
-        let error = client.fail_text(9, "gone", "maybe", NOW).expect_err("no such word");
-        assert_eq!(json(&error_text(&error))["field"], "kind");
-        let error = client.fail_text(9, "dns", "never", NOW).expect_err("no such step");
-        assert_eq!(json(&error_text(&error))["kind"], "misuse");
-    }
-
-    #[test]
-    fn a_cause_has_its_sentence_too() {
-        let cause = Error::invalid("get_session", "x", "is wrong");
-        let error =
-            Error::from(crate::policy::Report { cause: Some(cause.clone()), ..Error::invalid("start", "y", "is too").into_report() });
-        let told = json(&error_text(&error));
-        assert_eq!(told["message"], error.to_string());
-        assert_eq!(told["cause"]["message"], cause.to_string());
-    }
-
-    #[test]
-    fn an_answer_that_does_not_fit_says_how_it_came() {
-        let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
-        let command = client.start_text("get_session", r#"{"session_id":"s-1"}"#, "{}");
-        let super::super::Step::Send { id, .. } = client.poll(NOW) else { panic!("a read is sent at once") };
-        let body = br#"{"success":true,"data":{"session_id":"s-1"},"meta":{"request_id":"q-1"}}"#;
-        client.resolve(id, Outcome::Response { status: 206, headers: &[], body, truncated: false }, NOW).expect("is answered once");
-        let Some(Ok(taken)) = client.take_text(command.0) else { panic!("the read was answered") };
-        let error = json(&error_text(&misfit_text("get_session", &taken, "status")));
-        let said = (&error["kind"], &error["status"], &error["attempts"], &error["request_id"], &error["session_id"]);
-        assert_eq!(said, (&json("\"decode\""), &json("206"), &json("1"), &json("\"q-1\""), &json("\"s-1\"")));
-    }
-
-    #[test]
-    fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
-        let taken = TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), view: None, phase: None };
-        let error = json(&error_text(&misfit_text("create_session", &taken, "anywhere")));
-        assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
-        assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));
-    }
-
-    #[test]
-    fn details_stay_as_they_were_written() {
-        let details = r#"{"unit":4.10,"big":12345678901234567890123}"#;
-        let error =
-            Error::from(crate::policy::Report { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_report() });
-        assert!(error_text(&error).contains(details));
-    }
-}
+mod tests;

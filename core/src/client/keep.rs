@@ -11,8 +11,8 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::EventKind;
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, Tracked, User, Version, Write,
-    Written, is_over_for_good,
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, StoreWrite, Tracked, User,
+    Version, WriteResult, is_over_for_good,
 };
 use crate::time::{Clock, Millis};
 
@@ -38,12 +38,12 @@ impl Entry {
             may_have_sold: ledger.may_have_sold,
             unanswered: ledger.unanswered,
             spent: write.key.settled,
-            opens: self.job.follows(),
+            follows: self.job.follows(),
             credentials: self.wants.wishes.credentials,
             auto_rotate: self.wants.wishes.auto_rotate,
             ends: self.wants.wishes.ends.clone(),
             age: write.key.saved_age(clock),
-            doubt_since: self.custody.doubt_since,
+            doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
             counted: write.terms.counted.clone(),
             clues: built.clues.clone(),
             order_no: None,
@@ -61,28 +61,28 @@ impl Client {
     /// tried again until it is done.
     pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
-            return waiter.into_iter().for_each(|id| self.stored(id, Written::Lost));
+            return waiter.into_iter().for_each(|id| self.stored(id, WriteResult::Lost));
         }
         let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
         let kept = Data { puts, ..data };
         let data = kept.bytes();
         self.journal.note(name, &kept, Version::of(&data));
-        self.journal.want(name, Write::Put { data, keep_for, release }, waiter, waiter.is_none());
+        self.journal.want(name, StoreWrite::Put { data, keep_for, release }, waiter, waiter.is_none());
         self.push_next(name);
     }
 
     /// Deletes what is under a name of this client's, or lets go of it where nothing is.
     pub(super) fn delete(&mut self, name: &Name, insists: bool) {
-        let write = if self.journal.slot(name).is_some_and(|slot| slot.is_put) { Write::Delete } else { Write::Release };
+        let write = if self.journal.slot(name).is_some_and(|slot| slot.is_put) { StoreWrite::Delete } else { StoreWrite::Release };
         self.write(name, write, insists);
     }
 
     /// Lets go of a name, as it is.
     pub(super) fn release(&mut self, name: &Name) {
-        self.write(name, Write::Release, true);
+        self.write(name, StoreWrite::Release, true);
     }
 
-    fn write(&mut self, name: &Name, write: Write, insists: bool) {
+    fn write(&mut self, name: &Name, write: StoreWrite, insists: bool) {
         if self.journal.is_owned(name) {
             self.journal.want(name, write, None, insists);
             self.push_next(name);
@@ -113,35 +113,35 @@ impl Client {
     /// A write of a name was answered.
     pub(super) fn on_written(&mut self, name: &Name, answer: &StoreAnswer) {
         let written = match answer {
-            StoreAnswer::Done => Written::Done,
-            StoreAnswer::Lost => Written::Lost,
-            _ => Written::Failed,
+            StoreAnswer::Done => WriteResult::Done,
+            StoreAnswer::Lost => WriteResult::Lost,
+            _ => WriteResult::Failed,
         };
         let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
-        let told = self.journal.written(name, written);
-        if told.written == Written::Failed && told.waiters.is_empty() {
+        let after = self.journal.written(name, written);
+        if after.result == WriteResult::Failed && after.waiters.is_empty() {
             let what = EventKind::StoreFailed { record: name.at(version) };
             self.outbox.notify(Event { command: None, operation: "store", intent: None, what });
         }
-        if let Some(again) = told.again {
+        if let Some(again) = after.again {
             self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
             self.store_fails(name, "was not started, because the store could not write what is under its name");
         }
-        if let Some(user) = told.lost {
+        if let Some(user) = after.lost {
             self.lost_by(user, name);
         }
-        self.answered(&After::Name(name.clone()), Some(told.written));
-        for id in told.waiters {
-            if told.was_there {
+        self.answered(&After::Name(name.clone()), Some(after.result));
+        for id in after.waiters {
+            if after.was_there {
                 self.rename(id);
                 continue;
             }
-            if told.written != Written::Lost
+            if after.result != WriteResult::Lost
                 && let Some(entry) = self.jobs.get_mut(&id)
             {
                 entry.custody.last_put = Some(version);
             }
-            self.stored(id, told.written);
+            self.stored(id, after.result);
         }
         self.push_next(name);
         self.attend(name);
@@ -162,7 +162,7 @@ impl Client {
     /// What a job's record says now.
     pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
-        let call = entry.custody.placed.as_deref().cloned().or_else(|| entry.saved_call(&self.means.clock));
+        let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.means.clock));
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 

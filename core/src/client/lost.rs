@@ -1,7 +1,7 @@
 //! What is said of a job whose name another client has taken over: that one goes on with it.
 
 use super::job::Entry;
-use super::list::can_resume;
+use super::resume::can_resume;
 use super::root::Client;
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind, Report};

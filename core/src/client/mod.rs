@@ -4,35 +4,45 @@
 //! drains again. Extra polls change nothing.
 
 mod account;
+mod act;
 mod admit;
 mod ask;
 mod away;
+mod became;
 mod cancel;
+mod check;
 mod drive;
 mod ending;
 mod errand;
 mod finishing;
 mod found;
+mod go_on;
 mod holding;
 mod host_text;
 mod job;
+mod join;
 mod json;
 mod keep;
 mod list;
 mod login;
-mod lookup;
 mod lost;
 mod members;
+mod name_queue;
 mod observe;
 mod options;
 mod order;
 mod outbox;
 mod pages;
-mod people;
+mod reclaim;
+mod reconcile;
 mod resolve;
+mod resume;
+mod resume_all;
 mod root;
 mod run;
+mod saved;
 mod session;
+mod settle;
 mod spend;
 mod start;
 #[cfg(test)]
@@ -40,6 +50,7 @@ mod testing;
 mod timers;
 mod types;
 mod untaken;
+mod wait_session;
 mod waiting;
 
 pub use crate::engine::Until;
@@ -47,16 +58,17 @@ pub use crate::state::{
     BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict, Whose,
     describe,
 };
+pub use act::Acted;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use host_text::host_text;
-pub use json::{TakenText, error_text, event_text, misfit_text, quote_text, verdict_text};
-pub use list::{Resumed, SavedRecords};
-pub use lookup::Reconcile;
+pub use json::{TakenText, error_text, event_text, facts_text, misfit_text, quote_text, verdict_text};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
-pub use people::Acted;
+pub use reconcile::Reconcile;
+pub use resume_all::Resumed;
 pub use root::{Client, RESPONSE_HEADERS};
+pub use saved::SavedRecords;
 pub use session::{OpenSession, SessionReply};
 pub use types::*;
 pub use waiting::Settlement;

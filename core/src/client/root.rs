@@ -9,7 +9,7 @@ use super::job::Entry;
 use super::options::ClientOptions;
 use super::outbox::Outbox;
 use super::timers::Timers;
-use super::types::{Outputs, Step, Ticket};
+use super::types::{Outputs, Step, Taken, Ticket};
 use super::waiting::{Left, Spending, Timer, Waiting};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
@@ -31,9 +31,9 @@ pub struct Client {
     pub(super) means: Means,
     pub(super) account: Owner,
     pub(super) spending: Spending,
-    /// Boxed, as a map's nodes have room for more than they hold.
+    // Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: Numbered<JobId, Box<Entry>>,
-    pub(super) commands: Numbered<CommandId, Command>,
+    pub(super) commands: Numbered<CommandId, Box<Command>>,
     pub(super) sessions: BTreeMap<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
@@ -162,9 +162,9 @@ impl Client {
                 Timer::Job(id) => self.advance(id, at),
                 Timer::Name(name) => self.wake_name(&name),
                 Timer::Spend(number) => self.push_spend(number),
-                Timer::TakeBack(asked) => {
+                Timer::Reclaim(asked) => {
                     let (name, session, failures) = *asked;
-                    self.ask_back(&name, session, failures);
+                    self.reclaim(&name, session, failures);
                 }
             }
         }
@@ -177,9 +177,10 @@ impl Client {
 
     /// The typed result of a command that completed, once.
     pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
-        let operation = self.commands.get(&ticket.command)?.operation;
-        let result = self.take_answer(ticket.command)?;
-        Some(result.and_then(|answered| {
+        let result = self.take_to_read(ticket.command)?;
+        Some(result.and_then(|taken| {
+            let operation = taken.operation;
+            let ((), answered) = taken.read(&mut ())?;
             O::read(answered).map_err(|misfit| {
                 let (answered, error) = *misfit;
                 super::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
@@ -195,6 +196,18 @@ impl Client {
         let ended = *taken.ended?;
         ended.left.names().for_each(|name| self.delete(name, true));
         Some(ended.result)
+    }
+
+    /// The same, to be read as what it is.
+    pub fn take_to_read(&mut self, command: CommandId) -> Option<Result<Taken, Error>> {
+        let operation = self.commands.get(&command)?.operation;
+        Some(self.take_answer(command)?.map(|answered| Taken { operation, answered }))
+    }
+
+    /// The same, and the result stays until it is taken or abandoned.
+    pub fn result_to_read(&self, command: CommandId) -> Option<Result<Taken, Error>> {
+        let operation = self.commands.get(&command)?.operation;
+        Some(self.result(command)?.clone().map(|answered| Taken { operation, answered }))
     }
 
     /// Whether a command is known and has not completed.

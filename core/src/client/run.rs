@@ -7,8 +7,8 @@ use super::outbox::Pending;
 use super::root::Client;
 use super::types::Event;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
-use crate::policy::jittered;
-use crate::state::{CommandId, JobId, Written};
+use crate::policy::{Rule, jittered};
+use crate::state::{CommandId, JobId, WriteResult};
 use crate::time::Millis;
 use crate::wire::Request;
 
@@ -108,12 +108,12 @@ impl Client {
     }
 
     /// The put that a job waited for was answered.
-    pub(super) fn stored(&mut self, id: JobId, written: Written) {
+    pub(super) fn stored(&mut self, id: JobId, written: WriteResult) {
         if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
             match written {
-                Written::Done => self.tell(id, Input::Stored(Stored::Done)),
-                Written::Failed => self.tell(id, Input::Stored(Stored::Failed)),
-                Written::Lost => self.end_lost(id),
+                WriteResult::Lost if self.means.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
+                WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
+                WriteResult::Failed => self.tell(id, Input::Stored(Stored::Failed)),
             }
         }
     }
@@ -155,7 +155,7 @@ impl Client {
             Note::Gone => self.gone(id),
             Note::Placed(order_no) => self.placed(id, &order_no),
             Note::OrderShown => {
-                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.custody.placed.as_mut()) {
+                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.custody.rare.as_mut()?.placed.as_mut()) {
                     call.unanswered = false;
                 }
             }
@@ -172,8 +172,8 @@ impl Client {
     }
 
     pub(super) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.custody.spends.extend(spends);
+        if let (Some(entry), false) = (self.jobs.get_mut(&id), spends.is_empty()) {
+            entry.custody.rare.get_or_insert_default().spends.extend(spends);
         }
     }
 

@@ -4,10 +4,11 @@ use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Misfit, Outputs};
+use crate::contract::Json;
+use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, Session};
-use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
 use crate::state::{Few, JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
@@ -113,33 +114,12 @@ impl Client {
     fn learn(&mut self, facts: &Facts) -> bool {
         let Some(tracked) = facts.session_id.as_deref().and_then(|id| self.sessions.get_mut(id)) else { return false };
         let was_over = tracked.is_over();
-        tracked.shown.seen = true;
-        let shown = std::mem::take(&mut tracked.shown.only_named);
-        if let Some(status) = &facts.status {
-            tracked.shown.status = Some(word(status));
+        let is_confirmed = tracked.shown.take_in(facts.status.as_deref(), facts.session_type.as_deref());
+        let is_over = tracked.is_over();
+        if let (false, true, Some(id)) = (is_over, tracked.lapsed, &facts.session_id) {
+            self.live_again(id);
         }
-        if let Some(session_type) = &facts.session_type {
-            tracked.shown.session_type = Some(word(session_type));
-        }
-        let over = tracked.is_over();
-        if let (false, true, Some(id)) = (over, tracked.lapsed, &facts.session_id) {
-            let id = id.clone();
-            self.live_again(&id);
-        }
-        shown || over != was_over
-    }
-
-    /// A session that was over lives again: its record is taken back, or made anew.
-    fn live_again(&mut self, session: &str) {
-        let Some(tracked) = self.sessions.get_mut(session) else { return };
-        match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.ask_back(&name, session.into(), 0),
-            None => {
-                let name = self.account.space.random(&self.means.dice.record());
-                (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-                self.journal.make(name, User::Session(session.into()));
-            }
-        }
+        is_confirmed || is_over != was_over
     }
 
     /// The same, and puts it.
@@ -184,7 +164,7 @@ impl Client {
         let bought = session.as_ref().and_then(|session| self.sessions.get(session)).and_then(|known| known.name.clone());
         let name = session.and_then(|session| self.terminated(&session));
         if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.custody.also_delete = name;
+            entry.custody.rare.get_or_insert_default().also_delete = name;
             entry.custody.session_name = bought;
         }
     }
@@ -227,7 +207,7 @@ impl Client {
     fn lost_job(&mut self, id: JobId) {
         let now = self.means.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.lost = true;
+        entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
         match entry.parked {
             Parked::Waking => self.set_timer(id, now),
             Parked::Sending(step) => _ = self.take_back(id, step),

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
+use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
 use super::root::{Client, Command};
 use super::session::OpenSession;
-use super::types::{Ticket, busy};
+use super::types::Ticket;
 use super::waiting::{Purpose, Start, Visit};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::engine::{Exchange, Follow, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::entropy::{Entropy, digest};
-use crate::policy::{Advice, Effect, Error, Kind, Ledger, Report, Rule};
-use crate::state::{BoughtAs, CommandId, JobId, Name, User, forbidden};
+use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
+use crate::entropy::digest;
+use crate::policy::{Error, Kind, Ledger, Report, Rule};
+use crate::state::{BoughtAs, CommandId, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
@@ -38,12 +39,6 @@ impl Client {
             Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Then::Follow, options),
             Err(error) => self.reject(Error::invalid("create_session", "parameters", &error.to_string()), None),
         })
-    }
-
-    /// Waits for a session that is known by its id, as `open_session` does after its purchase. With
-    /// [`CallOptions::credentials`] it also reads the username and the password.
-    pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::of(self.watch(session_id, options))
     }
 
     /// Starts a request that the table does not have.
@@ -107,42 +102,6 @@ impl Client {
         }
         self.set_timer(id, NOW);
         id
-    }
-
-    fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
-        let params =
-            serde_json::to_string(&GetSession { session_id: session_id.to_owned(), include_credentials: None }).unwrap_or_default();
-        let refusal = build(GetSession::ENDPOINT, &params).err().map(|refusal| (refusal.field, refusal.rule));
-        let refusal = refusal.or_else(|| options.refusal().map(|(field, rule)| (field.to_owned(), rule.to_owned())));
-        if let Some((field, rule)) = refusal {
-            return self.reject(Error::invalid("get_session", &field, &rule), options.intent);
-        }
-        if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
-            return self.reject(error, options.intent);
-        }
-        let known = self.sessions.get(session_id).and_then(|tracked| tracked.shown.session_type.as_deref());
-        if let Err(error) = check_rotation(GetSession::ENDPOINT.name, Then::Follow, known, &options) {
-            return self.reject(error, options.intent);
-        }
-        let command = self.command(GetSession::ENDPOINT);
-        self.begin_watch(command, GetSession::ENDPOINT, session_id.into(), &options);
-        command
-    }
-
-    /// Queues a job that reads a session it knows.
-    pub(super) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: ArcStr, options: &CallOptions) {
-        if options.auto_rotate {
-            self.rotate_when_seen(&session_id);
-        }
-        let ends = self.sessions.get(&session_id).map(|tracked| tracked.wishes.ends.clone()).unwrap_or_default();
-        let timeout_ms = options.policy(&self.service.retry).timeout_ms;
-        let follow = Follow::known(endpoint.paid, headers(options), timeout_ms);
-        let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
-        let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
-        let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
-        entry.wants.wishes.ends.extend(ends);
-        entry.custody.recalls = true;
-        self.begin(entry, command);
     }
 
     /// Checks a request and queues it.
@@ -262,63 +221,6 @@ impl Client {
         entry
     }
 
-    /// Options that have no meaning for this operation, and a key that is missing.
-    pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
-        let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
-        if endpoint.api != self.service.api {
-            let what =
-                format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
-            return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
-        }
-        if options.intent.is_some() && endpoint.safety == Safety::Safe {
-            return refuse("intent", "names a write, and this operation only reads");
-        }
-        if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
-            let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
-            return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
-        }
-        if options.until.is_some() && endpoint.safety != Safety::Safe {
-            return refuse("until", "belongs to an operation that only reads");
-        }
-        if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
-            return refuse("idempotency_key", "is not an option of this operation");
-        }
-        Ok(())
-    }
-
-    /// One change of a session at a time, and only one that its state allows.
-    fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
-        let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
-        if !endpoint.changes_session() {
-            return Ok(());
-        }
-        if let Some(other) = tracked.changing.iter().next().and_then(|job| self.jobs.get(&job)) {
-            let what = format!("the session's {} is under way", other.subject.operation);
-            return Err(Error::from(Report { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_report() }));
-        }
-        match forbidden(endpoint.name, tracked) {
-            Some(rule) => Err(Error::from(Report {
-                session_id: Some(id.to_owned()),
-                advice: Advice::ReadSession,
-                ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
-            })),
-            None => Ok(()),
-        }
-    }
-
-    /// A key that the caller gives is no key of another write that is under way. Another one with the same given key has the same name,
-    /// so it is only looked for where the key is like one that a client made up: the caller has it from an error or an event.
-    fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
-        let Some(key) = options.idempotency_key.as_ref().filter(|key| Entropy::is_like_a_key(key)) else { return Ok(()) };
-        let same = |known: &Built| known.target == built.target && known.body == built.body;
-        let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
-        let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);
-        match calls.any(|call| call.ledger.key.as_ref() == Some(key) && other(&call.exchange)) {
-            true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way")),
-            false => Ok(()),
-        }
-    }
-
     /// What tells the request of an intent from another one.
     fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> String {
         let opens = if then == Then::Follow { "open" } else { "call" };
@@ -342,17 +244,7 @@ impl Client {
     }
 
     pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
-        self.commands.insert(Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None })
+        let command = Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None };
+        self.commands.insert(Box::new(command))
     }
-}
-
-/// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
-pub(super) fn check_rotation(operation: &'static str, then: Then, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
-    let rule = match session_type {
-        _ if !options.auto_rotate => return Ok(()),
-        _ if then != Then::Follow => "belongs to a session that is opened or waited for".to_owned(),
-        Some(kind) if kind != "dynamic" => format!("is for a dynamic session, and this one is {kind}"),
-        _ => return Ok(()),
-    };
-    Err(Error::invalid(operation, "auto_rotate", &rule))
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::Serialize;
 
-use crate::contract::{AnyRequest, Json, Operation};
+use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
 use crate::policy::{Advice, Effect, Error, Kind, Report};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
@@ -169,7 +169,7 @@ impl<O: Operation> Outputs for O {
     type Output = Reply<O::Output>;
 
     fn read(answered: Answered) -> Result<Self::Output, Misfit> {
-        match serde_json::from_str(answered.view.as_ref().unwrap_or(&answered.raw).text()) {
+        match serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text())) {
             Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts, phase: answered.phase }),
             Err(error) => Err(Box::new((answered, error))),
         }
@@ -214,6 +214,31 @@ pub(super) fn busy(operation: &'static str, what: &str) -> Error {
     Error::new(Kind::Busy, Effect::None, operation, what, Advice::WaitForOther)
 }
 
+/// What a command was answered with, to be read as what it is; that needs no client.
+#[derive(Clone)]
+pub struct Taken {
+    pub(super) operation: &'static str,
+    pub(super) answered: Answered,
+}
+
+impl Taken {
+    /// What it is.
+    pub fn shape(&self) -> &'static Shape {
+        self.answered.shape
+    }
+
+    /// Reads it, and has a sink build it; or says that it does not fit its type, and where.
+    pub fn read<S: Sink>(self, sink: &mut S) -> Result<(S::Value, Answered), Error> {
+        match self.answered.read(sink) {
+            Ok(value) => Ok((value, self.answered)),
+            Err(error) => {
+                let report = misfit(self.operation, self.answered, &error.to_string()).into_report();
+                Err(Error::from(Report { field: Some(error.place), ..report }))
+            }
+        }
+    }
+}
+
 /// The error for an answer that does not fit its type, and where.
 pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -> Error {
     let effect = match crate::contract::endpoint(operation) {
@@ -222,7 +247,7 @@ pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -
     };
     let (what, advice) = match answered.facts.settled {
         true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
-        false => (format!("the answer does not fit its type at {place}"), Advice::ReadRaw),
+        false => (format!("the answer does not fit its type: {place}"), Advice::ReadRaw),
     };
     Error::from(Report {
         session_id: answered.facts.session_id,

@@ -21,7 +21,8 @@ impl Client {
         if self.result(command).is_none() {
             return false;
         }
-        let Some(Command { operation, session, ended: Some(ended), .. }) = self.commands.remove(&command) else { return false };
+        let known = self.commands.remove(&command).map(|known| *known);
+        let Some(Command { operation, session, ended: Some(ended), .. }) = known else { return false };
         session.iter().for_each(|session| self.give_session(session, command, false));
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
@@ -34,7 +35,7 @@ impl Client {
             match result {
                 Ok(Answered { facts, raw, .. }) => {
                     let answer = endpoint(operation).and_then(|endpoint| kept_answer(&endpoint.response, raw.text()));
-                    let done = Done { operation: operation.to_owned(), facts, opened: false, answer };
+                    let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
                     self.put_done(&name, None, done);
                 }
                 // Whoever resumes it asks again with its key.

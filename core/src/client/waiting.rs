@@ -51,7 +51,7 @@ pub(super) enum Purpose {
     /// To see whether the change of a session that was left in doubt still is, before another one begins.
     Change(Box<Start>),
     /// To take back a session that lives again, or whose claim has ended; and how often the store has failed meanwhile.
-    TakeBack(ArcStr, u32),
+    Reclaim(ArcStr, u32),
 }
 
 /// A write that is to begin.
@@ -90,7 +90,7 @@ impl Visit {
             // What is resumed may have been done.
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
-            Purpose::TakeBack(..) => ("store", None, Effect::None),
+            Purpose::Reclaim(..) => ("store", None, Effect::None),
         }
     }
 }
@@ -118,7 +118,7 @@ pub(super) enum Timer {
     Name(Name),
     Spend(u32),
     /// A session is claimed again, since the store has failed so often.
-    TakeBack(Box<(Name, ArcStr, u32)>),
+    Reclaim(Box<(Name, ArcStr, u32)>),
 }
 
 /// What is to be done about a record.

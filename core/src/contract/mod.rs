@@ -13,6 +13,7 @@ mod any;
 mod commands;
 mod replies;
 pub mod reseller;
+mod shape;
 mod sink;
 mod values;
 
@@ -23,6 +24,8 @@ pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
+pub(crate) use shape::all_fit;
+pub use shape::{Field, Place, Record, Rule, Shape, Word, Words};
 pub use sink::Sink;
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
@@ -160,205 +163,11 @@ pub enum Safety {
     AtMostOnce,
 }
 
-/// A type with named members: the parameters of a request, or an object of an answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Record {
-    /// The type's name, in upper camel case.
-    pub name: &'static str,
-    /// What it is, in Markdown.
-    pub doc: &'static str,
-    /// Its members, in the order of the contract.
-    pub fields: &'static [Field],
-    /// Which members must be present, a bit each.
-    pub(crate) required: u64,
-    /// Whether an answer may spell a member in another way.
-    pub(crate) aliased: bool,
-}
-
 impl Endpoint {
     /// Whether it changes the session that it names. Telemetry does not.
     pub fn changes_session(&self) -> bool {
         let changes = matches!(self.safety, Safety::Keyed | Safety::Idempotent | Safety::TwiceAtMost);
         changes && self.request.field("session_id").is_some()
-    }
-}
-
-impl Record {
-    /// A record of at most 64 members, which a reader counts in one word.
-    #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, and the loop ends in time")]
-    pub(crate) const fn new(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Self {
-        assert!(fields.len() <= 64, "a record has at most 64 members");
-        let (mut required, mut aliased, mut n) = (0, false, 0);
-        while n < fields.len() {
-            required |= (fields[n].required as u64) << n;
-            aliased |= !fields[n].aliases.is_empty();
-            n += 1;
-        }
-        Record { name, doc, fields, required, aliased }
-    }
-
-    /// The member of that name on the wire.
-    pub fn field(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.name == name)
-    }
-}
-
-/// A member of a [`Record`].
-#[derive(Debug, Clone, Copy)]
-pub struct Field {
-    /// The name on the wire.
-    pub name: &'static str,
-    /// Other spellings of it that an answer may use, alone or beside it.
-    pub aliases: &'static [&'static str],
-    /// What it means, its unit and its default, in Markdown.
-    pub doc: &'static str,
-    /// Its type.
-    pub shape: Shape,
-    /// Whether it must be present.
-    pub required: bool,
-    /// Whether null is a value of its own, beside being left out.
-    pub nullable: bool,
-    /// Where a request carries it; members of an answer are in its body.
-    pub place: Place,
-    /// What a value must satisfy before it is sent.
-    pub rules: &'static [Rule],
-}
-
-/// Where a request carries a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// One segment of the path, percent-encoded.
-    Path,
-    /// A query parameter, percent-encoded.
-    Query,
-    /// A member of the JSON body.
-    Body,
-    /// The whole JSON body, which is an object of the caller's own.
-    Whole,
-    /// The whole query, an object of the caller's own whose values are texts, numbers, `true` or `false`.
-    WholeQuery,
-    /// The header of that name.
-    Header(&'static str),
-}
-
-/// The shape of a value on the wire.
-#[derive(Debug, Clone, Copy)]
-pub enum Shape {
-    /// A string.
-    Text,
-    /// A string that an answer may write as a number.
-    Label,
-    /// A string that never prints.
-    Secret,
-    /// `true` or `false`.
-    Bool,
-    /// A whole number that a double holds exactly.
-    Integer,
-    /// A decimal number, kept as it was written.
-    Decimal,
-    /// Any JSON: the contract does not document what is inside.
-    Json,
-    /// One of the words of a list; an answer may hold another.
-    Word(&'static Words),
-    /// An object.
-    Record(&'static Record),
-    /// An array.
-    List(&'static Shape),
-    /// One value, or an array of them.
-    OneOrMany(&'static Shape),
-}
-
-impl Shape {
-    /// The record that describes a request; the macros call it while compiling.
-    #[allow(clippy::panic, reason = "evaluated by the compiler: it is a compile error")]
-    const fn record(self) -> &'static Record {
-        match self {
-            Shape::Record(record) => record,
-            _ => panic!("a request must be a record"),
-        }
-    }
-}
-
-/// A list of words that the contract names.
-#[derive(Debug, Clone, Copy)]
-pub struct Words {
-    /// The type's name, in upper camel case.
-    pub name: &'static str,
-    /// What it says, in Markdown.
-    pub doc: &'static str,
-    /// The words, in the order of the contract.
-    pub words: &'static [Word],
-}
-
-/// A word of a list.
-#[derive(Debug, Clone, Copy)]
-pub struct Word {
-    /// The variant's name, in upper camel case.
-    pub name: &'static str,
-    /// The word; it is what goes over the wire, unless there is a number.
-    pub word: &'static str,
-    /// The number that stands for it on the wire.
-    pub number: Option<i64>,
-    /// What it means, in Markdown.
-    pub doc: &'static str,
-}
-
-impl Word {
-    /// Whether some JSON names this word: with its text, or with the number that stands for it.
-    pub(crate) fn is(&self, json: &str) -> bool {
-        match self.number {
-            Some(number) if json.parse() == Ok(number) => true,
-            _ => crate::json::text_of(json).is_some_and(|text| text == self.word),
-        }
-    }
-}
-
-/// What a value must satisfy before it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// A number above zero.
-    Positive,
-    /// A number of at least this.
-    AtLeast(i64),
-    /// A number of at least the first and at most the second.
-    Between(i64, i64),
-    /// A whole number when another field holds that word.
-    WholeWhen(&'static str, &'static str),
-    /// Required unless that other field is given.
-    Unless(&'static str),
-    /// The format of an email address.
-    Email,
-    /// The format of a UUID.
-    Uuid,
-    /// A text of at least the first and at most the second number of characters.
-    Length(usize, usize),
-    /// Letters, digits, underscores and hyphens.
-    Name,
-    /// Eleven digits.
-    Phone,
-    /// A day, `YYYY-MM-DD`.
-    Date,
-    /// The two letters of a country, ISO 3166.
-    Country,
-    /// Always sent, with this word, also where it is left out: the contract leaves no choice.
-    Always(&'static str),
-}
-
-impl Rule {
-    /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
-    const fn fits(self, shape: Shape) -> bool {
-        match self {
-            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => match shape {
-                Shape::List(item) | Shape::OneOrMany(item) => matches!(item, Shape::Integer | Shape::Decimal),
-                _ => matches!(shape, Shape::Integer | Shape::Decimal),
-            },
-            Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
-            Rule::Unless(_) => true,
-            Rule::Always(_) => matches!(shape, Shape::Word(_)),
-            Rule::Email | Rule::Uuid | Rule::Length(..) | Rule::Name | Rule::Phone | Rule::Date | Rule::Country => {
-                matches!(shape, Shape::Text | Shape::Secret)
-            }
-        }
     }
 }
 
@@ -375,18 +184,6 @@ pub fn endpoint(name: &str) -> Option<&'static Endpoint> {
 /// Serde asks this of every field of a request: absent is not the same as null.
 pub(crate) fn is_absent<T: Shaped>(value: &T) -> bool {
     value.is_absent()
-}
-
-/// Whether every rule fits; `record!` asks while compiling.
-pub(crate) const fn all_fit(rules: &[Rule], shape: Shape) -> bool {
-    let mut rest = rules;
-    while let [rule, tail @ ..] = rest {
-        if !rule.fits(shape) {
-            return false;
-        }
-        rest = tail;
-    }
-    true
 }
 
 /// The wire name of a Rust field: `r#type` is `type`.

@@ -24,8 +24,13 @@ impl FromStr for Decimal {
         if text.len() > 64 {
             return Err(NotDecimal);
         }
-        let exact = rust_decimal::Decimal::from_str_exact(text);
-        exact.or_else(|_| rust_decimal::Decimal::from_scientific(text)).map(Decimal).map_err(|_| NotDecimal)
+        // Of digits that do not fit `from_scientific` rounds, so they are read without their exponent first.
+        let digits = text.split(['e', 'E']).next().unwrap_or_default();
+        let exact = rust_decimal::Decimal::from_str_exact(digits).map_err(|_| NotDecimal)?;
+        if digits.len() == text.len() {
+            return Ok(Decimal(exact));
+        }
+        rust_decimal::Decimal::from_scientific(text).map(Decimal).map_err(|_| NotDecimal)
     }
 }
 
@@ -246,6 +251,18 @@ impl<T: Shaped> Shaped for OneOrMany<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused_in_every_notation() {
+        let digits = ["9.9999999999999999999999999999", "12345678901234567890123456789.9", "0.12345678901234567890123456789"];
+        for digits in digits {
+            for text in [digits.to_owned(), format!("{digits}e0"), format!("{digits}E+1"), format!("-{digits}e-1")] {
+                assert!(text.parse::<Decimal>().is_err(), "{text}");
+            }
+        }
+        let fits = "7.9228162514264337593543950335e+28".parse::<Decimal>().map(|number| number.to_string());
+        assert_eq!(fits.as_deref(), Ok("79228162514264337593543950335"));
+    }
 
     #[test]
     fn money_keeps_every_digit_that_was_written() {

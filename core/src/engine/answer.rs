@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::Json;
-use crate::wire::Facts;
+use crate::contract::{Json, Shape, Sink};
+use crate::wire::{DecodeError, Facts, read_as, view};
 
 /// Where a session or an order is, as far as waiting for it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,6 +19,18 @@ pub enum Phase {
     Unknown,
 }
 
+impl Phase {
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Phase::Pending => "pending",
+            Phase::Ready => "ready",
+            Phase::Ended => "ended",
+            Phase::Unknown => "unknown",
+        }
+    }
+}
+
 /// What a command ended with.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Answered {
@@ -26,8 +38,8 @@ pub struct Answered {
     pub facts: Facts,
     /// The whole `data`, known and unknown members alike. Null where only the facts were kept.
     pub raw: Json,
-    /// The same under the names and with the words of the table, where the service wrote it in another way.
-    pub view: Option<Json>,
+    /// What it is.
+    pub shape: &'static Shape,
     /// Of a session or an order, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
     /// The HTTP status that it came with; none where it was not asked for now.
@@ -39,6 +51,16 @@ pub struct Answered {
 impl Answered {
     /// What is known without a response.
     pub(crate) fn of(facts: Facts) -> Self {
-        Answered { facts, raw: Json::default(), view: None, phase: None, http_status: None, attempts: 0 }
+        Answered { facts, raw: Json::default(), shape: &Shape::Json, phase: None, http_status: None, attempts: 0 }
+    }
+
+    /// Reads it as what it is, and has a sink build that.
+    pub fn read<S: Sink>(&self, sink: &mut S) -> Result<S::Value, DecodeError> {
+        read_as(self.shape, self.raw.text(), sink)
+    }
+
+    /// It under the names and with the words of the table, where the service wrote it in another way.
+    pub fn view(&self) -> Option<String> {
+        view(self.shape, self.raw.text())
     }
 }

@@ -10,9 +10,9 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Need};
 use super::service::Received;
 use crate::contract::{Endpoint, Safety};
-use crate::policy::{Advice, Again, Asked, Effect, Error, Heard as Outcome, Judgement, Kind, Ledger, Report, RetryPolicy, judge};
+use crate::policy::{Advice, Again, Asked, Effect, Error, Judgement, Kind, Ledger, Report, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
-use crate::wire::Verdict;
+use crate::wire::Content;
 
 /// Why a call ends that was not sent, since a throttle is longer than it may take.
 pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
@@ -182,13 +182,13 @@ impl Call {
 
     /// A send that did not succeed: what it means, and what to report if nothing more is sent.
     pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
-        let heard = match (failing.answer.as_ref().map(|answer| (&answer.verdict, answer.status)), failing.lost) {
-            (Some((Verdict::Failure(failure), status)), _) => Outcome::Failure { code: &failure.code, status },
-            (Some((verdict, status)), _) => {
-                Outcome::Page { status, broke_off: matches!(verdict, Verdict::NoEnvelope { broke_off: true, .. }) }
+        let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
+            (Some((Content::Failure(failure), status)), _) => SendFailure::Failure { code: &failure.code, status },
+            (Some((content, status)), _) => {
+                SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { broke_off: true, .. }) }
             }
-            (None, Some((_, sent))) => Outcome::Lost(sent),
-            (None, None) => Outcome::Lost(crate::policy::Sent::Maybe),
+            (None, Some((_, sent))) => SendFailure::Lost(sent),
+            (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),
         };
         let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.means.rules);
         let asked = Asked { capped: self.has_price_limit, ..asked };

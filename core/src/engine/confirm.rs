@@ -57,10 +57,7 @@ impl Confirm {
     pub(crate) fn told(&mut self, input: Input<'_>, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
         let Input::Response(received) = input else { return self.due(credentials, cx) };
         match self.exchange.take_in(received, cx) {
-            Heard::Success(mut answered) => {
-                answered.view = None;
-                Part::Done(Confirmed::Shown(answered))
-            }
+            Heard::Success(answered) => Part::Done(Confirmed::Shown(answered)),
             Heard::Late => Part::Asks(Action::Wake(Wake::at(cx.now()))),
             Heard::Unfit(rule) => Part::Done(Confirmed::Unfit(rule)),
             Heard::Failure(failing) => self.not_read(failing, cx),

@@ -10,7 +10,7 @@ use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{self, Answer, Built, Expected, Facts, Failure, Request, Success, Verdict, classify, items};
+use crate::wire::{self, Answer, Built, Content, Expected, Facts, Failure, Request, Success, classify, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -89,6 +89,7 @@ impl Exchange {
     /// Sends it. The host may hold it back for that long.
     pub(crate) fn send(&mut self, key: Option<&str>, late: Millis, cx: &Cx<'_>) -> Action {
         let now = cx.now();
+        let late = if cx.means.rules.holds(Rule::LateIsNotSent) { Millis::from(self.timeout_ms).min(late) } else { Millis::MAX };
         (self.token, self.sent_at) = (cx.means.tokens.generation(), now);
         let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
         match (self.endpoint.auth, &cx.service.key, cx.means.tokens.token()) {
@@ -107,7 +108,7 @@ impl Exchange {
             headers,
             body: self.built.body.clone().unwrap_or_default().into_bytes(),
             timeout_ms: self.timeout_ms,
-            send_before: now.saturating_add(Millis::from(self.timeout_ms).min(late)),
+            send_before: now.saturating_add(late),
             max_body: cx.service.max_body,
         })
     }
@@ -129,22 +130,23 @@ impl Exchange {
                 classify(expected, wire::Received { status, headers, body, truncated }, cx.means.clock.unix())
             }
         };
-        if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.verdict, Verdict::NoEnvelope { .. })) {
+        if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.content, Content::NoEnvelope { .. })) {
             cx.means.clock.hear(time);
         }
         if cx.service.is_throttle(&answer) {
             cx.means.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
         }
         match answer {
-            Answer { verdict: Verdict::Success(success), status, .. } => {
-                let Success { raw, view, mut facts, differing } = *success;
+            Answer { content: Content::Success(success), status, .. } => {
+                let Success { raw, mut facts, differing } = *success;
                 facts.short_page = self.built.page_size.and_then(|size| Some(items(raw.text())?.len() < size as usize));
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });
                 }
                 self.learn(raw.text(), &facts, cx);
                 let attempts = cx.subject.attempts;
-                Heard::Success(Box::new(Answered { raw, view, http_status: Some(status), attempts, ..Answered::of(facts) }))
+                let shape = &self.endpoint.response;
+                Heard::Success(Box::new(Answered { raw, shape, http_status: Some(status), attempts, ..Answered::of(facts) }))
             }
             answer => {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
@@ -168,9 +170,9 @@ impl Exchange {
     /// Whether an answer refuses the token, so that a newer one may help; then it may be sent again with that.
     pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
         let Some(answer) = &failing.answer else { return false };
-        let refused = match &answer.verdict {
+        let refused = match &answer.content {
             // Under a 5xx nobody knows how far it came: no code makes a write go out again.
-            Verdict::Failure(Failure { code, .. }) => {
+            Content::Failure(Failure { code, .. }) => {
                 failing.token_refused && (failure_status(code, answer.status) < 500 || self.is_safe())
             }
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
@@ -203,9 +205,9 @@ impl Exchange {
 impl Failing {
     /// What happened, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
-        match (self.answer.as_ref().map(|answer| &answer.verdict), self.lost) {
-            (Some(Verdict::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
-            (Some(Verdict::NoEnvelope { broke_off: true, .. }), _) => "the response broke off".to_owned(),
+        match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
+            (Some(Content::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
+            (Some(Content::NoEnvelope { broke_off: true, .. }), _) => "the response broke off".to_owned(),
             (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
             (None, Some((kind, _))) => kind.as_str().to_owned(),
             (None, None) => "the request failed".to_owned(),
@@ -213,15 +215,15 @@ impl Failing {
     }
 
     pub(crate) fn code(&self) -> Option<&str> {
-        match &self.answer.as_ref()?.verdict {
-            Verdict::Failure(failure) => Some(&failure.code),
+        match &self.answer.as_ref()?.content {
+            Content::Failure(failure) => Some(&failure.code),
             _ => None,
         }
     }
 
     /// Whether nobody knows who answered, if anybody did.
     pub(crate) fn is_page(&self) -> bool {
-        self.answer.as_ref().is_none_or(|answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }))
+        self.answer.as_ref().is_none_or(|answer| matches!(answer.content, Content::NoEnvelope { .. }))
     }
 
     /// Whether the service says that there is too much.
@@ -232,8 +234,8 @@ impl Failing {
     /// Of a login: whether the service has refused what it was sent, rather than failed at it.
     pub(crate) fn is_refusal(&self, service: &Service) -> bool {
         let Some(answer) = &self.answer else { return false };
-        let refuses = match &answer.verdict {
-            Verdict::Failure(Failure { code, .. }) => failure_status(code, answer.status) < 500 && !service.is_throttle(answer),
+        let refuses = match &answer.content {
+            Content::Failure(Failure { code, .. }) => failure_status(code, answer.status) < 500 && !service.is_throttle(answer),
             _ => false,
         };
         refuses || answer.status == 401
@@ -246,7 +248,7 @@ impl Failing {
 
     /// Whether a success came without the envelope: a page of a gateway, most likely.
     pub(crate) fn is_page_of_success(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| matches!(answer.verdict, Verdict::NoEnvelope { .. }) && answer.status < 300)
+        self.answer.as_ref().is_some_and(|answer| matches!(answer.content, Content::NoEnvelope { .. }) && answer.status < 300)
     }
 }
 

@@ -52,8 +52,11 @@ impl Key {
         !fresh && cx.means.rules.holds(Rule::OldKeyRests)
     }
 
-    /// How long it may be held back by the host.
+    /// How long it may be held back by the host after the save.
     pub(crate) fn left(self, cx: &Cx<'_>) -> Millis {
+        if ![Rule::OldKeyRests, Rule::AgeAfterSave].into_iter().all(|rule| cx.means.rules.holds(rule)) {
+            return Millis::MAX;
+        }
         self.age(cx.means.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
     }
 

@@ -13,7 +13,7 @@ use super::machine::{Action, Cx, Input};
 use super::until::stop;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
 use crate::json::{self, plain, quoted};
-use crate::policy::{Lookup as Read, RetryPolicy, lookups};
+use crate::policy::{LookupRead, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 
 /// What a lookup is called.
@@ -21,6 +21,8 @@ pub(crate) const RECONCILE: &str = "reconcile";
 /// No list is read further than this many pages of 100, and no more than this many bytes of candidates are kept.
 const PAGES: u32 = 20;
 const MAX_BYTES: usize = 4 << 20;
+/// What a candidate takes beside its text, about, in bytes: a list of 8 MiB may hold four million items.
+const EACH: usize = 128;
 
 /// Looking for what became of an operation.
 #[derive(Debug, Clone, Hash)]
@@ -107,7 +109,7 @@ impl Lookup {
             if other {
                 continue;
             }
-            self.bytes = self.bytes.saturating_add(item.len());
+            self.bytes = self.bytes.saturating_add(item.len() + EACH);
             if self.bytes > MAX_BYTES {
                 return false;
             }
@@ -128,7 +130,7 @@ impl Lookup {
 
 /// The request that comes next.
 fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize, page: u32) -> Option<(&'static Endpoint, Built)> {
-    let read: &Read = lookups(operation).get(read)?;
+    let read: &LookupRead = lookups(operation).get(read)?;
     let endpoint = endpoint(read.read)?;
     let mut params: BTreeMap<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
     for (to, from) in read.filled {
@@ -159,7 +161,7 @@ fn named(action: Action) -> Action {
 fn member<'a>(shown: &[(Cow<'_, str>, &'a str)], name: &str) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let wanted = plain(name);
-    shown.iter().find(|(known, _)| plain(known) == wanted).map(|(_, json)| *json).filter(|json| *json != "null")
+    shown.iter().filter(|(known, _)| plain(known) == wanted).map(|(_, json)| *json).find(|json| *json != "null")
 }
 
 fn is_same(shown: &str, value: &str) -> bool {
@@ -209,7 +211,7 @@ mod tests {
     fn an_item_that_says_otherwise_is_none_of_it_in_either_spelling_and_what_matches_is_named() {
         let mut given = Given::reseller();
         let mut lookup = lookup(&mut given, "create_user", &[("username", "ann"), ("remark", "7.0")]);
-        let users = r#"{"items":[{"id":1,"username":"ann"},{"id":2,"username":"bob"},{"id":3},{"id":4,"userName":"ann","remark":7},{"id":5,"user_name":"bob"}]}"#;
+        let users = r#"{"items":[{"id":1,"username":"ann"},{"id":2,"username":"bob"},{"id":3},{"id":4,"userName":"ann","remark":7},{"id":5,"user_name":"bob"},{"id":6,"user_name":null,"userName":"bob"}]}"#;
         let said = given.tell(&mut lookup, [due(), success(users)]);
         assert!(said[0].contains("search=ann"), "{said:?}");
         let found: Vec<(usize, &str)> = lookup.found.candidates.iter().map(|one| (one.matched.len(), one.item.text())).collect();
@@ -253,10 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_what_is_small_takes_no_more_room_than_another() {
+        let mut given = Given::reseller();
+        let mut lookup = lookup(&mut given, "create_user", &[]);
+        let items = vec!["1"; 50_000].join(",");
+        given.tell(&mut lookup, [due(), success(Box::leak(format!(r#"{{"items":[{items}]}}"#).into_boxed_str()))]);
+        assert!(lookup.found.candidates.len() < 40_000 && !lookup.found.complete);
+    }
+
+    #[test]
     fn what_just_fits_is_kept() {
         let mut given = Given::reseller();
         let mut lookup = lookup(&mut given, "create_user", &[]);
-        lookup.bytes = MAX_BYTES - r#"{"id":1}"#.len();
+        lookup.bytes = MAX_BYTES - EACH - r#"{"id":1}"#.len();
         assert_eq!(given.tell(&mut lookup, [due(), success(r#"{"items":[{"id":1}]}"#)])[1], "end: done");
         assert_eq!((shown(&lookup), lookup.found.complete), (vec![r#"{"id":1}"#], true));
     }

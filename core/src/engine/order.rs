@@ -11,7 +11,7 @@ use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
 use super::subject::Subject;
 use crate::contract::reseller::ListStaticOrders;
-use crate::contract::{Json, Operation, StaticOrder};
+use crate::contract::{Json, Operation, Shaped, StaticOrder};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
@@ -205,7 +205,14 @@ impl Order {
         let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
         let facts = Facts { order_no: Some(self.order_no.clone()), status: self.status.clone(), ..Facts::default() };
         let raw = self.last.clone().or_else(of_known).unwrap_or_default();
-        Action::End(Ok(Box::new(Answered { raw, phase, http_status, attempts: cx.subject.attempts, ..Answered::of(facts) })))
+        Action::End(Ok(Box::new(Answered {
+            raw,
+            shape: &StaticOrder::SHAPE,
+            phase,
+            http_status,
+            attempts: cx.subject.attempts,
+            ..Answered::of(facts)
+        })))
     }
 }
 

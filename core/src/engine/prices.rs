@@ -9,7 +9,7 @@ use super::terms::Wanted;
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation};
 use crate::json::{items, pick, plain};
-use crate::policy::{Advice, Again, Effect, Error, Kind, RetryPolicy, code, is_usd};
+use crate::policy::{Advice, Again, CodeRow, Effect, Error, Kind, RetryPolicy, code, is_usd};
 use crate::wire::{Built, build};
 
 /// A product is looked for on this many pages of 100.
@@ -129,7 +129,7 @@ impl Prices {
         let kind = if failing.passing { Kind::Unavailable } else { Kind::Refused };
         let what = format!("was not sent, because the price could not be read: {}", failing.what(cx.service.api));
         let row = failing.code().filter(|_| !failing.passing).and_then(code);
-        let mut error = cx.subject.error(kind, Effect::None, what, row.map_or(Advice::RetryLater, |row| row.advice));
+        let mut error = cx.subject.error(kind, Effect::None, what, row.map_or(Advice::RetryLater, CodeRow::advice_of_read));
         self.exchange.describe(&mut error, failing, cx);
         Part::Done(Err(error))
     }

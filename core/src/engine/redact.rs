@@ -4,14 +4,14 @@ use crate::contract::{Json, Secret};
 use crate::json::{self, text_of};
 use crate::policy::{Error, one_line};
 use crate::time::Millis;
-use crate::wire::{Answer, KEPT_WORD, Verdict, cut};
+use crate::wire::{Answer, Content, KEPT_WORD, cut};
 
 /// Puts what the service said into an error. No secret is part of it, even if the service repeats it.
 pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix: Millis) {
     error.status = Some(answer.status);
     error.request_id = answer.request_id.as_deref().and_then(|id| without(hidden, id));
-    match &answer.verdict {
-        Verdict::Failure(failure) => {
+    match &answer.content {
+        Content::Failure(failure) => {
             error.code = without(hidden, &failure.code);
             error.text = without(hidden, &failure.message);
             if let Some(words) = error.text.as_deref().and_then(|text| quoted(hidden, text)) {
@@ -20,14 +20,14 @@ pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix:
             }
             error.details = failure.details.as_ref().and_then(|details| clean(hidden, details.text()));
         }
-        Verdict::NoEnvelope { content_type, text, .. } => {
+        Content::NoEnvelope { content_type, text, .. } => {
             error.content_type = content_type.as_deref().and_then(|text| without(hidden, text));
             // Some JSON, wherever it begins, may be part of an answer with credentials.
             let page = text.split(['{', '[']).next().unwrap_or_default();
             let begins = |text: &str| text.chars().find(|c| !c.is_whitespace() && *c != '\u{feff}');
             error.text = without(hidden, page).filter(|text| !matches!(begins(text), None | Some('"')));
         }
-        Verdict::Success(_) => {}
+        Content::Success(_) => {}
     }
     if let Some(wait) = answer.retry_after {
         error.retry_at = Some(unix.saturating_add(wait));

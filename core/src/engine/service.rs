@@ -2,7 +2,7 @@
 
 use crate::contract::{Api, Secret};
 use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing};
-use crate::wire::{Answer, BaseUrl, Failure, Verdict};
+use crate::wire::{Answer, BaseUrl, Content, Failure};
 
 /// The service that a client speaks to, and how.
 #[derive(Clone, Hash)]
@@ -19,29 +19,29 @@ pub(crate) struct Service {
 impl Service {
     /// Whether the service says that there is too much.
     pub(crate) fn is_throttle(&self, answer: &Answer) -> bool {
-        match (&answer.verdict, self.api) {
-            (Verdict::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
-            (Verdict::Failure(_), Api::Reseller) => answer.status == 429,
+        match (&answer.content, self.api) {
+            (Content::Failure(Failure { code, .. }), Api::Agent) => code == "RATE_LIMIT_EXCEEDED",
+            (Content::Failure(_), Api::Reseller) => answer.status == 429,
             _ => false,
         }
     }
 
     /// Whether an answer is a failure that may be over soon, so that a read is repeated.
     pub(crate) fn is_passing(&self, answer: &Answer) -> bool {
-        match (&answer.verdict, self.api) {
-            (Verdict::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
+        match (&answer.content, self.api) {
+            (Content::Failure(Failure { code, .. }), Api::Agent) => match code_row(code) {
                 Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
                 None => is_passing(answer.status),
             },
-            (Verdict::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
-            (Verdict::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
-            (Verdict::Success(_), _) => false,
+            (Content::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
+            (Content::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
+            (Content::Success(_), _) => false,
         }
     }
 
     /// Whether an answer with the envelope says that the token is no good.
     pub(crate) fn refuses_token(&self, answer: &Answer) -> bool {
-        let Verdict::Failure(Failure { code, .. }) = &answer.verdict else { return false };
+        let Content::Failure(Failure { code, .. }) = &answer.content else { return false };
         self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
     }
 }

@@ -7,10 +7,10 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
 use super::wants::Known;
-use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{Json, Operation};
+use crate::contract::agent::{CreateSession, GetSession, Session};
+use crate::contract::{Json, Operation, Shaped};
 use crate::json::quoted;
-use crate::policy::{Advice, Effect, Error, Kind, code};
+use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
@@ -112,8 +112,7 @@ impl Follow {
         let heard = exchange.take_in(received, cx);
         self.late = exchange.late;
         match heard {
-            Heard::Success(mut answered) => {
-                answered.view = None;
+            Heard::Success(answered) => {
                 if !cx.wanted {
                     cx.notes.push(Note::Shown(answered.facts, None));
                     return Action::End(Err(self.let_go(cx)));
@@ -184,7 +183,7 @@ impl Follow {
             };
         }
         let mut what = failing.what(cx.service.api);
-        let mut advice = failing.code().and_then(code).map_or(Advice::ReadSession, |row| row.advice);
+        let mut advice = failing.code().and_then(code).map_or(Advice::ReadSession, CodeRow::advice_of_read);
         if self.bought {
             what = format!("was bought, but could not be read: {what}");
             advice = if missing { Advice::CheckAccount } else { Advice::ReadSession };
@@ -204,7 +203,7 @@ impl Follow {
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
         let (facts, raw) = shown(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
         let phase = phase_of(facts.status.as_deref(), &cx.wants.wishes.ends);
-        Action::End(Ok(Box::new(Answered { raw, phase: Some(phase), ..Answered::of(facts) })))
+        Action::End(Ok(Box::new(Answered { raw, shape: &Session::SHAPE, phase: Some(phase), ..Answered::of(facts) })))
     }
 }
 

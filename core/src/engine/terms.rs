@@ -51,21 +51,21 @@ pub(crate) struct Terms {
     /// Whether the list was read for that key.
     pub(crate) is_read: bool,
     /// That the next send counts: since when, and at how much.
-    granted: Option<(Asked, Decimal)>,
+    granted: Option<(CountedAt, Decimal)>,
     /// What that key counts under the day's cap, and keys before it that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
 }
 
 /// When a store was asked to count something, by this client's clocks.
 #[derive(Debug, Clone, Copy, Hash)]
-pub(crate) struct Asked {
+pub(crate) struct CountedAt {
     day: i64,
     elapsed: Millis,
 }
 
-impl Asked {
+impl CountedAt {
     pub(crate) fn now(cx: &Cx<'_>) -> Self {
-        Asked { day: cx.day.unwrap_or_default(), elapsed: cx.means.clock.elapsed() }
+        CountedAt { day: cx.day.unwrap_or_default(), elapsed: cx.means.clock.elapsed() }
     }
 }
 
@@ -117,7 +117,7 @@ impl Terms {
     /// Whether it has to be counted before the key is sent: each send counts on its own day, at what its key may be charged then.
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
         let Some(today) = cx.day.filter(|_| self.counts) else { return false };
-        let is_today = |asked: Asked| {
+        let is_today = |asked: CountedAt| {
             let is_recent = cx.means.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
             (asked.day >= today && is_recent) || !cx.means.rules.holds(Rule::NewDayCounts)
         };
@@ -125,7 +125,7 @@ impl Terms {
     }
 
     /// It counts on that day of the store's.
-    pub(crate) fn count(&mut self, entry: String, day: i64, asked: Asked) {
+    pub(crate) fn count(&mut self, entry: String, day: i64, asked: CountedAt) {
         let Some(usd) = self.charge() else { return };
         self.granted = Some((asked, usd));
         self.counted.retain(|counted| counted.entry != entry || counted.day != day);
@@ -212,7 +212,7 @@ mod tests {
         for (day, said, again) in [(TODAY, "10", false), (TODAY, "10.01", true), (TODAY + 1, "10", true), (TODAY - 1, "9", false)] {
             given.day = Some(TODAY);
             let mut terms = terms(&mut given, "create_session", params, Some("10"));
-            let asked = Asked::now(&given.cx());
+            let asked = CountedAt::now(&given.cx());
             terms.count("k".to_owned(), TODAY, asked);
             (given.day, terms.said) = (Some(day), said.parse().ok());
             assert_eq!(terms.must_count(&given.cx()), again, "{day} {said}");
@@ -241,11 +241,11 @@ mod tests {
         let (rules, key) = (Rules::default(), "k-1");
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            terms.count(entry_of(key), day, Asked { day, elapsed: 0 });
+            terms.count(entry_of(key), day, CountedAt { day, elapsed: 0 });
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(entry_of("k-2"), TODAY + 1, Asked { day: TODAY, elapsed: 0 });
+        terms.count(entry_of("k-2"), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

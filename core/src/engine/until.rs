@@ -42,7 +42,11 @@ impl Until {
         for token in self.at.split('/').skip(1) {
             let name = token.replace("~1", "/").replace("~0", "~");
             found = match found.trim_start().as_bytes().first() {
-                Some(b'{') => members(found).ok()?.into_iter().find(|(known, _)| *known == name)?.1,
+                Some(b'{') => {
+                    let mut named = members(found).ok()?.into_iter().filter(|(known, _)| *known == name);
+                    // Of one that comes twice nobody knows which is meant.
+                    named.next().filter(|_| named.next().is_none())?.1
+                }
                 Some(b'[') => items(found).ok()?.into_iter().nth(name.parse().ok()?)?,
                 _ => return None,
             };
@@ -143,6 +147,7 @@ mod tests {
         assert_eq!(value("/a~1b/~0/1", data).as_deref(), Some("true"));
         assert_eq!(value("/n", data).as_deref(), Some("null"));
         assert_eq!(value("", "7").as_deref(), Some("7"));
+        assert_eq!(value("/status", r#"{"status":"pending","status":"paid"}"#), None);
         for at in ["/nothing", "/status/0", "/a~1b/~0/2", "/a~1b/~0/x"] {
             assert_eq!(value(at, data), None, "{at}");
         }

@@ -1,5 +1,6 @@
 //! A call that changes something: priced and counted where it has to be, put in the store, sent, and sent again or ended.
 
+mod age;
 mod cost;
 
 use super::answer::Answered;
@@ -8,9 +9,9 @@ use super::counted::{Counted, entry_of};
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::key::Key;
-use super::machine::{Action, Cx, Grant, Input, Need, Note, Part, Stored};
+use super::machine::{Action, Cx, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
-use super::terms::{Asked, Terms};
+use super::terms::{CountedAt, Terms};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
@@ -40,7 +41,7 @@ enum Before {
     /// The price is being read.
     Pricing(Box<Prices>),
     /// It is being counted under the day's cap.
-    Counting(Asked),
+    Counting(CountedAt),
     /// The service's time is being read, for the age of a restored key.
     Aging,
 }
@@ -216,38 +217,6 @@ impl Write {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
         self.terms.sent(cx.means.rules);
         self.call.send(late, cx)
-    }
-
-    fn is_too_old(&self, cx: &Cx<'_>) -> bool {
-        self.call.exchange.is_keyed() && self.key.is_too_old(cx)
-    }
-
-    /// Its key may not be sent any more.
-    fn too_old(&mut self, cx: &mut Cx<'_>) -> Action {
-        let error = |kind, effect, what, advice| cx.subject.error(kind, effect, what, advice);
-        if !self.call.ledger.is_open() {
-            let what = "waited until its key was too old to be sent";
-            return Action::Erase(error(Kind::Unavailable, Effect::None, what, Advice::RetryLater));
-        }
-        let what = "its key is too old to be sent again, or its age is not known";
-        Action::Doubt(error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount))
-    }
-
-    /// The service's time was read, and with it the age of the key; or it is as in doubt as before.
-    fn aged(&mut self, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
-        let because = match granted {
-            Ok(_) if self.key.take_age(cx) => return Action::Wake(Wake::at(cx.now())),
-            Ok(_) => return self.too_old(cx),
-            Err(because) => because,
-        };
-        let (kind, what) = match cx.wanted {
-            true => (Kind::InDoubt, "was not resumed, because the service's time could not be read"),
-            false => (Kind::Cancelled, "was cancelled before it was resumed"),
-        };
-        let mut error = cx.subject.error(kind, Effect::Unknown, what, Advice::Resume);
-        error.retry_at = because.retry_at;
-        error.cause = Some(because).filter(|_| cx.wanted);
-        Action::Doubt(error)
     }
 
     /// The store has its record, or not.

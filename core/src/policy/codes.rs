@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::contract::Api;
+
 /// What to do next, for a person or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +139,16 @@ pub struct CodeRow {
     pub settles: bool,
 }
 
+impl CodeRow {
+    /// What to do next where it answers a read, which has no record that could be resumed.
+    pub(crate) fn advice_of_read(&self) -> Advice {
+        match self.advice {
+            Advice::Resume => Advice::RetryLater,
+            advice => advice,
+        }
+    }
+}
+
 /// Every code that the contract names.
 #[rustfmt::skip]
 pub const CODES: &[CodeRow] = &[
@@ -170,6 +182,18 @@ const fn row(code: &'static str, status: u16, meaning: &'static str, advice: Adv
 /// The row of a code, where the contract names it.
 pub fn code(code: &str) -> Option<&'static CodeRow> {
     CODES.iter().find(|row| row.code == code)
+}
+
+/// What a code means, where the contract names it.
+pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
+    if api == Api::Reseller {
+        return match code {
+            "location_not_supported_for_product" => "the product is not sold in that region; the details name those that it is sold in",
+            // NOT DOCUMENTED: any other code.
+            _ => "the service refused it",
+        };
+    }
+    self::code(code).map_or("the service refused it with a code that its contract does not name", |row| row.meaning)
 }
 
 #[cfg(test)]

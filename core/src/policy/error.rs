@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::codes::{self, Advice};
-use crate::contract::{Api, Json};
+use super::codes::Advice;
+use crate::contract::Json;
 use crate::time::Millis;
 
 /// What kind of failure it is. The list is closed: a program can match all of it.
@@ -71,7 +71,7 @@ pub struct Report {
     pub what: String,
     /// What to do next.
     pub advice: Advice,
-    /// The field that was refused.
+    /// The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The service's code, as it came.
@@ -286,45 +286,5 @@ pub(crate) fn one_line(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What a code means, where the contract names it.
-pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
-    if api == Api::Reseller {
-        return match code {
-            "location_not_supported_for_product" => "the product is not sold in that region; the details name those that it is sold in",
-            // NOT DOCUMENTED: any other code.
-            _ => "the service refused it",
-        };
-    }
-    codes::code(code).map_or("the service refused it with a code that its contract does not name", |row| row.meaning)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(what: &str) -> Error {
-        Error::new(Kind::InDoubt, Effect::Unknown, "create_session", what, Advice::Resume)
-    }
-
-    #[test]
-    fn a_program_that_ends_with_an_error_prints_what_a_report_of_the_problem_needs() {
-        let first = error("the connection broke");
-        let last = Error::from(Report {
-            request_id: Some("q-1".to_owned()),
-            record: Some("r-1".to_owned()),
-            attempts: 2,
-            cause: Some(first.clone()),
-            ..error("no answer came in time").into_report()
-        });
-        assert_eq!(format!("{last:?}"), format!("{last} [InDoubt, attempts 2, request q-1, record r-1, after: {first}]"));
-    }
-
-    #[test]
-    fn the_first_failure_is_the_source() {
-        let cause = Some(error("the connection broke"));
-        let last = Error::from(Report { cause, ..error("no answer came in time").into_report() });
-        let source = std::error::Error::source(&last).map(ToString::to_string);
-        assert!(source.is_some_and(|source| source.contains("the connection broke")));
-        assert!(std::error::Error::source(&error("no answer came in time")).is_none());
-    }
-}
+mod tests;

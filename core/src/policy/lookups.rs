@@ -2,7 +2,7 @@
 
 /// A read that may show it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lookup {
+pub(crate) struct LookupRead {
     /// The operation that reads.
     pub(crate) read: &'static str,
     /// Parameters of that read, and the parameters in doubt that they are filled with.
@@ -13,35 +13,36 @@ pub(crate) struct Lookup {
     pub(crate) keys: &'static [(&'static str, &'static str)],
 }
 
-impl Lookup {
+impl LookupRead {
     const fn new(read: &'static str) -> Self {
-        Lookup { read, filled: &[], fixed: &[], keys: &[] }
+        LookupRead { read, filled: &[], fixed: &[], keys: &[] }
     }
 }
 
 /// The reads for an operation: none where the contract has none.
-pub(crate) fn lookups(operation: &str) -> &'static [Lookup] {
-    const PAYMENTS: &[Lookup] = &[Lookup::new("list_transactions"), Lookup::new("get_balance")];
-    const SESSION: &[Lookup] = &[Lookup { filled: &[("session_id", "session_id")], ..Lookup::new("get_session") }];
-    const BUDGET: &[Lookup] = &[Lookup::new("get_budget")];
-    const NEW_USER: &[Lookup] =
-        &[Lookup { filled: &[("search", "username")], keys: &[("username", "username")], ..Lookup::new("list_sub_users") }];
-    const USER: &[Lookup] = &[USER_BY_ID];
-    const USER_BY_ID: Lookup = Lookup { fixed: &[("includeDeleted", "true")], keys: &[("user_id", "id")], ..Lookup::new("list_sub_users") };
-    const BALANCE: &[Lookup] = &[
-        Lookup::new("list_agent_transactions"),
-        Lookup { filled: &[("target_user_id", "user_id"), ("keyword", "remark")], ..Lookup::new("list_consumption") },
+pub(crate) fn lookups(operation: &str) -> &'static [LookupRead] {
+    const PAYMENTS: &[LookupRead] = &[LookupRead::new("list_transactions"), LookupRead::new("get_balance")];
+    const SESSION: &[LookupRead] = &[LookupRead { filled: &[("session_id", "session_id")], ..LookupRead::new("get_session") }];
+    const BUDGET: &[LookupRead] = &[LookupRead::new("get_budget")];
+    const NEW_USER: &[LookupRead] =
+        &[LookupRead { filled: &[("search", "username")], keys: &[("username", "username")], ..LookupRead::new("list_sub_users") }];
+    const USER: &[LookupRead] = &[USER_BY_ID];
+    const USER_BY_ID: LookupRead =
+        LookupRead { fixed: &[("includeDeleted", "true")], keys: &[("user_id", "id")], ..LookupRead::new("list_sub_users") };
+    const BALANCE: &[LookupRead] = &[
+        LookupRead::new("list_agent_transactions"),
+        LookupRead { filled: &[("target_user_id", "user_id"), ("keyword", "remark")], ..LookupRead::new("list_consumption") },
         USER_BY_ID,
     ];
-    const DYNAMIC: &[Lookup] =
-        &[Lookup { filled: &[("user_id", "userId")], keys: &[("userId", "userId")], ..Lookup::new("list_dynamic_orders") }];
-    const NEW_STATIC: &[Lookup] =
-        &[Lookup { filled: &[("user_id", "userId")], keys: &[("userId", "userId")], ..Lookup::new("list_static_orders") }];
-    const RENEWED: &[Lookup] =
-        &[Lookup { filled: &[("search", "orderNo")], keys: &[("orderNo", "orderNo")], ..Lookup::new("list_static_orders") }];
-    const CANCELLED: &[Lookup] =
-        &[Lookup { filled: &[("search", "order_no")], keys: &[("order_no", "orderNo")], ..Lookup::new("list_static_orders") }];
-    const TOP_UP: &[Lookup] = &[Lookup::new("list_usdt_orders")];
+    const DYNAMIC: &[LookupRead] =
+        &[LookupRead { filled: &[("user_id", "userId")], keys: &[("userId", "userId")], ..LookupRead::new("list_dynamic_orders") }];
+    const NEW_STATIC: &[LookupRead] =
+        &[LookupRead { filled: &[("user_id", "userId")], keys: &[("userId", "userId")], ..LookupRead::new("list_static_orders") }];
+    const RENEWED: &[LookupRead] =
+        &[LookupRead { filled: &[("search", "orderNo")], keys: &[("orderNo", "orderNo")], ..LookupRead::new("list_static_orders") }];
+    const CANCELLED: &[LookupRead] =
+        &[LookupRead { filled: &[("search", "order_no")], keys: &[("order_no", "orderNo")], ..LookupRead::new("list_static_orders") }];
+    const TOP_UP: &[LookupRead] = &[LookupRead::new("list_usdt_orders")];
     match operation {
         "create_session" | "renew_session" | "create_recharge" => PAYMENTS,
         "rotate_session" | "terminate_session" => SESSION,

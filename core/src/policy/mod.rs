@@ -12,13 +12,14 @@ mod quote;
 mod retry;
 mod rules;
 
+pub(crate) use codes::meaning;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
+pub(crate) use error::one_line;
 pub use error::{Effect, Error, Kind, Report};
-pub(crate) use error::{meaning, one_line};
-pub(crate) use judge::{Again, Asked, Judgement, Outcome as Heard, failure_status, is_passing, judge, look_advice};
+pub(crate) use judge::{Again, Asked, Judgement, SendFailure, failure_status, is_passing, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
-pub(crate) use lookups::{Lookup, lookups};
+pub(crate) use lookups::{LookupRead, lookups};
 pub use products::{IpRange, ip_range_text, is_shared_text, parse_ip_range};
 pub use quote::{Quote, quote};
 pub(crate) use quote::{is_usd, times};

@@ -1,6 +1,7 @@
 //! The rules on keys, records, orders and logins that keep a purchase from happening twice, by name.
 //!
 //! The code asks [`Rules::holds`] where it relies on one. In an ordinary build the answer is always yes and costs nothing.
+//! The last rule is a store's, so the proof's store asks for it.
 //! The proof in `tests/world` builds with the feature `ablation`, takes one rule away at a time, and must find the
 //! double purchase, the loss or the false "nothing happened" that the rule prevents.
 
@@ -82,6 +83,12 @@ rules! {
     VersionIsNamed,
     /// What did not happen is settled so only an hour after it may have been sent.
     HourBeforeNone,
+    /// A request is not sent once the claim of its name may have ended.
+    LateIsNotSent,
+    /// A job whose name is no longer its client's sends nothing more.
+    LostNameEnds,
+    /// A store changes what is under a name only for the client that owns it.
+    OnlyOwnersPut,
 }
 
 /// Which rules hold.

@@ -82,9 +82,9 @@ pub(crate) struct SavedCall {
     /// Whether the key is settled and the effect open all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) spent: bool,
-    /// Whether it goes on after the answer, as `open_session` and `place_order` do.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) opens: bool,
+    /// Whether what it buys or places is followed after the answer, as `open_session` and `place_order` do.
+    #[serde(default, rename = "opens", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) follows: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) credentials: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -134,9 +134,9 @@ pub(crate) struct SavedSession {
 pub(crate) struct Done {
     pub(crate) operation: String,
     pub(crate) facts: Facts,
-    /// Whether it is waited for when the intent is started again: a session that was opened, an order that was placed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) opened: bool,
+    /// Whether it is followed when the intent is started again: a session that was opened, an order that was placed.
+    #[serde(default, rename = "opened", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) follows: bool,
     /// Of the answer what its type names and does not mark as secret, where that is short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) answer: Option<Json>,

@@ -6,9 +6,9 @@ use arcstr::{ArcStr, literal};
 
 use super::few::Few;
 use super::ids::CommandId;
-use super::journal::JobId;
 use super::names::Name;
 use super::observed::Observed;
+use super::slot::JobId;
 use crate::engine::{Known, Phase, Wishes, phase_of};
 
 /// A session that this client follows.
@@ -45,6 +45,16 @@ pub(crate) struct Shown {
     pub(crate) seen: bool,
     /// Whether a person named it, and the service has not shown it yet.
     pub(crate) only_named: bool,
+}
+
+impl Shown {
+    /// The service has shown it so. Returns whether it was only named by a person until now.
+    pub(crate) fn take_in(&mut self, status: Option<&str>, session_type: Option<&str>) -> bool {
+        self.seen = true;
+        self.status = status.map(word).or(self.status.take());
+        self.session_type = session_type.map(word).or(self.session_type.take());
+        std::mem::take(&mut self.only_named)
+    }
 }
 
 /// A status or a type. Of those that the contract names, and thousands of sessions have, no copy is made.

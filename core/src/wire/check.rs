@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::read::integer;
 use super::time;
 use crate::contract::{Decimal, Field, Record, Rule, Shape};
 use crate::json::{self, NotJson, plain, quoted, text_of};
-
-/// The largest whole number that a double holds exactly.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// A parameter that was refused: the field and the rule it broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +61,12 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
             "true" | "false" => Ok(raw.to_owned()),
             _ => refuse("must be true or false"),
         },
-        Shape::Integer => match raw.parse::<i64>() {
-            Ok(number) if number.unsigned_abs() <= MAX_INTEGER => {
+        Shape::Integer => match integer(raw) {
+            Some(number) => {
                 bounds(field, path, number.into(), given)?;
                 Ok(number.to_string())
             }
-            _ => refuse("must be a whole number of at most 53 bits"),
+            None => refuse("must be a whole number of at most 53 bits"),
         },
         // A host whose JSON has no decimals of its own gives the number as text.
         Shape::Decimal => match plain(raw).parse::<Decimal>() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::facts::Facts;
-use super::read::{self, Data, Expected, Received, Response, Text, may_differ, read};
+use super::read::{self, Data, Expected, Received, Response, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
 use crate::contract::Json;
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
     /// What the envelope says.
-    pub(crate) verdict: Verdict,
+    pub(crate) content: Content,
     /// `meta.request_id`, to quote when reporting a problem.
     pub(crate) request_id: Option<String>,
     /// How long the service asks to wait, in milliseconds: the largest of what it said.
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 
 /// What an envelope says.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum Content {
     /// It was done.
     Success(Box<Success>),
     /// It was refused, or it failed.
@@ -51,8 +51,6 @@ pub(crate) enum Verdict {
 pub(crate) struct Success {
     /// As it came.
     pub(crate) raw: Json,
-    /// The same under the names and with the words of the table, where the service wrote it in another way.
-    pub(crate) view: Option<Json>,
     /// What the engine looks at.
     pub(crate) facts: Facts,
     /// Members that came in two spellings with two values.
@@ -79,43 +77,33 @@ impl fmt::Debug for Failure {
 
 /// Reads a response, and classifies what it says.
 pub(crate) fn classify(expected: Expected, received: Received<'_>, now_unix: Millis) -> Answer {
-    if !may_differ(expected.shape) {
-        return Answer::of(&read(expected, received, &mut ()).0, None, now_unix);
-    }
-    let mut text = Text::default();
-    let (response, value) = read(expected, received, &mut text);
-    Answer::of(&response, value.map(|()| text.into_text()), now_unix)
+    Answer::of(&read(expected, received, &mut ()).0, now_unix)
 }
 
 impl Answer {
-    /// What a response says, with its `data` as the table writes it.
-    fn of(response: &Response<'_>, view: Option<String>, now_unix: Millis) -> Self {
+    /// What a response says.
+    fn of(response: &Response<'_>, now_unix: Millis) -> Self {
         let received = response.received;
         let date = received.header("date").find_map(time::http_date);
         let [request_id, timestamp] = response.meta.map(|json| json.and_then(word));
         let request_id = request_id.filter(|id| !id.is_empty());
-        let (verdict, asked) = match &response.verdict {
-            read::Verdict::Success(data) => (Verdict::Success(Box::new(Success::of(data, view, request_id.as_deref()))), None),
-            read::Verdict::Failure(failure) => (Verdict::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
-            read::Verdict::NoEnvelope { broke_off } => {
+        let (content, asked) = match &response.content {
+            read::ContentRef::Success(data) => (Content::Success(Box::new(Success::of(data, request_id.as_deref()))), None),
+            read::ContentRef::Failure(failure) => (Content::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
+            read::ContentRef::NoEnvelope { broke_off } => {
                 let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
-                (Verdict::NoEnvelope { content_type, text: beginning(received.body), broke_off: *broke_off }, None)
+                (Content::NoEnvelope { content_type, text: beginning(received.body), broke_off: *broke_off }, None)
             }
         };
         let waits = received.header("retry-after").filter_map(|text| time::retry_after(text, date, now_unix));
         let server_time = date.max(timestamp.as_deref().and_then(time::date_time));
-        Answer { status: received.status, verdict, request_id, retry_after: waits.chain(asked).max(), server_time }
+        Answer { status: received.status, content, request_id, retry_after: waits.chain(asked).max(), server_time }
     }
 }
 
 impl Success {
-    fn of(data: &Data<'_>, view: Option<String>, request_id: Option<&str>) -> Self {
-        Success {
-            raw: Json::checked(data.raw),
-            view: view.filter(|_| data.rewritten).map(Json::checked),
-            facts: Facts::from(data.members, request_id),
-            differing: data.differing.clone(),
-        }
+    fn of(data: &Data<'_>, request_id: Option<&str>) -> Self {
+        Success { raw: Json::checked(data.raw), facts: Facts::from(data.members, request_id), differing: data.differing.clone() }
     }
 }
 
@@ -152,17 +140,17 @@ mod tests {
     }
 
     /// The `data` of a success.
-    fn raw(verdict: Verdict) -> Option<Json> {
-        if let Verdict::Success(success) = verdict { Some(success.raw) } else { None }
+    fn raw(content: Content) -> Option<Json> {
+        if let Content::Success(success) = content { Some(success.raw) } else { None }
     }
 
     #[test]
     fn success_decides_before_the_status() {
         let answer = read(500, &[], br#"{"success":true,"data":{"a":1.10},"meta":{"request_id":"r1","timestamp":"1970-01-01T00:00:01Z"}}"#);
         assert_eq!((answer.status, answer.request_id.as_deref(), answer.server_time), (500, Some("r1"), Some(1000)));
-        assert_eq!(raw(answer.verdict), r#"{"a":1.10}"#.parse().ok());
+        assert_eq!(raw(answer.content), r#"{"a":1.10}"#.parse().ok());
         let failed = read(200, &[], br#"{"success":false,"data":null,"error":{"code":"X_Y","message":"m"}}"#);
-        assert!(matches!(failed.verdict, Verdict::Failure(Failure { ref code, .. }) if code == "X_Y"));
+        assert!(matches!(failed.content, Content::Failure(Failure { ref code, .. }) if code == "X_Y"));
     }
 
     #[test]
@@ -185,7 +173,7 @@ mod tests {
         ];
         for bytes in bodies {
             let answer = read(502, &[], bytes);
-            let Verdict::NoEnvelope { text, .. } = answer.verdict else { panic!("{:?}", answer) };
+            let Content::NoEnvelope { text, .. } = answer.content else { panic!("{:?}", answer) };
             assert!(answer.status == 502 && text.len() <= KEPT_TEXT);
         }
     }
@@ -193,27 +181,27 @@ mod tests {
     #[test]
     fn an_envelope_that_is_nested_too_deeply_is_none() {
         let nested = |depth: usize| format!(r#"{{"success":true,"data":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
-        assert!(matches!(read(200, &[], nested(99).as_bytes()).verdict, Verdict::Success(_)));
-        assert!(matches!(read(200, &[], nested(100).as_bytes()).verdict, Verdict::NoEnvelope { .. }));
+        assert!(matches!(read(200, &[], nested(99).as_bytes()).content, Content::Success(_)));
+        assert!(matches!(read(200, &[], nested(100).as_bytes()).content, Content::NoEnvelope { .. }));
         let text = format!(r#"{{"success":true,"data":"\"{}"}}"#, "[".repeat(500));
-        assert!(matches!(read(200, &[], text.as_bytes()).verdict, Verdict::Success(_)));
+        assert!(matches!(read(200, &[], text.as_bytes()).content, Content::Success(_)));
     }
 
     #[test]
     fn a_truncated_body_or_another_content_type_is_no_envelope() {
         let good = br#"{"success":true,"data":{}}"#;
-        assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).verdict, Verdict::Success(_)));
-        assert!(matches!(read(200, &[("content-type", "text/html")], good).verdict, Verdict::NoEnvelope { .. }));
-        assert!(matches!(read(302, &[], good).verdict, Verdict::NoEnvelope { .. }));
+        assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).content, Content::Success(_)));
+        assert!(matches!(read(200, &[("content-type", "text/html")], good).content, Content::NoEnvelope { .. }));
+        assert!(matches!(read(302, &[], good).content, Content::NoEnvelope { .. }));
         let cut = classify(AGENT, Received { status: 200, headers: &[], body: good, truncated: true }, 0);
-        assert!(matches!(cut.verdict, Verdict::NoEnvelope { .. }));
+        assert!(matches!(cut.content, Content::NoEnvelope { .. }));
     }
 
     #[test]
     fn a_success_that_stops_early_broke_off_and_a_page_did_not() {
         let broke_off = |status, headers: &[(&str, &str)], text: &str, truncated, max_body| {
             let received = Received { status, headers, body: text.as_bytes(), truncated };
-            matches!(classify(Expected { max_body, ..AGENT }, received, 0).verdict, Verdict::NoEnvelope { broke_off: true, .. })
+            matches!(classify(Expected { max_body, ..AGENT }, received, 0).content, Content::NoEnvelope { broke_off: true, .. })
         };
         let half = r#"{"success":true,"data":{"a"#;
         assert!(broke_off(200, &[], half, false, 100) && broke_off(202, &[], "", false, 100) && broke_off(200, &[], half, true, 100));
@@ -254,20 +242,20 @@ mod tests {
     #[test]
     fn the_reseller_api_says_success_with_code_0() {
         let read =
-            |status, body: &str| classify(RESELLER, Received { status, headers: &[], body: body.as_bytes(), truncated: false }, 0).verdict;
+            |status, body: &str| classify(RESELLER, Received { status, headers: &[], body: body.as_bytes(), truncated: false }, 0).content;
         for good in [r#"{"code":0,"message":"ok","data":{"a":1.10}}"#, r#"{"code":"0","msg":"ok","data":{"a":1.10}}"#] {
             assert_eq!(raw(read(200, good)), r#"{"a":1.10}"#.parse().ok(), "{good}");
         }
         let codes = [r#"{"code":1001,"msg":"m"}"#, r#"{"code":"1001","message":"m"}"#, r#"{"code":1001,"message":null,"msg":"m"}"#];
         for bad in codes {
             let failure = Failure { code: "1001".to_owned(), message: "m".to_owned(), details: None };
-            assert_eq!(read(200, bad), Verdict::Failure(failure), "{bad}");
+            assert_eq!(read(200, bad), Content::Failure(failure), "{bad}");
         }
         let named = r#"{"code":"location_not_supported_for_product","message":"m","data":{"regions":["US"]}}"#;
-        let Verdict::Failure(failure) = read(400, named) else { panic!("is a failure") };
+        let Content::Failure(failure) = read(400, named) else { panic!("is a failure") };
         assert_eq!(failure.details.map(|details| details.text().to_owned()).as_deref(), Some(r#"{"regions":["US"]}"#));
         for none in ["{}", r#"{"code":null}"#, r#"{"code":true}"#, r#"{"code":""}"#, r#"{"success":true,"data":{}}"#, "[]", "<html>"] {
-            assert!(matches!(read(200, none), Verdict::NoEnvelope { .. }), "{none}");
+            assert!(matches!(read(200, none), Content::NoEnvelope { .. }), "{none}");
         }
     }
 
@@ -275,7 +263,7 @@ mod tests {
     fn details_of_up_to_64_kib_are_kept() {
         let kept = |length: usize| {
             let body = format!(r#"{{"success":false,"error":{{"code":"X","details":"{}"}}}}"#, "d".repeat(length - 2));
-            let Verdict::Failure(failure) = read(400, &[], body.as_bytes()).verdict else { panic!("is a failure") };
+            let Content::Failure(failure) = read(400, &[], body.as_bytes()).content else { panic!("is a failure") };
             failure.details.is_some()
         };
         assert_eq!([2, 65_536, 65_537].map(kept), [true, true, false]);

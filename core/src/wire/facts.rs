@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{Members, NAMES};
+use super::read::{Members, NAMES, integer};
 use super::text::{KEPT_WORD, is_number, word};
 use crate::contract::Decimal;
 use crate::json::{self, pick, text_of};
@@ -64,10 +64,11 @@ impl Facts {
         let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
         let amount = charge.filter(|json| json.parse::<Decimal>().is_ok());
         Facts {
-            session_id: session_id.and_then(word),
+            // One that is cut would be another.
+            session_id: session_id.filter(|json| json.len() <= KEPT_WORD).and_then(word),
             order_id: [order_id, order_id_camel].into_iter().flatten().find_map(number_of),
             order_no: [order_no_camel, order_no].into_iter().flatten().find_map(number_of),
-            id: id.and_then(|json| json.parse().ok()),
+            id: id.and_then(integer),
             status: status.and_then(word),
             session_type: session_type.and_then(word),
             estimated_charge_usd: amount.map(str::to_owned),
@@ -112,5 +113,10 @@ mod tests {
         assert_eq!((facts.session_id.as_deref(), facts.status, facts.request_id.as_deref()), (Some("s"), None, Some("r")));
         assert_eq!(facts.estimated_charge_usd.as_deref(), Some("4.00"));
         assert_eq!(Facts::of("[]", None), Facts::default());
+        let session =
+            |length: usize| Facts::of(&format!(r#"{{"session_id":"{}"}}"#, "s".repeat(length)), None).session_id.map(|id| id.len());
+        assert_eq!([1022, 1023].map(session), [Some(1022), None]);
+        let id = |json: &str| Facts::of(&format!(r#"{{"id":{json}}}"#), None).id;
+        assert_eq!(["7", "9007199254740991", "9007199254740992", "\"7\"", "7.0"].map(id), [Some(7), Some((1 << 53) - 1), None, None, None]);
     }
 }

@@ -33,7 +33,8 @@ fn kept(shape: Shape, json: &str) -> Option<String> {
             Some(format!("[{}]", items?.join(",")))
         }
         Shape::OneOrMany(item) => kept(*item, json),
-        _ => Some(json.to_owned()),
+        // An object or a list where the type has none may be anything, too.
+        _ => (!json.starts_with(['{', '['])).then(|| json.to_owned()),
     }
 }
 
@@ -42,6 +43,7 @@ mod tests {
     use super::*;
     use crate::contract::Shaped;
     use crate::contract::agent::Session;
+    use crate::contract::reseller::SubUserList;
 
     fn session(json: &str) -> Option<String> {
         kept_answer(&Session::SHAPE, json).map(|json| json.text().to_owned())
@@ -52,6 +54,14 @@ mod tests {
         let json = r#"{"session_id":"s-1","status":"active","other":"x","connection":{"host":"h","username":"u","password":"p"}}"#;
         let kept = session(json).expect("is short");
         assert!(kept.contains("s-1") && !kept.contains("other") && !kept.contains("\"u\"") && !kept.contains("\"p\""), "{kept}");
+    }
+
+    #[test]
+    fn what_is_no_value_of_its_type_is_not_kept() {
+        let json = r#"{"session_id":{"password":"p"},"status":["p"],"session_type":"static"}"#;
+        assert_eq!(session(json).as_deref(), Some(r#"{"session_type":"static"}"#));
+        let list = |json: &str| kept_answer(&SubUserList::SHAPE, json).map(|json| json.text().to_owned());
+        assert_eq!(list(r#"{"items":{"email":"a@b.example"}}"#).as_deref(), Some("{}"));
     }
 
     #[test]

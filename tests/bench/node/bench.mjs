@@ -4,9 +4,11 @@
 //
 // BODY is the list that all hosts read. With `--once` each work is done once, to see that it comes to its result.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
-import { AgentClient } from "hopline";
+import { AgentClient, FolderStore } from "hopline";
 import createClient from "openapi-fetch";
 import * as v from "valibot";
 import { z } from "zod";
@@ -57,15 +59,9 @@ async function rounds(contenders) {
   return times;
 }
 
-const quantile = (values, part) => values.toSorted((one, other) => one - other)[Math.round((values.length - 1) * part)];
-
 /** Lines of the table: the first contender beside each of the others. */
 function rows(work, [own, ...others], named) {
-  return named.map(([what, goal], index) => {
-    const ratios = own.map((time, round) => time / others[index][round]);
-    const [low, ratio, high] = [0.25, 0.5, 0.75].map((part) => quantile(ratios, part));
-    return { work, figure: quantile(own, 0.5), unit: "µs", goal, beside: { what, figure: quantile(others[index], 0.5), low, ratio, high } };
-  });
+  return named.map(([what, goal], index) => ({ work, figures: own, unit: "µs", goal, beside: { what, figures: others[index] } }));
 }
 
 const answering = (body) => async () => new Response(body, { status: 200, headers: { "content-type": "application/json" } });
@@ -100,6 +96,47 @@ async function smallCalls() {
   return rows("a small call", times, [["`fetch` + `json()`", 2], ["openapi-fetch"]]);
 }
 
+const bought = Buffer.from('{"success":true,"data":{"session_id":"ses_1","session_type":"dynamic","status":"active"}}');
+
+/** Puts so many records, many at once: most of the time is the disk's. */
+async function fill(folder, size) {
+  const store = new FolderStore(folder);
+  const data = Buffer.alloc(600, "x");
+  const spread = (number) => ((BigInt(number) + 1n) * 0x9e3779b97f4a7c15n % (1n << 64n)).toString(16).padStart(16, "0");
+  const put = (number) => store.put(`5e.r${spread(number)}${number.toString(16).padStart(16, "0")}`, data, { new: true, release: true });
+  const width = 32;
+  for (let first = 0; first < size; first += width) await Promise.all(Array.from({ length: Math.min(width, size - first) }, (_, n) => put(first + n)));
+  await store.close();
+}
+
+/** A purchase with an intent, beside the records of others in the same folder. */
+async function purchases() {
+  const place = mkdtempSync(join(tmpdir(), "hopline-bench-"));
+  const sizes = [0, 10_000, 100_000].map((many) => (once ? Math.min(many, 8) : many));
+  const agents = [];
+  for (const [index, size] of sizes.entries()) {
+    const folder = join(place, String(index));
+    await fill(folder, size);
+    agents.push(new AgentClient({ ...account, fetch: answering(bought), store: new FolderStore(folder) }));
+  }
+  let count = 0;
+  const buy = (agent) => async () => {
+    const session = await agent.createSession({ session_type: "dynamic", product_no: "dynamic-world" }, { intent: `bought-${count++}` });
+    assert.equal(session.session_id, "ses_1");
+  };
+  const [none, ...others] = await rounds(agents.map(buy));
+  await Promise.all(agents.map((agent) => agent.close()));
+  rmSync(place, { recursive: true });
+  const row = (figures, index) => ({
+    work: `a purchase with an intent, beside ${sizes[index + 1].toLocaleString("en").replaceAll(",", " ")} records in a folder`,
+    figures,
+    unit: "µs",
+    goal: 1.3,
+    beside: { what: "beside 0", figures: none },
+  });
+  return others.map(row);
+}
+
 const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
 const versions = Object.fromEntries(["hopline", "openapi-fetch", "valibot", "zod"].map((name) => [name, version(name)]));
-console.log(JSON.stringify({ versions: { ...versions, Node: process.versions.node }, rows: [...(await lists()), ...(await smallCalls())] }));
+console.log(JSON.stringify({ versions: { ...versions, Node: process.versions.node }, rows: [...(await lists()), ...(await smallCalls()), ...(await purchases())] }));

@@ -9,9 +9,12 @@ import asyncio
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -215,6 +218,44 @@ def lives(scale: Scale, loop: asyncio.AbstractEventLoop) -> list[dict[str, Any]]
     return [beside("a session's life: bought, ready at once, ended; async", "httpx, tenacity, pydantic", own, other, goal=0.2)]
 
 
+def fill(folder: Path, size: int) -> None:
+    """Puts so many records, many at once: most of the time is the disk's."""
+    store = hopline.FolderStore(folder)
+
+    def put(number: int) -> None:
+        spread = (number + 1) * 0x9E3779B97F4A7C15 % (1 << 64)
+        store.put(f"5e.r{spread:016x}{number:016x}", b"x" * 600, new=True, keep_for=None, release=True)
+
+    with ThreadPoolExecutor(32) as threads:
+        for _ in threads.map(put, range(size), chunksize=100):
+            pass
+    store.close()
+
+
+def purchases(scale: Scale) -> list[dict[str, Any]]:
+    """A purchase with an intent, beside the records of others in the same folder."""
+    sizes, number = [scale.many(size) for size in (0, 10_000, 100_000)], count()
+
+    def buyer(folder: Path, size: int) -> tuple[hopline.AgentClient, Contender]:
+        fill(folder, size)
+        agent = hopline.AgentClient(**ACCOUNT, http=lambda request: answer(SESSION), store=hopline.FolderStore(folder))
+
+        def buy() -> int:
+            session = agent.create_session(session_type="dynamic", product_no="dynamic-world", intent=f"bought-{next(number)}")
+            assert session.status == "active"
+            return 1
+
+        return agent, buy
+
+    with tempfile.TemporaryDirectory() as place:
+        agents, buys = zip(*(buyer(Path(place, str(index)), size) for index, size in enumerate(sizes)), strict=True)
+        none, *others = rounds(scale, list(buys))
+        for agent in agents:
+            agent.close()
+    works = (f"a purchase with an intent, beside {f'{size:,}'.replace(',', ' ')} records in a folder" for size in sizes[1:])
+    return [beside(work, "beside 0", own, none, goal=1.3) for work, own in zip(works, others, strict=True)]
+
+
 def imports(scale: Scale) -> list[dict[str, Any]]:
     """What `import hopline` adds to the start of a program."""
 
@@ -232,7 +273,7 @@ def imports(scale: Scale) -> list[dict[str, Any]]:
 
 def main() -> None:
     scale, loop = Scale("--once" in sys.argv), asyncio.new_event_loop()
-    rows = [*lists(scale), *small_calls(scale, loop), *lives(scale, loop), *imports(scale)]
+    rows = [*lists(scale), *small_calls(scale, loop), *lives(scale, loop), *purchases(scale), *imports(scale)]
     loop.close()
     versions = {name: version(name) for name in ["hopline", "httpx", "msgspec", "pydantic", "tenacity"]}
     print(json.dumps({"versions": {**versions, "Python": sys.version.split()[0]}, "rows": rows}))

@@ -1,7 +1,6 @@
 """How time is measured: contenders take turns in rounds, since a machine changes its speed, and what counts is the ratio within a round."""
 
 from collections.abc import Callable
-from statistics import quantiles
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +12,12 @@ class Scale:
     """Enough for a figure, or once, for the result only."""
 
     def __init__(self, once: bool) -> None:
-        self.rounds, self.turn = (2, 0.0) if once else (25, 0.005)
+        self.rounds, self.turn = (1, 0.0) if once else (25, 0.005)
+        self.once = once
+
+    def many(self, things: int) -> int:
+        """A number of things, or few."""
+        return min(things, 8) if self.once else things
 
 
 def rounds(scale: Scale, contenders: list[Contender]) -> list[list[float]]:
@@ -34,15 +38,11 @@ def rounds(scale: Scale, contenders: list[Contender]) -> list[list[float]]:
 
 
 def row(work: str, unit: str, own: list[float], *, goal: float | None = None) -> dict[str, Any]:
-    """A line of the table, of a figure by itself."""
-    _, median, _ = quantiles(own, n=4, method="inclusive")
-    line: dict[str, Any] = {"work": work, "figure": median, "unit": unit}
+    """A line of the table, of figures by themselves."""
+    line: dict[str, Any] = {"work": work, "figures": own, "unit": unit}
     return line if goal is None else {**line, "goal": goal}
 
 
 def beside(work: str, what: str, own: list[float], other: list[float], *, goal: float | None = None) -> dict[str, Any]:
     """A line of the table, of one contender beside another in the same rounds."""
-    low, ratio, high = quantiles([one / two for one, two in zip(own, other, strict=True)], n=4, method="inclusive")
-    _, median, _ = quantiles(other, n=4, method="inclusive")
-    told = {"what": what, "figure": median, "low": low, "ratio": ratio, "high": high}
-    return {**row(work, "µs", own, goal=goal), "beside": told}
+    return {**row(work, "µs", own, goal=goal), "beside": {"what": what, "figures": other}}

@@ -5,7 +5,7 @@ use hopline::contract::Secret;
 use hopline::contract::agent::{ListProducts, ProductList};
 use serde::Deserialize;
 
-use crate::rounds::{Contender, Row, Scale, beside, median, rounds};
+use crate::rounds::{Beside, Contender, Row, Scale, rounds};
 
 /// What all hosts read.
 const BODY: &[u8] = include_bytes!("../products.json");
@@ -33,9 +33,9 @@ pub(crate) fn list(scale: Scale) -> Vec<Row> {
     let times = rounds(scale, &mut contenders);
     vec![Row {
         work: "a list of 100, the whole call".to_owned(),
-        figure: median(&times[0]),
+        figures: times[0].clone(),
         unit: "µs",
-        beside: Some(beside("serde_json into the same types", &times[0], &times[1])),
+        beside: Some(Beside { what: "serde_json into the same types".to_owned(), figures: times[1].clone() }),
         goal: None,
     }]
 }

@@ -3,7 +3,7 @@
 use cap::Cap;
 use hopline::client::CallOptions;
 
-use crate::rounds::{Contender, Row, Scale, beside, median, rounds};
+use crate::rounds::{Beside, Contender, Row, Scale, rounds};
 use crate::service::Service;
 use crate::spaced;
 
@@ -17,7 +17,7 @@ fn each(before: usize, many: u32) -> f64 {
 
 pub(crate) fn memory(scale: Scale) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut row = |work: String, figure: f64, goal| rows.push(Row { work, figure, unit: "B", beside: None, goal });
+    let mut row = |work: String, figure: f64, goal| rows.push(Row { work, figures: vec![figure], unit: "B", beside: None, goal });
     for named in [false, true] {
         let whose = if named { ", with an intent" } else { "" };
         for many in [1_000, 10_000, 100_000].map(|many| scale.many(many)) {
@@ -62,9 +62,9 @@ fn compare(scale: Scale, what: &str, sizes: [u32; 3], mut contenders: Vec<Conten
     let times = rounds(scale, &mut contenders);
     let row = |(times_of, many): (&Vec<f64>, u32)| Row {
         work: format!("{what}, beside {} waiting sessions", spaced(many)),
-        figure: median(times_of),
+        figures: times_of.clone(),
         unit: "µs",
-        beside: Some(beside(&format!("beside {}", spaced(sizes[0])), times_of, &times[0])),
+        beside: Some(Beside { what: format!("beside {}", spaced(sizes[0])), figures: times[0].clone() }),
         goal: Some(1.3),
     };
     times.iter().zip(sizes).skip(1).map(row).collect()

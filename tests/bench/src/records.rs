@@ -1,31 +1,38 @@
-//! A purchase with an intent, beside the records of others in the same folder.
+//! A purchase with an intent, beside the records of others in the same store.
 
 use std::thread;
 
-use hopline_store::{Error, Folder, Put, Store};
+use hopline_store::{Error, Folder, Memory, Put, Store};
 
-use crate::rounds::{Contender, Row, Scale, beside, median, rounds};
+use crate::rounds::{Beside, Contender, Row, Scale, rounds};
 use crate::service::Service;
 use crate::spaced;
 
 pub(crate) fn purchase(scale: Scale) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
-    let place = tempfile::tempdir()?;
+    let folders = tempfile::tempdir()?;
+    let folder = |number: usize| Folder::open(folders.path().join(number.to_string())).map(|store| Box::new(store) as Box<dyn Store>);
+    let memory = |_| Ok(Box::new(Memory::new()) as Box<dyn Store>);
+    let (folder, memory) = (beside_records(scale, "a folder", folder)?, beside_records(scale, "memory", memory)?);
+    Ok(folder.into_iter().chain(memory).collect())
+}
+
+fn beside_records(scale: Scale, place: &str, open: impl Fn(usize) -> Result<Box<dyn Store>, Error>) -> Result<Vec<Row>, Error> {
     let sizes = [0, 10_000, 100_000].map(|many| scale.many(many));
     let mut services = Vec::new();
-    for (index, size) in sizes.into_iter().enumerate() {
-        let folder = place.path().join(index.to_string());
-        fill(&Folder::open(&folder)?, size)?;
-        let mut service = Service::new(Some(Box::new(Folder::open(folder)?)));
+    for (number, size) in sizes.into_iter().enumerate() {
+        let store = open(number)?;
+        fill(&*store, size)?;
+        let mut service = Service::new(Some(store));
         service.status = "active";
         services.push(service);
     }
     let mut contenders: Vec<Contender<'_>> = services.iter_mut().map(|service| Box::new(move || buy(service)) as Contender<'_>).collect();
     let times = rounds(scale, &mut contenders);
     let row = |(own, many): (&Vec<f64>, u32)| Row {
-        work: format!("a purchase with an intent, beside {} records in a folder", spaced(many)),
-        figure: median(own),
+        work: format!("a purchase with an intent, beside {} records in {place}", spaced(many)),
+        figures: own.clone(),
         unit: "µs",
-        beside: Some(beside("beside 0", own, &times[0])),
+        beside: Some(Beside { what: "beside 0".to_owned(), figures: times[0].clone() }),
         goal: Some(1.3),
     };
     Ok(times.iter().zip(sizes).skip(1).map(row).collect())

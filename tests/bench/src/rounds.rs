@@ -32,7 +32,8 @@ impl Scale {
 #[derive(Serialize)]
 pub(crate) struct Row {
     pub(crate) work: String,
-    pub(crate) figure: f64,
+    /// Those of all rounds, or one where nothing is timed.
+    pub(crate) figures: Vec<f64>,
     pub(crate) unit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<Beside>,
@@ -41,14 +42,11 @@ pub(crate) struct Row {
     pub(crate) goal: Option<f64>,
 }
 
-/// Whom the figure is compared with: the median of the ratios of each round, and the quartiles.
+/// Whom it is compared with, in the same rounds.
 #[derive(Serialize)]
 pub(crate) struct Beside {
     pub(crate) what: String,
-    pub(crate) figure: f64,
-    pub(crate) low: f64,
-    pub(crate) ratio: f64,
-    pub(crate) high: f64,
+    pub(crate) figures: Vec<f64>,
 }
 
 /// Does some work, and says how many times it was done.
@@ -74,32 +72,4 @@ pub(crate) fn rounds(scale: Scale, contenders: &mut [Contender<'_>]) -> Vec<Vec<
         }
     }
     times
-}
-
-/// One contender beside another, of the same rounds.
-pub(crate) fn beside(what: &str, own: &[f64], other: &[f64]) -> Beside {
-    let ratios: Vec<f64> = own.iter().zip(other).map(|(own, other)| own / other).collect();
-    let [low, ratio, high] = [0.25, 0.5, 0.75].map(|part| quantile(&ratios, part));
-    Beside { what: what.to_owned(), figure: median(other), low, ratio, high }
-}
-
-pub(crate) fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
-}
-
-fn quantile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ratio_is_the_median_of_the_rounds_and_no_slow_round_changes_it() {
-        let beside = beside("other", &[2.0, 200.0, 3.0, 2.0, 2.0], &[1.0, 100.0, 1.0, 1.0, 1.0]);
-        assert_eq!((beside.low, beside.ratio, beside.high, beside.figure), (2.0, 2.0, 2.0, 1.0));
-    }
 }

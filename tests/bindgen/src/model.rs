@@ -72,6 +72,11 @@ pub enum Type {
 }
 
 impl Type {
+    /// It, if it is an object.
+    pub fn record(self) -> Option<&'static Record> {
+        if let Type::Record(record) = self { Some(record) } else { None }
+    }
+
     /// Its name, in upper camel case.
     pub fn name(self) -> &'static str {
         match self {

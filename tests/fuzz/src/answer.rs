@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::Tape;
 
 /// Whatever a sink builds, an answer says the same; its `data` is what serde_json finds there, and what is written of it under the
-/// names of the table is JSON that fits just when the answer does.
+/// names of the table is JSON that fits if the answer does.
 pub fn answer(bytes: &[u8]) {
     let mut tape = Tape::new(bytes);
     let all: Vec<_> = endpoints().collect();

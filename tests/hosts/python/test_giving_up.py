@@ -12,6 +12,7 @@ from typing import Any
 
 import hopline
 import pytest
+from canned import SESSION, bought
 from conftest import BUY
 from wrapping import Wrapped, records
 
@@ -293,6 +294,25 @@ def test_a_resumption_of_all_that_is_cancelled_leaves_nothing_to_others(tmp_path
             assert sorted(saved.intent or "" for saved in await agent.saved()) == ["job-0", "job-1", "job-2"]
 
     asyncio.run(life())
+
+
+def test_a_resumption_of_all_that_is_interrupted_as_a_record_goes_tells_what_it_was_of(tmp_path: Path) -> None:
+    with hopline.AgentClient(**SOUND, http=bought, store=hopline.FolderStore(tmp_path)) as first:
+        first.open_session(**BUY, keep=True)
+    left = [KeyboardInterrupt()]
+
+    def interrupted(name: str, call: Callable[[], Any], *_: object) -> Any:
+        if name == "delete" and left:
+            raise left.pop()
+        return call()
+
+    def http(request: hopline.Request) -> hopline.Response:
+        return hopline.Response(status=200, body=SESSION.replace(b"active", b"expired"))
+
+    with hopline.AgentClient(**SOUND, http=http, store=Wrapped(tmp_path, interrupted)) as agent:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            agent.resume_all()
+        assert "session_id `s-1`" in str(caught.value.__notes__) and not agent.saved()
 
 
 def test_a_failed_exchange_names_the_store_only_where_the_store_failed(tmp_path: Path) -> None:

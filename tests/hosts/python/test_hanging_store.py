@@ -1,6 +1,7 @@
 """Stores that do not answer, or raise what is no `Exception`: nobody waits for ever, and nothing is kept from others."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -11,27 +12,10 @@ from typing import Any
 
 import hopline
 import pytest
+from canned import SOUND, bought, never, until
 from conftest import BUY
-from memory_store import LeasedMemoryStore, Memory
-from wrapping import Wrapped
-
-SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
-SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}'
-
-
-def bought(request: hopline.Request) -> hopline.Response:
-    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
-
-
-def never(request: hopline.Request) -> Any:
-    raise AssertionError("nothing was to be sent")
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
+from memory_store import LeasedMemoryStore, Memory, MemoryStore
+from wrapping import Wrapped, records
 
 
 class Stops(BaseException):
@@ -98,6 +82,31 @@ def test_what_is_done_in_the_background_goes_on(tmp_path: Path, why: Callable[[]
         assert not other.saved()
 
 
+@every
+@pytest.mark.parametrize("at", ["release", "close"])
+def test_what_a_store_raises_as_it_lets_go_keeps_it_from_nobody(tmp_path: Path, at: str, why: Callable[[], BaseException]) -> None:
+    store = failing(tmp_path, at, why, 1)
+    hopline.AgentClient(**SOUND, http=never, store=store).close()
+    with hopline.AgentClient(**SOUND, http=bought, store=store) as agent:
+        assert agent.create_session(**BUY, intent="job-1").session_id == "s-1"
+
+
+def test_of_what_a_store_raises_the_log_has_only_the_type(caplog: pytest.LogCaptureFixture) -> None:
+    class Telling(LeasedMemoryStore):
+        def _tell(self, *_: object) -> Any:
+            raise ConnectionError("postgres://user:canary@db")
+
+        vouches = close = _tell
+
+        def release(self, names: object, /) -> None:
+            if names is None:
+                self._tell()
+
+    with hopline.AgentClient(**SOUND, http=never, store=Telling(Memory())) as agent, pytest.raises(hopline.Unavailable):
+        agent.get_balance()
+    assert caplog.text.count("raised ConnectionError") >= 3 and "canary" not in caplog.text
+
+
 def test_the_background_looks_again_when_there_is_more_to_do() -> None:
     from hopline._background import Background
     from hopline._work import Wait
@@ -154,6 +163,180 @@ def test_claims_are_vouched_for_within_the_time_of_a_request_or_nothing_is_sent(
     store.over.set()
     assert caught.value.effect == "none" and caught.value.__notes__ == ["the store did not vouch for its claims"]
     assert time.monotonic() - began < 30 and not memory.owners
+
+
+class Stuck(MemoryStore):
+    """It does not let go before the test is over."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__(Memory())
+        self.at, self.over = at, threading.Event()
+
+    def release(self, names: Any, /) -> None:
+        if names is None and self.at == "release":
+            self.over.wait(3600)
+
+    def close(self) -> None:
+        if self.at == "close":
+            self.over.wait(3600)
+
+
+def closed(store: hopline.Store) -> None:
+    hopline.AgentClient(**SOUND, http=never, store=store).close(timeout=0.2)
+
+
+def closed_in_a_task(store: hopline.Store) -> None:
+    async def life() -> None:
+        await hopline.AsyncAgentClient(**SOUND, http=never, store=store).close(timeout=0.2)
+
+    asyncio.run(life())
+
+
+def closed_in_a_call(store: hopline.Store) -> None:
+    agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=lambda event: agent.close())
+    agent.open_session(**BUY, intent="job-1")
+
+
+def dropped(store: hopline.Store) -> None:
+    agent = hopline.AgentClient(**SOUND, http=never, store=store)
+    with pytest.warns(ResourceWarning, match="without being closed"):
+        del agent
+        gc.collect()
+
+
+@pytest.mark.parametrize("at", ["release", "close"])
+@pytest.mark.parametrize("end", [closed, closed_in_a_task, closed_in_a_call, dropped])
+def test_who_ends_a_client_does_not_wait_for_ever_for_its_store(
+    end: Callable[[hopline.Store], None], at: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Stuck(at)
+    failsafe = threading.Timer(60, store.over.set)
+    failsafe.start()
+    try:
+        end(store)
+        assert not store.over.is_set()
+    finally:
+        failsafe.cancel()
+        store.over.set()
+    assert "a client was closed, but" in caplog.text or "a client was dropped, but" in caplog.text
+    until(lambda: not asking())
+
+
+def asking() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "hopline-store"]
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There can be no more threads that ask a store."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "hopline-store":
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+@pytest.mark.usefixtures("no_threads")
+@pytest.mark.parametrize("read", [lambda agent: agent.get_balance(), lambda agent: agent.to_async().get_balance()])
+def test_where_no_thread_can_ask_whether_claims_stand_nothing_was_sent(read: Callable[[hopline.AgentClient], Any]) -> None:
+    async def awaited(agent: hopline.AgentClient) -> None:
+        reading = read(agent)
+        if asyncio.iscoroutine(reading):
+            await reading
+
+    memory = Memory()
+    with hopline.AgentClient(**SOUND, http=never, store=LeasedMemoryStore(memory)) as agent, pytest.raises(hopline.Unavailable) as caught:
+        asyncio.run(awaited(agent))
+    assert caught.value.effect == "none" and caught.value.__notes__ == ["the store did not vouch for its claims"]
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_where_no_thread_can_ask_the_store_a_task_is_told(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path)) as agent:
+            with pytest.raises(hopline.StoreError) as caught:
+                await agent.create_session(**BUY, intent="job-1")
+            assert caught.value.effect == "none" and caught.value.__notes__ == ["the store said: no thread could be started"]
+
+    asyncio.run(life())
+
+
+def test_what_fails_before_a_request_is_begun_has_sent_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(engine: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("hopline._engine.Engine.vouched", fail)
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path)) as agent:
+            with pytest.raises(MemoryError) as caught:
+                await agent.create_session(**BUY, intent="job-1")
+            assert "cancelled before it had any effect" in str(caught.value.__notes__)
+        assert not records(tmp_path)
+
+    asyncio.run(life())
+
+
+def test_a_dropped_call_waits_for_nothing_where_no_thread_can_be_started(request: pytest.FixtureRequest) -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    class Hangs(MemoryStore):
+        def claim(self, names: Any, most: int, /) -> Any:
+            asked.set()
+            over.wait(60)
+            return super().claim(names, most)
+
+    loop = asyncio.new_event_loop()
+    agent = hopline.AsyncAgentClient(**SOUND, http=never, store=Hangs(Memory()))
+    call = agent.create_session(**BUY, intent="job-1")
+
+    async def begin() -> None:
+        loop.create_task(call)
+        while not asked.is_set():
+            await asyncio.sleep(0.01)
+
+    loop.run_until_complete(begin())
+    request.getfixturevalue("no_threads")
+    call.close()
+    assert not over.is_set() and asking()
+    over.set()
+    loop.run_until_complete(agent.close())
+    loop.close()
+
+
+def test_one_thread_asks_whether_claims_stand_and_many_that_hang_are_bounded() -> None:
+    store = Silent(Memory())
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, timeout=0.5, http=bought, store=store) as agent:
+            store.over.set()
+            for _ in range(5):
+                await agent.get_session(session_id="s-1")
+            assert len(asking()) == 1
+            store.over.clear()
+            stuck = [asyncio.create_task(agent.get_session(session_id="s-1")) for _ in range(40)]
+            ended = await asyncio.gather(*stuck, return_exceptions=True)
+            assert {type(one) for one in ended} == {hopline.Unavailable} and len(asking()) <= 16
+            store.over.set()
+
+    asyncio.run(life())
+
+
+def test_work_is_done_by_the_threads_that_there_are(request: pytest.FixtureRequest) -> None:
+    from hopline._threads import Threads
+
+    threads, going, done = Threads(4), threading.Event(), threading.Event()
+    threads.submit(lambda: going.wait(60))
+    request.getfixturevalue("no_threads")
+    threads.submit(done.set)
+    going.set()
+    assert done.wait(60)
+    threads.close()
+    with pytest.raises(RuntimeError):
+        threads.submit(done.set)
 
 
 PROGRAM = """

@@ -182,14 +182,6 @@ def test_a_kept_connection_that_the_service_has_closed_is_not_used(sandbox: Sand
             assert select.select([kept.sock], [], [], 10)[0], "the service has not closed it"
 
 
-def test_a_client_makes_one_tls_context() -> None:
-    from hopline._http._stdlib import Connections
-
-    own = Connections()
-    made = [own._made(("https", "api.example"), "api.example", None) for _ in range(2)]
-    assert made[0]._context is made[1]._context  # type: ignore[attr-defined]
-
-
 def test_a_callable_sees_the_context_of_who_called_in_threads_too() -> None:
     name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="nobody")
     seen: list[str] = []

@@ -5,38 +5,20 @@ import gc
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import hopline
 import pytest
+from canned import SOUND, bought, never, until
 from conftest import BUY
 from memory_store import LeasedMemoryStore, Memory, MemoryStore
-
-SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
-SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}'
-
-
-def bought(request: hopline.Request) -> hopline.Response:
-    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
-
-
-def never(request: hopline.Request) -> Any:
-    raise AssertionError("nothing was to be sent")
 
 
 def interrupt() -> None:
     """Ctrl-C, while the main thread waits for the store."""
     os.kill(os.getpid(), signal.SIGINT)
     threading.Event().wait(2)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
 
 
 def blocking(store: hopline.Store, http: Any) -> hopline.Session:

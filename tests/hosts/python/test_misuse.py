@@ -14,16 +14,13 @@ from typing import Any
 
 import hopline
 import pytest
+from canned import never
 from conftest import BUY
 from sandbox import Sandbox
 from wrapping import Wrapped, records
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
 ACCEPTED = b'{"success":true,"data":{"session_id":"s-1","status":"active","proxy":{"port":"many"}}}'
-
-
-def never(request: hopline.Request) -> Any:
-    raise AssertionError("nothing was to be sent")
 
 
 @pytest.fixture
@@ -244,7 +241,7 @@ def test_an_answer_that_does_not_fit_its_type_is_done_and_kept() -> None:
         with pytest.raises(hopline.Decode) as caught:
             agent.create_session(**BUY)
         assert caught.value.effect == "done" and caught.value.raw["proxy"]["port"] == "many" and caught.value.session_id == "s-1"
-        assert "`data.proxy.port`, which is no whole number" in str(caught.value)
+        assert caught.value.field == "data.proxy.port" and "`data.proxy.port` is not a whole number" in str(caught.value)
         with pytest.raises(hopline.Decode) as caught:
             agent.get_session(session_id="s-1")
         assert caught.value.effect == "none"

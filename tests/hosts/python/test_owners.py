@@ -7,23 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import hopline
 import pytest
+from canned import SOUND, bought, until
 from conftest import BUY
 from memory_store import Memory, MemoryStore
 from wrapping import Wrapped
-
-SOUND: dict[str, Any] = {"base_url": "https://api.example/v1", "api_key": "key", "attempts": 1}
-SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}'
-
-
-def bought(request: hopline.Request) -> hopline.Response:
-    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
 
 
 def lost(request: hopline.Request) -> Any:
@@ -32,13 +25,6 @@ def lost(request: hopline.Request) -> Any:
 
 def refused(request: hopline.Request) -> hopline.Response:
     return hopline.Response(status=402, body=b'{"success":false,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"}}')
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
 
 
 def attempted(call: Callable[[], object]) -> None:
@@ -193,8 +179,11 @@ def test_closing_waits_for_other_threads_and_then_nothing_is_owned() -> None:
     came: list[BaseException] = []
 
     def http(request: hopline.Request) -> Any:
+        broken_off = threading.Event()
+        request.on_abort(broken_off.set)
         asked.set()
-        time.sleep(30)
+        broken_off.wait(60)
+        raise hopline.Failed("aborted", "maybe")
 
     agent = hopline.AgentClient(**SOUND, http=http, store=MemoryStore(memory))
 

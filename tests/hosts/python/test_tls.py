@@ -88,3 +88,18 @@ def test_a_certificate_that_is_refused_sends_nothing_and_that_is_known(which: st
     assert isinstance(error, hopline.Unavailable) and error.effect == "none" and not error.record, repr(error)
     assert "no secure connection could be made" in str(error), repr(error)
     assert served.charges() == 0
+
+
+def test_a_client_makes_one_tls_context(served: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ssl.SSLContext] = []
+    make = ssl.create_default_context
+
+    def counted(*arguments: Any, **options: Any) -> ssl.SSLContext:
+        made.append(make(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", counted)
+    with hopline.AgentClient(**{**served.account, "base_url": served.ready["tls_right"]}) as agent:
+        for intent in ("first", "second"):
+            agent.create_session(**BUY, intent=intent)
+    assert len(made) == 1 and served.charges() == 2

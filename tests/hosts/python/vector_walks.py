@@ -24,8 +24,9 @@ def walk(world: Any, step: Json) -> str | None:
         same(["completed", command], list(world.next()), "a page")
         taken = world.client.take(command)
         if taken is not None and taken[0] == "answered":
-            items += json.loads(taken[4] or taken[2]).get("items") or []
-            turn = json.loads(page_turn(position, taken[1]))
+            raw = taken[1].raw
+            items += next((raw[name] for name in ("items", "list") if raw.get(name)), [])
+            turn = json.loads(page_turn(position, taken[2]))
             position, end = turn.get("position"), turn.get("end")
         else:
             failure = str(taken and taken[1])

@@ -8,7 +8,7 @@ use crate::checker::About;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
 use crate::service::is_login;
-use crate::world::{HOUR, Out, World};
+use crate::world::{HOUR, Out, Process, World};
 
 /// One thing that may happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,8 +76,28 @@ pub enum Act {
     Sleep,
     /// The wall clock is set.
     Clock(Millis),
+    /// The claims of the program end while it lives.
+    Lose {
+        /// Whether its client is told at once.
+        is_told: bool,
+    },
+    /// Its client is told that its claims have ended.
+    Told,
+    /// One of the others that share the store does something.
+    Of {
+        /// Which: 1 is the first of them.
+        program: usize,
+        /// What.
+        act: Box<Act>,
+    },
     /// Nothing more goes wrong.
     End,
+}
+
+impl Act {
+    fn of(program: usize, acts: Vec<Act>) -> impl Iterator<Item = Act> {
+        acts.into_iter().map(move |act| if program == 0 { act } else { Act::Of { program, act: Box::new(act) } })
+    }
 }
 
 /// What is left of a step that a program waited for when it died.
@@ -119,49 +139,85 @@ pub enum Plan {
 impl World {
     /// All that may happen next; the first is what happens where nothing goes wrong. Nothing at the end.
     pub(crate) fn acts(&self) -> Vec<Act> {
-        let Some(process) = &self.process else { return self.restarts() };
-        let mut acts = Vec::new();
-        let trouble = self.budget.troubles > 0;
-        if !process.completed.is_empty() {
-            acts.push(Act::Take);
-            if trouble {
-                acts.push(Act::Crash { leaves: Leaves::Nothing });
-                if !process.out.is_empty() {
-                    acts.push(Act::Crash { leaves: Leaves::All });
-                }
-            }
-            return acts;
+        let programs = || std::iter::once(&self.process).chain(&self.others).enumerate();
+        // To take a result is nobody else's concern, so nothing happens before it.
+        if let Some((at, Some(process))) = programs().find(|(_, process)| process.as_ref().is_some_and(|own| !own.completed.is_empty())) {
+            return Act::of(at, self.takes(process)).collect();
         }
+        let (mut acts, mut idle) = (Vec::new(), Vec::new());
+        for (at, process) in programs() {
+            match process {
+                Some(process) if process.is_busy() => acts.extend(Act::of(at, self.answers(process))),
+                Some(process) => idle.extend(Act::of(at, self.plans(process))),
+                None => idle.extend(Act::of(at, self.restarts())),
+            }
+        }
+        if acts.is_empty() && self.living().next().is_some() {
+            acts.push(if self.living().any(Process::waits) { Act::Pass } else { Act::End });
+        }
+        acts.extend(idle);
+        self.late(&mut acts);
+        acts
+    }
+
+    fn takes(&self, process: &Process) -> Vec<Act> {
+        let mut acts = vec![Act::Take];
+        if self.budget.troubles > 0 {
+            acts.push(Act::Crash { leaves: Leaves::Nothing });
+            if !process.out.is_empty() {
+                acts.push(Act::Crash { leaves: Leaves::All });
+            }
+        }
+        acts
+    }
+
+    /// What may come of what a program waits for.
+    fn answers(&self, process: &Process) -> Vec<Act> {
+        let mut acts = Vec::new();
         let places = if self.scope.any_order { process.out.len() } else { process.out.len().min(1) };
         for at in 0..places {
             match &process.out[at] {
                 Out::Store { call, .. } => self.store_acts(at, matches!(call, StoreCall::Put { .. }), &mut acts),
-                Out::Send { request, about, .. } => self.network_acts(at, request, *about, &mut acts),
+                Out::Send { request, about, .. } => self.network_acts(process, at, request, *about, &mut acts),
             }
         }
-        let open = process.commands.keys().filter(|command| process.client.is_pending(**command));
-        let cancels = open.filter(|_| self.scope.cancels && self.budget.acts > 0).map(|command| Act::Cancel(*command));
-        if !acts.is_empty() {
-            acts.extend(cancels);
-            self.late(&mut acts);
-            return acts;
+        acts.extend(self.cancels(process));
+        acts.extend(self.ends(process));
+        acts
+    }
+
+    /// What a program may do that waits for nobody.
+    fn plans(&self, process: &Process) -> Vec<Act> {
+        let mut acts = Vec::new();
+        let is_pending = process.is_pending();
+        if !(is_pending && process.wakes.is_some()) && self.budget.acts > 0 {
+            acts.extend(self.scope.plans.iter().copied().filter(|plan| *plan != Plan::Nothing).map(Act::Plan));
         }
-        let is_pending = process.commands.keys().any(|command| process.client.is_pending(*command));
-        if is_pending && process.wakes.is_some() {
-            acts.push(Act::Pass);
-        } else {
-            acts.push(Act::End);
-            if self.budget.acts > 0 {
-                acts.extend(self.scope.plans.iter().copied().filter(|plan| *plan != Plan::Nothing).map(Act::Plan));
-            }
-        }
-        acts.extend(cancels);
-        if trouble && is_pending {
+        acts.extend(self.cancels(process));
+        if self.budget.troubles > 0 && is_pending && !self.shares() {
             acts.push(Act::Sleep);
             acts.extend(self.scope.clocks.iter().map(|by| Act::Clock(*by)));
         }
-        self.late(&mut acts);
+        acts.extend(self.ends(process));
         acts
+    }
+
+    fn cancels(&self, process: &Process) -> impl Iterator<Item = Act> {
+        let open = process.commands.keys().filter(|command| process.client.is_pending(**command));
+        open.filter(|_| self.scope.cancels && self.budget.acts > 0).map(|command| Act::Cancel(*command))
+    }
+
+    /// Its claims may end, where others share its store; and it may be told.
+    fn ends(&self, process: &Process) -> Vec<Act> {
+        let may_end = self.shares() && self.budget.troubles > 0 && self.store.owned_by(process.number).next().is_some();
+        let mut acts = if process.untold { vec![Act::Told] } else { Vec::new() };
+        acts.extend([true, false].into_iter().filter(|_| may_end).map(|is_told| Act::Lose { is_told }));
+        acts
+    }
+
+    /// Whether several programs share the store.
+    fn shares(&self) -> bool {
+        !self.others.is_empty()
     }
 
     fn late(&self, acts: &mut Vec<Act>) {
@@ -175,20 +231,19 @@ impl World {
     }
 
     fn restarts(&self) -> Vec<Act> {
-        let trouble = self.budget.troubles > 0;
         let mut acts: Vec<Act> = self.scope.plans.iter().map(|plan| Act::Restart { after: 0, skew: 0, plan: *plan }).collect();
-        if trouble {
+        if self.budget.troubles > 0 && !self.shares() {
             acts.extend(self.scope.plans.iter().map(|plan| Act::Restart { after: self.scope.night, skew: 0, plan: *plan }));
             let clocks = self.scope.clocks.iter().flat_map(|skew| self.scope.plans.iter().map(|plan| (*skew, *plan)));
             acts.extend(clocks.map(|(skew, plan)| Act::Restart { after: 0, skew, plan }));
         }
-        self.late(&mut acts);
         acts
     }
 
     fn store_acts(&self, at: usize, writes: bool, acts: &mut Vec<Act>) {
         let results = match self.budget.troubles {
             0 => &StoreResult::ALL[..1],
+            _ if self.shares() => &StoreResult::SHARED[..if writes { 4 } else { 3 }],
             // A request that is under way would be as old as the night is long.
             _ if self.sends_are_out() => &StoreResult::ALL[..3],
             _ => &StoreResult::ALL[..],
@@ -203,14 +258,16 @@ impl World {
     }
 
     pub(crate) fn sends_are_out(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.out.iter().any(|out| matches!(out, Out::Send { .. })))
+        self.process.as_ref().is_some_and(Process::sends)
     }
 
-    fn network_acts(&self, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {
-        let deliveries = if self.budget.faults > 0 { self.deliveries_of(request, about) } else { Delivery::HONEST };
+    fn network_acts(&self, process: &Process, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {
+        // What is not sent any more meets nothing on its way.
+        let is_late = self.is_late(process, request);
+        let deliveries = if self.budget.faults > 0 && !is_late { self.deliveries_of(request, about) } else { Delivery::HONEST };
         acts.extend(deliveries.iter().map(|delivery| Act::Deliver { at, delivery: *delivery }));
         if self.budget.troubles > 0 && at == 0 {
-            if request.method != Method::Get {
+            if request.method != Method::Get && !is_late {
                 acts.push(Act::Crash { leaves: Leaves::All });
             }
             acts.push(Act::Crash { leaves: Leaves::Nothing });

@@ -189,10 +189,15 @@ pub enum StoreResult {
     FailedButDone,
     /// Done, after a night in which the machine slept.
     DoneAfterSleep,
+    /// Done, and by the time that this is heard the claims of the program have ended.
+    DoneAfterEnd,
 }
 
 impl StoreResult {
     /// Every one.
     pub(crate) const ALL: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterSleep];
+    /// What may come of a call where claims may end, and nights are for one program alone.
+    pub(crate) const SHARED: [StoreResult; 4] =
+        [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterEnd];
 }

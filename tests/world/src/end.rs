@@ -44,16 +44,20 @@ impl World {
     pub(crate) fn end(&mut self) -> Result<(), Wrong> {
         self.tell(|| "from here on nothing goes wrong".into());
         self.budget = Budget { faults: 0, troubles: 0, acts: 0 };
-        if self.process.is_none() {
-            self.restart(0)?;
+        self.each(|world| if world.process.is_none() { world.restart(0) } else { world.told() })?;
+        self.each(World::settle_all)?;
+        if !self.others.is_empty() {
+            self.nobody_is_stuck()?;
         }
-        self.settle_all()?;
         // A life comes to one end, a scope to a hundred thousand.
         let life = self.process.as_ref().filter(|_| self.scope.is_life());
         if life.is_some_and(|process| shows(&self.secrets, &format!("{:?}", process.client))) {
             return Err(format!("{SHOWN} by a client's Debug"));
         }
         self.total_is_right()?;
+        // From here on somebody else has the store for themselves.
+        let left: Vec<u8> = std::mem::take(&mut self.others).into_iter().flatten().map(|process| process.number).collect();
+        left.into_iter().for_each(|number| self.store.ends_claims(number));
         self.pass(HOUR)?;
         self.arrive_all()?;
         for _ in 0..2 {

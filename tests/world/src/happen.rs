@@ -3,11 +3,12 @@
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
 use crate::act::{Act, Leaves, Plan};
+use crate::claims::OUTLASTS;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
 use crate::process::{SHOWN, is_nothing, shows};
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
-use crate::world::{HOUR, Message, Out, World, Wrong};
+use crate::world::{HOUR, Message, Out, Process, World, Wrong};
 
 /// Longer than anybody waits for a session or an order.
 const LATE: Millis = HOUR / 10;
@@ -24,12 +25,16 @@ impl World {
     pub(crate) fn keep(&mut self, at: usize, result: StoreResult) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Store { .. });
         let Some(Out::Store { id, command, call }) = self.answer(at, is_it) else { return Ok(()) };
-        self.tell(|| format!("{}: {result:?}", said(&call)));
         let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
         let mut answer = StoreAnswer::Failed;
         if result != StoreResult::Failed {
             answer = self.store_does(command, &call);
         }
+        let refused = match answer {
+            StoreAnswer::Lost | StoreAnswer::Busy(_) => ", and it is another program's",
+            _ => "",
+        };
+        self.tell(|| format!("{}: {result:?}{refused}", said(&call)));
         if let (Some(process), StoreCall::Put { name, .. } | StoreCall::Delete { name }) = (&mut self.process, &call) {
             let is_put = matches!((&call, &answer), (StoreCall::Put { release: false, .. }, StoreAnswer::Done)) && !fails;
             process.kept.remove(name);
@@ -42,15 +47,22 @@ impl World {
             answer = StoreAnswer::Failed;
         }
         if let StoreAnswer::Claimed(names) = &answer {
-            names.iter().for_each(|(name, data)| self.claimed(name, data.is_some()));
+            names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
         }
-        if result == StoreResult::DoneAfterSleep {
-            self.pass(self.scope.night)?;
-            if let (Some(process), StoreCall::Put { name, .. }) = (&mut self.process, &call)
-                && let Some(kept) = process.kept.get_mut(name)
-            {
-                *kept = self.now;
+        match result {
+            StoreResult::DoneAfterEnd => {
+                self.pass(OUTLASTS)?;
+                self.ends_claims();
             }
+            StoreResult::DoneAfterSleep => self.pass(self.scope.night)?,
+            StoreResult::Done | StoreResult::Failed | StoreResult::FailedButDone => {}
+        }
+        // What it was told it was told only now.
+        if matches!(result, StoreResult::DoneAfterSleep | StoreResult::DoneAfterEnd)
+            && let (Some(process), StoreCall::Put { name, .. }) = (&mut self.process, &call)
+            && let Some(kept) = process.kept.get_mut(name)
+        {
+            *kept = self.now;
         }
         self.resolve(id, Outcome::Store(answer))
     }
@@ -92,6 +104,14 @@ impl World {
     pub(crate) fn deliver(&mut self, at: usize, delivery: Delivery) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Send { .. });
         let Some(Out::Send { id, command, request, about }) = self.answer(at, is_it) else { return Ok(()) };
+        if self.process.as_ref().is_some_and(|process| self.is_late(process, &request)) {
+            if let Some(about) = about {
+                self.checker.never_left(about);
+            }
+            self.comes_late(id)?;
+            return self.drain();
+        }
+        self.leaves(&request, about)?;
         self.tell(|| format!("{} {} with {:?}: {delivery:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
         self.pass(if delivery == Delivery::Late { LATE } else { 50 })?;
         if matches!(delivery, Delivery::Delayed | Delivery::CopyLater) {
@@ -172,10 +192,10 @@ impl World {
             }
             Act::Take => self.take(),
             Act::Pass => {
-                let now = self.clock().monotonic;
-                let until = self.process.as_ref().and_then(|process| process.wakes).unwrap_or(now);
-                self.pass((until - now).max(1))?;
-                self.drain()
+                let left = |process: &Process| Some(process.wakes? - (self.now - process.began));
+                let left = self.living().filter(|process| !process.is_busy()).filter_map(left).min().unwrap_or_default();
+                self.pass(left.max(1))?;
+                self.each(World::drain)
             }
             Act::Crash { leaves } => {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
@@ -198,7 +218,7 @@ impl World {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
                 self.tell(|| "the machine sleeps for a night".into());
                 self.pass(self.scope.night)?;
-                self.drain()
+                self.each(World::drain)
             }
             Act::Clock(by) => {
                 self.budget.troubles = self.budget.troubles.saturating_sub(1);
@@ -218,6 +238,15 @@ impl World {
                 }
                 self.drain()
             }
+            Act::Of { program, act } => {
+                self.tell(|| format!("program in place {program}:"));
+                self.turn(*program, |world| world.act(act))
+            }
+            Act::Lose { is_told } => {
+                self.budget.troubles = self.budget.troubles.saturating_sub(1);
+                self.lose(*is_told)
+            }
+            Act::Told => self.told(),
             Act::Start(job, manner) => self.start(*job, *manner),
             Act::Resume(job) => self.resume_intent(*job),
             Act::Abandon(command) => self.abandon(*command),
@@ -231,13 +260,27 @@ impl World {
     fn crash(&mut self, leaves: Leaves) -> Result<(), Wrong> {
         self.tell(|| format!("the program dies; of what it waited for: {leaves:?}"));
         self.checker.crashed();
-        let first = self.process.take().and_then(|process| process.out.into_iter().next());
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let (first, number) = (process.out.pop_front(), process.number);
+        let now = self.clock().monotonic;
         match (first, leaves) {
             (_, Leaves::Nothing) | (None, _) => {}
-            (Some(Out::Store { call: StoreCall::Put { name, data, .. }, .. }), Leaves::Part) => self.cut(name, data),
+            (Some(Out::Send { request, .. }), _) if now > request.send_before => {}
+            (Some(Out::Store { call, .. }), Leaves::Part) => {
+                // Nobody cuts short what is another's.
+                let is_its = self.store.clone().call(&call, number, self.now) == StoreAnswer::Done;
+                if let (StoreCall::Put { name, data, .. }, true) = (call, is_its) {
+                    self.cut(name, data);
+                }
+            }
             (Some(Out::Store { command, call, .. }), _) => _ = self.store_does(command, &call),
-            (Some(Out::Send { request, about, .. }), _) => self.arrive(Message { request, about })?,
+            (Some(Out::Send { request, about, .. }), _) => {
+                self.leaves(&request, about)?;
+                self.arrive(Message { request, about })?;
+            }
         }
+        self.process = None;
+        self.store.ends_claims(number);
         Ok(())
     }
 
@@ -264,7 +307,7 @@ impl World {
         }
     }
 
-    fn start_all(&mut self, manner: Manner) -> Result<(), Wrong> {
+    pub(crate) fn start_all(&mut self, manner: Manner) -> Result<(), Wrong> {
         let named: Vec<Job> = self.jobs.iter().copied().filter(|job| job.intent().is_some()).collect();
         named.into_iter().try_for_each(|job| self.start(job, manner))
     }

@@ -45,12 +45,15 @@ pub enum Manner {
     Usual,
     /// By somebody who does not wait: one attempt, and a deadline that has passed.
     Hasty,
+    /// By somebody who waits while another client has the name.
+    Patient,
 }
 
 impl Manner {
     pub(crate) fn options(self) -> CallOptions {
         match self {
             Manner::Usual => CallOptions::default(),
+            Manner::Patient => CallOptions { wait_for_intent: true, ..CallOptions::default() },
             Manner::Hasty => CallOptions { attempts: Some(1), deadline_ms: Some(0), ..CallOptions::default() },
         }
     }

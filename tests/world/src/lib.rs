@@ -4,6 +4,7 @@
 
 mod act;
 mod checker;
+mod claims;
 mod delivery;
 mod end;
 mod explore;
@@ -20,8 +21,8 @@ mod world;
 
 pub use act::{Act, Leaves, Plan};
 pub use checker::{
-    CAPPED, DENIED, EARLY, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, RESENT, THROWN, TWICE,
-    UNCOUNTED, UNSAVED,
+    CAPPED, DENIED, EARLY, FOREIGN, FORGOTTEN, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, RESENT, STUCK, THROWN,
+    TWICE, UNCOUNTED, UNSAVED,
 };
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};

@@ -36,7 +36,9 @@ impl World {
         };
         let client = Client::new(options, [self.clients; 16]).map_err(|error| error.to_string())?;
         let (began, out, commands) = (self.now, VecDeque::new(), BTreeMap::new());
-        self.store.died();
+        if let Some(before) = &self.process {
+            self.store.ends_claims(before.number);
+        }
         let process = self.process.insert(Process {
             client,
             out,
@@ -48,6 +50,7 @@ impl World {
             began,
             skew,
             is_right: skew == 0,
+            untold: false,
             wakes: None,
         });
         // Time is known before anything else, as in a host that polls first.
@@ -171,6 +174,9 @@ impl World {
     /// A request goes out.
     fn sends(&mut self, id: StepId, command: CommandId, request: Request) -> Result<(), Wrong> {
         let Some(process) = &self.process else { return Ok(()) };
+        if process.untold {
+            return self.comes_late(id);
+        }
         let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
@@ -183,8 +189,7 @@ impl World {
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
         let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Store { .. }));
-        let is_write = !matches!(request.method, Method::Get | Method::Delete) && !is_login(&request);
-        if is_write && !self.is_kept(process, operation, &request, about) {
+        if !self.is_kept(process, &request, about) {
             return Err(UNSAVED.into());
         }
         let whose = about.map(|about| (about, self.jobs[about.job]));
@@ -231,31 +236,6 @@ impl World {
         Ok(())
     }
 
-    /// A claim was answered. Where nothing was found, who waited for the name begins a purchase of their own, if the one before has ended.
-    pub(crate) fn claimed(&mut self, name: &Name, is_there: bool) {
-        let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
-        let first = process.leaving.remove(name);
-        // What was given a key goes on under it.
-        let ends = !is_there && self.jobs[job].name != JobName::Key;
-        let Some(about) = ends.then(|| self.checker.begins_anew(job, first.is_some())).flatten() else { return };
-        let client = &process.client;
-        let waits = |command: &CommandId| Some(*command) >= first && client.is_pending(*command);
-        let waiting = process.commands.iter_mut().filter(|(command, _)| waits(command)).filter_map(|(_, known)| known.as_mut());
-        waiting.filter(|known| known.job == job).for_each(|known| *known = about);
-    }
-
-    /// Whether the store has told this program, not long ago, that it keeps the record of a write: one with its key or, where there are
-    /// no keys, of its job.
-    fn is_kept(&self, process: &Process, operation: &str, request: &Request, about: Option<About>) -> bool {
-        let key = request.header("idempotency-key");
-        let kept = process.kept.iter().filter(|(_, at)| self.now - **at <= LATEST);
-        let mut kept = kept.filter_map(|(name, _)| Some((name, describe(self.store.data(name)?)?)));
-        kept.any(|(name, told)| {
-            let is_its_job = key.is_some() || about.is_none_or(|about| self.job_of(name) == Some(about.job));
-            told.operation.as_deref() == Some(operation) && told.key.as_deref() == key && is_its_job
-        })
-    }
-
     /// What the store has, as the program that runs would show it.
     pub(crate) fn saved(&self) -> Vec<Saved> {
         let Some(process) = &self.process else { return Vec::new() };
@@ -299,9 +279,6 @@ impl World {
 pub(crate) fn is_nothing(result: &Result<Answered, hopline::Error>) -> bool {
     result.as_ref().is_ok_and(|answered| answered.facts.nothing)
 }
-
-/// A send follows its put within this time.
-const LATEST: Millis = 21_000;
 
 /// The name of a record that somebody was shown.
 pub(crate) fn name_of(record: &RecordId) -> Option<Name> {

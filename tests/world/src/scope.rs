@@ -4,7 +4,7 @@ use hopline::client::Millis;
 use hopline::contract::Api;
 
 use crate::act::{HOURS, Plan};
-use crate::job::{Job, Task};
+use crate::job::{Job, Manner, Task};
 use crate::world::{HOUR, NIGHT, OVERNIGHT};
 
 /// A world to begin with, and how much may happen in it.
@@ -20,6 +20,10 @@ pub struct Scope {
     pub forgets: bool,
     /// What is started, all at once.
     pub jobs: &'static [Job],
+    /// How many programs besides start them, too, on the same store, whose claims may end while they live.
+    pub others: u8,
+    /// How they are started.
+    pub manner: Manner,
     /// How many messages may go wrong.
     pub faults: u8,
     /// How often a program may die, a store fail, a machine sleep, a clock jump.
@@ -64,6 +68,8 @@ const AGENT: Scope = Scope {
     before: &[],
     forgets: false,
     jobs: &[],
+    others: 0,
+    manner: Manner::Usual,
     faults: 2,
     troubles: 1,
     acts: 1,
@@ -170,6 +176,58 @@ pub static SCOPES: &[Scope] = &[
         reads: true,
         seldom: true,
         plans: &[Plan::Hurry],
+        ..AGENT
+    },
+    Scope {
+        name: "two programs open one session",
+        jobs: &[Job::named(Task::Open, 0)],
+        others: 1,
+        faults: 1,
+        acts: 0,
+        plans: &[Plan::Again],
+        deep: (0, 2, 0),
+        ..AGENT
+    },
+    Scope {
+        name: "each of two programs waits while the other opens one session",
+        jobs: &[Job::named(Task::Open, 0)],
+        others: 1,
+        manner: Manner::Patient,
+        faults: 0,
+        acts: 0,
+        plans: &[Plan::Nothing],
+        deep: (1, 1, 0),
+        ..AGENT
+    },
+    Scope {
+        name: "two programs pay in the same money, and somebody settles what they saw of it",
+        jobs: &[Job::named(Task::Recharge, 0)],
+        others: 1,
+        faults: 1,
+        acts: 2,
+        troubles: 0,
+        plans: &[Plan::Again, Plan::Note, Plan::SettleNoted],
+        deep: (1, 1, 1),
+        ..AGENT
+    },
+    Scope {
+        name: "two programs place one static order",
+        jobs: &[Job::named(Task::Order, 0)],
+        others: 1,
+        faults: 1,
+        acts: 0,
+        plans: &[Plan::Nothing],
+        deep: (2, 1, 0),
+        ..RESELLER
+    },
+    Scope {
+        name: "three programs open one session",
+        jobs: &[Job::named(Task::Open, 0)],
+        others: 2,
+        faults: 0,
+        acts: 0,
+        plans: &[Plan::Nothing],
+        deep: (1, 1, 0),
         ..AGENT
     },
     Scope { name: "a static order is placed", jobs: &[Job::named(Task::Order, 0)], ..RESELLER },

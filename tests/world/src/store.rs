@@ -23,6 +23,8 @@ pub(crate) struct Store {
     kept: BTreeMap<Name, Kept>,
     /// Who owns a name, by the number of their client.
     owners: BTreeMap<Name, u8>,
+    /// Whether it changes what is under a name for whoever asks.
+    pub(crate) is_open: bool,
     /// The day by the store's own clock, which never goes back, and what its entries count, in thousandths of a dollar.
     day: i64,
     entries: BTreeMap<(i64, String), Decimal>,
@@ -42,9 +44,14 @@ impl Store {
         *self = Store { day: self.day, ..Store::default() };
     }
 
-    /// Nobody who lived until now owns anything any more.
-    pub(crate) fn died(&mut self) {
-        self.owners.clear();
+    /// A client owns nothing any more: it has died, or its claims have ended while it lives.
+    pub(crate) fn ends_claims(&mut self, client: u8) {
+        self.owners.retain(|_, owner| *owner != client);
+    }
+
+    /// What a client owns.
+    pub(crate) fn owned_by(&self, client: u8) -> impl Iterator<Item = &Name> {
+        self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(name, _)| name)
     }
 
     /// Puts something into it behind everybody's back.
@@ -65,6 +72,7 @@ impl Store {
         let owners = &self.owners;
         self.kept.retain(|name, kept| owners.contains_key(name) || kept.until.is_none_or(|until| until > now));
         let is_mine = |store: &Store, name: &Name| store.owners.get(name) == Some(&client);
+        let may_change = |store: &Store, name: &Name| store.is_open || is_mine(store, name);
         match call {
             StoreCall::Claim { names, most } => {
                 let free = names.iter().filter(|name| self.owners.get(*name).is_none_or(|owner| *owner == client));
@@ -79,7 +87,7 @@ impl Store {
             }
             StoreCall::Put { name, data, new, keep_for, release } => {
                 let is_new = *new && !self.kept.contains_key(name) && !self.owners.contains_key(name);
-                if !is_new && !is_mine(self, name) {
+                if !is_new && !may_change(self, name) {
                     return StoreAnswer::Lost;
                 }
                 self.kept.insert(name.clone(), Kept { data: data.clone(), until: keep_for.map(|keep_for| now + keep_for) });
@@ -90,7 +98,7 @@ impl Store {
                 StoreAnswer::Done
             }
             StoreCall::Delete { name } => {
-                if self.kept.contains_key(name) && !is_mine(self, name) {
+                if self.kept.contains_key(name) && !may_change(self, name) {
                     return StoreAnswer::Lost;
                 }
                 self.kept.remove(name);

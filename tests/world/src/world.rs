@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use hopline::client::{Client, CommandId, Millis, Name, Now, RecordId, StepId, StoreCall};
+use hopline::policy::Rule;
 use hopline::wire::Request;
 
 use crate::checker::{About, Checker, Clocks, Terms};
@@ -51,8 +52,32 @@ pub(crate) struct Process {
     pub(crate) skew: Millis,
     /// Whether its wall clock was right all the time.
     pub(crate) is_right: bool,
+    /// Its claims have ended and nobody has told its client, so that it can't vouch for them.
+    pub(crate) untold: bool,
     /// When it has something to do by itself, by its own clock.
     pub(crate) wakes: Option<Millis>,
+}
+
+impl Process {
+    /// Whether a request of it waits to be sent.
+    pub(crate) fn sends(&self) -> bool {
+        self.out.iter().any(|out| matches!(out, Out::Send { .. }))
+    }
+
+    /// Whether it waits for something that somebody else has to do.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.completed.is_empty() || !self.out.is_empty()
+    }
+
+    /// Whether it waits for time to pass.
+    pub(crate) fn waits(&self) -> bool {
+        self.wakes.is_some() && self.is_pending()
+    }
+
+    /// Whether a command of it has not ended.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.commands.keys().any(|command| self.client.is_pending(*command))
+    }
 }
 
 /// How much may still happen.
@@ -67,7 +92,7 @@ pub(crate) struct Budget {
 #[derive(Clone)]
 pub struct World {
     pub(crate) scope: &'static Scope,
-    pub(crate) without: Option<hopline::policy::Rule>,
+    pub(crate) without: Option<Rule>,
     pub(crate) now: Millis,
     pub(crate) remote: Remote,
     pub(crate) store: Store,
@@ -76,8 +101,10 @@ pub struct World {
     /// What was cut short on its way into the store.
     pub(crate) damaged: BTreeSet<Name>,
     pub(crate) network: VecDeque<Message>,
-    /// None while no program runs.
+    /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
+    /// The others that share its store.
+    pub(crate) others: Vec<Option<Process>>,
     /// Every job that was ever started; what a job's number means elsewhere.
     pub(crate) jobs: Vec<Job>,
     pub(crate) checker: Checker,
@@ -105,7 +132,7 @@ impl Hash for World {
             &self.named,
             &self.damaged,
             &self.network,
-            &self.process,
+            (&self.process, &self.others),
             &self.jobs,
             &self.checker,
             &self.noted,
@@ -141,7 +168,7 @@ pub(crate) type Wrong = String;
 
 impl World {
     /// A world before anything was started.
-    pub(crate) fn new(scope: &'static Scope, without: Option<hopline::policy::Rule>, tells: bool) -> Result<World, Wrong> {
+    pub(crate) fn new(scope: &'static Scope, without: Option<Rule>, tells: bool) -> Result<World, Wrong> {
         let mut world = World {
             scope,
             without: None,
@@ -152,6 +179,7 @@ impl World {
             damaged: BTreeSet::new(),
             network: VecDeque::new(),
             process: None,
+            others: Vec::new(),
             jobs: Vec::new(),
             checker: Checker::new(Terms { cap: scope.cap, retry_paid: scope.retry_paid }),
             budget: Budget { faults: 0, troubles: 0, acts: 0 },
@@ -180,13 +208,41 @@ impl World {
         }
         // What came before is not what is looked for, and its rules held.
         world.without = without;
+        world.store.is_open = without == Some(Rule::OnlyOwnersPut);
         world.budget = Budget { faults: scope.faults, troubles: scope.troubles, acts: scope.acts };
         world.story = tells.then(Vec::new);
         world.restart(0)?;
-        for job in scope.jobs {
-            world.start(*job, Manner::Usual)?;
+        world.others.resize_with(usize::from(scope.others), || None);
+        for at in 1..=world.others.len() {
+            world.turn(at, |world| world.restart(0))?;
         }
+        world.each(|world| scope.jobs.iter().try_for_each(|job| world.start(*job, scope.manner)))?;
         Ok(world)
+    }
+
+    /// Lets a program have its turn; 0 is the first.
+    pub(crate) fn turn<T>(&mut self, at: usize, run: impl FnOnce(&mut World) -> T) -> T {
+        self.change(at);
+        let result = run(self);
+        self.change(at);
+        result
+    }
+
+    fn change(&mut self, at: usize) {
+        if let Some(other) = at.checked_sub(1).and_then(|at| self.others.get_mut(at)) {
+            std::mem::swap(&mut self.process, other);
+            self.checker.change(at);
+        }
+    }
+
+    /// The same for every program, one after the other.
+    pub(crate) fn each(&mut self, mut run: impl FnMut(&mut World) -> Result<(), Wrong>) -> Result<(), Wrong> {
+        (0..=self.others.len()).try_for_each(|at| self.turn(at, &mut run))
+    }
+
+    /// The programs that run.
+    pub(crate) fn living(&self) -> impl Iterator<Item = &Process> {
+        self.process.iter().chain(self.others.iter().flatten())
     }
 
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
@@ -197,8 +253,13 @@ impl World {
 
     /// The clocks of the program that runs.
     pub(crate) fn clock(&self) -> Now {
-        let (began, skew) = self.process.as_ref().map_or((self.now, 0), |process| (process.began, process.skew));
-        Now { unix: self.now + skew, monotonic: self.now - began }
+        let none = Now { unix: self.now, monotonic: 0 };
+        self.process.as_ref().map_or(none, |process| self.clock_of(process))
+    }
+
+    /// The clocks of a program.
+    pub(crate) fn clock_of(&self, process: &Process) -> Now {
+        Now { unix: self.now + process.skew, monotonic: self.now - process.began }
     }
 
     /// The same, and whether the wall clock was right all the time.

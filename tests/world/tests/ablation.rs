@@ -21,6 +21,7 @@ const PLACED: &str = "a static order is placed";
 const SHARED: &str = "a read and a write share a token";
 const PAID: &str = "money is paid in";
 const NOTED: &str = "somebody looks at a doubt, and settles it when it may have changed";
+const OF_TWO: &str = "two programs open one session";
 const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 
 /// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
@@ -59,6 +60,9 @@ fn shown(rule: Rule) -> Shown {
         Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
         Rule::HourBeforeNone => shown(PAID, (1, 1, 1), DENIED, None),
+        Rule::LateIsNotSent => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
+        Rule::LostNameEnds => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
+        Rule::OnlyOwnersPut => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
     }
 }
 

@@ -51,11 +51,14 @@ fn told(program: &mut Command) -> Result<Value, Fail> {
 /// When, on what kind of machine, and with which versions.
 fn circumstances(told: &Value) -> Result<String, Fail> {
     let date = String::from_utf8(Command::new("date").arg("+%Y-%m-%d").output()?.stdout)?;
+    let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output()?;
+    let commit = String::from_utf8(commit.stdout)?;
     let cores = std::thread::available_parallelism()?;
     let processor = processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let versions: BTreeMap<String, String> = serde_json::from_value(told["versions"].clone())?;
     let versions: Vec<String> = versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    Ok(format!("{}, {} on {cores} cores ({processor}); {}.", date.trim(), std::env::consts::OS, versions.join(", ")))
+    let (date, commit, system) = (date.trim(), commit.trim(), std::env::consts::OS);
+    Ok(format!("{date}, commit `{commit}`, {system} on {cores} cores ({processor}); {}.", versions.join(", ")))
 }
 
 /// The processor's kind, where the system tells it.
@@ -69,23 +72,38 @@ fn processor() -> Option<String> {
 fn table(told: &Value) -> Result<String, Fail> {
     let mut table = "| Work | Hopline | Beside it | Ratio (quartiles) | Goal |\n|---|---:|---|---:|---|\n".to_owned();
     for row in told["rows"].as_array().ok_or("what measures gave no rows")? {
-        let number = |value: &Value| value.as_f64().ok_or("what measures gave a row without a number");
-        let (work, figure) = (row["work"].as_str().unwrap_or_default(), number(&row["figure"])?);
+        let (work, own) = (row["work"].as_str().unwrap_or_default(), figures(row)?);
+        let figure = quantile(&own, 0.5);
         let unit = row["unit"].as_str().unwrap_or_default();
         let (mut other, mut ratio, mut judged) = (String::new(), String::new(), figure);
         if let Some(beside) = row.get("beside") {
-            let [low, middle, high] = ["low", "ratio", "high"].map(|part| number(&beside[part]));
-            judged = middle?;
-            other = format!("{}: {} {unit}", beside["what"].as_str().unwrap_or_default(), short(number(&beside["figure"])?));
-            ratio = format!("{judged:.2} ({:.2} to {:.2})", low?, high?);
+            let others = figures(beside)?;
+            let ratios: Vec<f64> = own.iter().zip(&others).map(|(own, other)| own / other).collect();
+            let [low, middle, high] = [0.25, 0.5, 0.75].map(|part| quantile(&ratios, part));
+            judged = middle;
+            other = format!("{}: {} {unit}", beside["what"].as_str().unwrap_or_default(), short(quantile(&others, 0.5)));
+            ratio = format!("{judged:.2} ({low:.2} to {high:.2})");
         }
-        let goal = row.get("goal").map(number).transpose()?.map(|most| {
+        let goal = row.get("goal").and_then(Value::as_f64).map(|most| {
             let verdict = if judged <= most { "met" } else { "missed" };
             format!("≤ {most}: {verdict}")
         });
         writeln!(table, "| {work} | {} {unit} | {other} | {ratio} | {} |", short(figure), goal.unwrap_or_default())?;
     }
     Ok(table)
+}
+
+/// What was measured, round by round.
+fn figures(told: &Value) -> Result<Vec<f64>, Fail> {
+    let figures: Vec<f64> = serde_json::from_value(told["figures"].clone())?;
+    if figures.is_empty() { Err("what measures gave a row without a figure".into()) } else { Ok(figures) }
+}
+
+/// The figure below which that part of them is: half for the median.
+fn quantile(figures: &[f64], part: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
 /// A number with about three digits that count.
@@ -117,15 +135,21 @@ mod tests {
     }
 
     #[test]
-    fn the_median_ratio_meets_a_goal_or_misses_it_and_without_one_the_figure_does() {
-        let row = |ratio: f64| {
-            json!({ "rows": [{ "work": "w", "figure": 12.5, "unit": "µs", "goal": 1.5,
-                "beside": { "what": "peer", "figure": 10.0, "low": 1.0, "ratio": ratio, "high": 3.0 } }] })
+    fn the_ratio_is_the_median_of_the_rounds_and_meets_a_goal_or_misses_it() {
+        // One round was slow for both.
+        let told = |most: f64| {
+            json!({ "rows": [{ "work": "w", "figures": [2.0, 200.0, 3.0, 2.0, 2.0], "unit": "µs", "goal": most,
+                "beside": { "what": "peer", "figures": [1.0, 100.0, 1.0, 1.0, 1.0] } }] })
         };
-        assert!(table(&row(1.5)).unwrap().ends_with("| w | 12.5 µs | peer: 10.0 µs | 1.50 (1.00 to 3.00) | ≤ 1.5: met |\n"));
-        assert!(table(&row(1.51)).unwrap().ends_with("| ≤ 1.5: missed |\n"));
-        let alone = |figure: u32| table(&json!({ "rows": [{ "work": "w", "figure": figure, "unit": "B", "goal": 512 }] })).unwrap();
+        assert!(table(&told(2.0)).unwrap().ends_with("| w | 2.00 µs | peer: 1.00 µs | 2.00 (2.00 to 2.00) | ≤ 2: met |\n"));
+        assert!(table(&told(1.99)).unwrap().ends_with("| ≤ 1.99: missed |\n"));
+    }
+
+    #[test]
+    fn without_another_the_figure_meets_a_goal_or_misses_it() {
+        let alone = |figure: u32| table(&json!({ "rows": [{ "work": "w", "figures": [figure], "unit": "B", "goal": 512 }] })).unwrap();
         assert!(alone(512).ends_with("| w | 512 B |  |  | ≤ 512: met |\n"));
         assert!(alone(513).ends_with("| ≤ 512: missed |\n"));
+        assert!(table(&json!({ "rows": [{ "work": "w", "figures": [], "unit": "B" }] })).is_err());
     }
 }

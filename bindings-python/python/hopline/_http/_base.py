@@ -1,20 +1,22 @@
 """A request as data, and what came of it."""
 
-import socket
-import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .._hopline import RESPONSE_HEADERS, VERSION
+from .._value import Value, field
 
 USER_AGENT = f"hopline-python/{VERSION}"
 Why: TypeAlias = Literal["dns", "connect", "tls", "timeout", "closed", "aborted", "late", "other"]
 """Why there was no response."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+_set = object.__setattr__
+
+
+class Request(Value):
     """A request to send, once. It holds the API key, so it prints without its headers and body."""
 
     method: str
@@ -29,14 +31,31 @@ class Request:
     """Give up after this many seconds."""
     max_body: int
     """Read no more than this many bytes of the answer's body."""
-    _aborts: list[Callable[[], object]] = field(default_factory=list, repr=False, compare=False)
+    _aborts: list[Callable[[], object]] = field(init=False)
+    _is_over: bool = field(init=False)
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *, method: str, url: str, headers: Any, body: bytes | None, timeout: float, max_body: int) -> None:
+            # One by one: every call makes one.
+            _set(self, "method", method)
+            _set(self, "url", url)
+            _set(self, "headers", headers)
+            _set(self, "body", body)
+            _set(self, "timeout", timeout)
+            _set(self, "max_body", max_body)
+            _set(self, "_aborts", [])
+            _set(self, "_is_over", False)
 
     def on_abort(self, abort: Callable[[], object]) -> None:
-        """Asks for a call, from another thread, when nobody waits for the answer any more."""
+        """Asks for a call, from another thread, when nobody waits for the answer any more. It is made at once where that is so already."""
         self._aborts.append(abort)
+        if self._is_over:
+            self.abort()
 
     def abort(self) -> None:
         """Breaks off whatever is under way."""
+        _set(self, "_is_over", True)
         for abort in list(self._aborts):
             try:
                 abort()
@@ -44,8 +63,7 @@ class Request:
                 continue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Value):
     """A response. Its body is that of the API, so it does not print."""
 
     status: int
@@ -76,6 +94,8 @@ class Failed(Exception):
 
 Transport: TypeAlias = Callable[[Request], Response]
 """Sends a request and waits for what comes of it."""
+AsyncTransport: TypeAlias = Callable[[Request], Awaitable[Response]]
+"""The same for tasks."""
 
 
 def named(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -119,12 +139,17 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 def break_off(connection: Any) -> None:
     """Ends what another thread reads from a socket. To close it would wait for that thread."""
+    import socket
+
     if connection is not None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
 def before_first_byte(error: BaseException) -> Failed:
     """A failure of the connect, which is before anything was sent."""
+    import socket
+    import ssl
+
     for cause in causes(error):
         if isinstance(cause, socket.gaierror):
             return Failed("dns", "never")
@@ -137,5 +162,7 @@ def before_first_byte(error: BaseException) -> Failed:
 
 def lost(error: BaseException) -> Failed:
     """A failure that may have come at any moment. A certificate is refused before anything is sent."""
+    import ssl
+
     refused = any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error))
     return Failed("tls", "never") if refused else Failed("closed", "maybe")

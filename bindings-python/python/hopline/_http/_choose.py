@@ -1,23 +1,27 @@
 """Which transport belongs to what a caller gave as `http`."""
 
-import asyncio
-import contextvars
-import inspect
-import threading
-from collections.abc import Awaitable, Callable, MutableSet
+from __future__ import annotations
+
+from collections.abc import MutableSet
 from typing import Any, cast
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport
-from ._stdlib import Connections
-
-AsyncTransport = Callable[[Request], Awaitable[Response]]
+from ._base import AsyncTransport, Request, Response, Transport
+from ._thread import InTask, in_thread
 
 
 def choose(http: Any) -> Transport:
-    """The transport of a blocking client."""
+    """The transport of a blocking client, which sends in the thread that waits. How to break off what another HTTP client does is not
+    always known, so those get threads."""
+    send = _blocking(http)
+    return in_thread(send) if _library(http) in ("requests.Session", "httpx.Client", "urllib3.PoolManager") else send
+
+
+def _blocking(http: Any) -> Transport:
     match _library(http):
         case "none":
+            from ._stdlib import Connections
+
             return Connections()
         case "requests.Session":
             from . import _requests
@@ -33,7 +37,9 @@ def choose(http: Any) -> Transport:
             return _urllib3.transport(http)
         case "httpx.AsyncClient" | "aiohttp.ClientSession" as name:
             misuse("client", f"`http` is an {name}, which clients for tasks take; give this client a blocking one")
-    if inspect.iscoroutinefunction(http) or not callable(http):
+    from inspect import iscoroutinefunction
+
+    if iscoroutinefunction(http) or not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
     return cast(Transport, http)
 
@@ -50,13 +56,15 @@ def choose_async(http: Any) -> AsyncTransport:
 
             return _aiohttp.async_transport(http)
         case "none" | "requests.Session" | "httpx.Client" | "urllib3.PoolManager":
-            return Threaded(choose(http))
+            return InTask(_blocking(http))
     if not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
+    import inspect
+
     if inspect.iscoroutinefunction(http) or inspect.iscoroutinefunction(getattr(http, "__call__", None)):
         return cast(AsyncTransport, http)
     # What it does is not known before it is called, and it may block.
-    in_threads = Threaded(http)
+    in_threads = InTask(http)
 
     async def send(request: Request) -> Response:
         answer: Any = await in_threads(request)
@@ -74,53 +82,11 @@ def _library(http: Any) -> str:
     return next((name for name in names if name in known), "other")
 
 
-def in_thread(send: Transport, request: Request, done: Callable[[Response | BaseException], None]) -> None:
-    """Sends in a thread of its own, so that whoever waits can give up on time whatever the HTTP client does."""
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            done(context.run(send, request))
-        except BaseException as error:  # it belongs to whoever waits
-            done(error)
-
-    threading.Thread(target=work, name="hopline-send", daemon=True).start()
-
-
-class Threaded:
-    """A blocking transport as event loops want it: a thread for each request."""
-
-    def __init__(self, send: Transport) -> None:
-        self.blocking = send
-
-    async def __call__(self, request: Request) -> Response:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Response] = loop.create_future()
-
-        def settle(result: Response | BaseException) -> None:
-            if answer.done():
-                return
-            if isinstance(result, BaseException):
-                answer.set_exception(result if isinstance(result, Exception) else Failed("aborted", "maybe"))
-            else:
-                answer.set_result(result)
-
-        def done(result: Response | BaseException) -> None:
-            try:
-                loop.call_soon_threadsafe(settle, result)
-            except RuntimeError:  # the loop is closed, and nobody waits
-                return
-
-        try:
-            in_thread(self.blocking, request, done)
-        except RuntimeError:  # there can be no more threads
-            raise Failed("other", "never") from None
-        return await answer
-
-
 def own(send: Transport | AsyncTransport, closing: MutableSet[Any]) -> None:
     """Adds what a transport has to close, if it is Hopline's own. What the caller gave is the caller's to close."""
-    if isinstance(send, Threaded):
+    from ._stdlib import Connections
+
+    if isinstance(send, InTask):
         own(send.blocking, closing)
     elif isinstance(send, Connections):
         closing.add(send)

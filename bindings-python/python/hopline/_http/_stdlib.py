@@ -2,6 +2,7 @@
 
 import http.client
 import select
+import socket
 import ssl
 import sys
 import time
@@ -35,7 +36,7 @@ class Connections:
         place = (url.scheme, url.netloc)
         connection = self._kept(place) if request.method == "GET" else None
         if connection is None:
-            connection = self._made(place, url.hostname or "", url.port)
+            connection = self._connected(request, place, url.hostname or "", url.port)
         reusable = False
         try:
             response = _answer(connection, request, f"{url.path or '/'}?{url.query}" if url.query else url.path or "/")
@@ -57,12 +58,19 @@ class Connections:
 
     __del__ = close
 
-    def _made(self, place: tuple[str, str], host: str, port: int | None) -> _Connection:
-        if place[0] != "https":
-            return http.client.HTTPConnection(host, port)
-        if self._context is None:
-            self._context = ssl.create_default_context()
-        return http.client.HTTPSConnection(host, port, context=self._context)
+    def _connected(self, request: Request, place: tuple[str, str], host: str, port: int | None) -> _Connection:
+        connection: _Connection
+        try:
+            if place[0] == "https":
+                self._context = self._context or ssl.create_default_context()
+                connection = http.client.HTTPSConnection(host, port, context=self._context)
+                connection.sock = _secured(self._context, request, _connect(request, connection.host, connection.port), connection.host)
+            else:
+                connection = http.client.HTTPConnection(host, port)
+                connection.sock = _connect(request, connection.host, connection.port)
+        except (OSError, UnicodeError) as error:
+            raise before_first_byte(error) from None
+        return connection
 
     def _kept(self, place: tuple[str, str]) -> _Connection | None:
         """A connection that the service has not closed, the last used first."""
@@ -89,18 +97,47 @@ def _taken(idle: deque[_Idle], oldest: bool = False) -> _Idle | None:
         return None
 
 
+def _connect(request: Request, host: str, port: int) -> socket.socket:
+    """Connects to the first address that answers, within the time of the request for all of them."""
+    end = time.monotonic() + request.timeout
+    failure: OSError = TimeoutError()
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        made = socket.socket(family, kind, protocol)
+        try:
+            request.on_abort(lambda made=made: break_off(made))  # type: ignore[misc]
+            made.settimeout(left)
+            made.connect(address)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.settimeout(request.timeout)
+            return made
+        except OSError as error:
+            failure = error
+            made.close()
+        except BaseException:
+            made.close()
+            raise
+    raise failure
+
+
+def _secured(context: ssl.SSLContext, request: Request, plain: socket.socket, host: str) -> ssl.SSLSocket:
+    made = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+    try:
+        request.on_abort(lambda: break_off(made))
+        made.do_handshake()
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 def _answer(connection: _Connection, request: Request, target: str) -> http.client.HTTPResponse:
+    plain = connection.sock  # the connection forgets it once the answer says that it is the last one
+    request.on_abort(lambda: break_off(plain))
     try:
-        if connection.sock is None:
-            connection.timeout = request.timeout
-            connection.connect()
-        else:
-            connection.sock.settimeout(request.timeout)
-    except (OSError, UnicodeError) as error:
-        raise before_first_byte(error) from None
-    socket = connection.sock  # the connection forgets it once the answer says that it is the last one
-    request.on_abort(lambda: break_off(socket))
-    try:
+        plain.settimeout(request.timeout)
         connection.request(request.method, target, body=request.body, headers=sent_headers(request))
         return connection.getresponse()
     except TimeoutError:

@@ -57,7 +57,7 @@ public struct HoplineError: Error, Sendable {
     public let what: String
     /// What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`.
     public let advice: String
-    /// The field that was refused.
+    /// The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`.
     public let field: String?
     /// The service's code, as it came.
     public let code: String?

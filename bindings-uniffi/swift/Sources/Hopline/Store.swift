@@ -26,8 +26,8 @@ public protocol Store: AnyObject, Sendable {
     /// Ends the use of this object. All names were released before.
     func close() async
     /// Of a store whose claims can end while their owner lives, as in a database: it is called once, before any other call, and gets a
-    /// function to call whenever claims have ended, with their names, or with `nil` for all. It may be called from anywhere. A store
-    /// that leaves this out has claims that last as long as their owner.
+    /// function to call whenever claims have ended, with their names, or with `nil` for all. It may be called from anywhere, and
+    /// before a claim that was made meanwhile is granted, or the client would forget that one, too. A store that leaves this out has claims that last as long as their owner.
     func onLost(_ lost: @escaping @Sendable (_ names: [String]?) -> Void)
     /// Of such a store: whether this client's claims stand for the next 20 seconds. It is called before each request; if it returns
     /// false, the request is not sent, and its record is stored again first. A store that leaves this out always vouches.

@@ -122,7 +122,7 @@ fn what_the_service_writes_otherwise_is_kept_as_it_came_and_shown_under_the_name
         let mut call = given.read("list_sub_users", "{}");
         given.tell(&mut call, [due(), success(data)]);
         let answered = given.answered.expect("it was answered");
-        assert_eq!((answered.raw.text(), answered.view.as_ref().map(|view| view.text())), (data, view));
+        assert_eq!((answered.raw.text(), answered.view().as_deref()), (data, view));
     }
 }
 

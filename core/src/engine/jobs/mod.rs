@@ -8,8 +8,8 @@ mod terminate;
 mod tests;
 
 use self::change::Change;
-use self::open_session::OpenSession;
-use self::place_order::PlaceOrder;
+use self::open_session::SessionPurchase;
+use self::place_order::OrderPlacement;
 use self::terminate::Terminate;
 use crate::contract::agent::{CreateSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::reseller::CreateStaticOrder;
@@ -42,10 +42,10 @@ pub(crate) enum Job {
     Until(Box<UntilRead>),
     Lookup(Box<Lookup>),
     Write(Box<Write>),
-    OpenSession(OpenSession),
+    OpenSession(SessionPurchase),
     Change(Box<Change>),
     Terminate(Box<Terminate>),
-    PlaceOrder(Box<PlaceOrder>),
+    PlaceOrder(Box<OrderPlacement>),
     WaitSession(Box<Follow>),
     WaitOrder(Box<Order>),
 }
@@ -63,8 +63,8 @@ impl Job {
     /// The job of a write.
     pub(crate) fn write_then(write: Write, then: Then) -> Job {
         match (write.call.exchange.endpoint.name, then) {
-            (name, Then::Follow) if name == CreateSession::ENDPOINT.name => Job::OpenSession(OpenSession::Buys(Box::new(write))),
-            (name, Then::Follow) if name == CreateStaticOrder::ENDPOINT.name => Job::PlaceOrder(Box::new(PlaceOrder::new(write))),
+            (name, Then::Follow) if name == CreateSession::ENDPOINT.name => Job::OpenSession(SessionPurchase::Buys(Box::new(write))),
+            (name, Then::Follow) if name == CreateStaticOrder::ENDPOINT.name => Job::PlaceOrder(Box::new(OrderPlacement::new(write))),
             (name, _) if name == RotateSession::ENDPOINT.name || name == RenewSession::ENDPOINT.name => {
                 Job::Change(Box::new(Change::new(write)))
             }
@@ -97,11 +97,11 @@ impl Job {
     pub(crate) fn write(&self) -> Option<&Write> {
         match self {
             Job::Write(write) => Some(write),
-            Job::OpenSession(OpenSession::Buys(write)) => Some(write),
+            Job::OpenSession(SessionPurchase::Buys(write)) => Some(write),
             Job::Change(job) => Some(&job.write),
             Job::Terminate(job) => Some(&job.write),
             Job::PlaceOrder(job) => Some(&job.write),
-            Job::OpenSession(OpenSession::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
+            Job::OpenSession(SessionPurchase::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
             Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
         }
     }
@@ -109,11 +109,11 @@ impl Job {
     pub(crate) fn write_mut(&mut self) -> Option<&mut Write> {
         match self {
             Job::Write(write) => Some(write),
-            Job::OpenSession(OpenSession::Buys(write)) => Some(write),
+            Job::OpenSession(SessionPurchase::Buys(write)) => Some(write),
             Job::Change(job) => Some(&mut job.write),
             Job::Terminate(job) => Some(&mut job.write),
             Job::PlaceOrder(job) => Some(&mut job.write),
-            Job::OpenSession(OpenSession::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
+            Job::OpenSession(SessionPurchase::Follows(_)) | Job::Read(_) | Job::Until(_) => None,
             Job::Lookup(_) | Job::WaitSession(_) | Job::WaitOrder(_) => None,
         }
     }
@@ -127,7 +127,7 @@ impl Job {
         said: Option<Decimal>,
     ) {
         match self {
-            Job::OpenSession(OpenSession::Follows(follow)) => follow.take_options(headers.clone(), policy.timeout_ms),
+            Job::OpenSession(SessionPurchase::Follows(follow)) => follow.take_options(headers.clone(), policy.timeout_ms),
             Job::PlaceOrder(job) => job.order.iter_mut().for_each(|order| order.take_options(headers.clone(), policy)),
             Job::Change(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),
             Job::Terminate(job) => job.confirm.iter_mut().for_each(|confirm| confirm.take_options(headers.clone(), policy)),

@@ -12,28 +12,28 @@ use crate::wire::Built;
 /// The purchase of a session, and what comes after it. Thousands of sessions are waited for at once, and nothing of the purchase is
 /// needed for that.
 #[derive(Debug, Clone, Hash)]
-pub(crate) enum OpenSession {
+pub(crate) enum SessionPurchase {
     Buys(Box<Write>),
     Follows(Box<Follow>),
 }
 
-impl OpenSession {
+impl SessionPurchase {
     pub(crate) fn is_following(&self) -> bool {
-        matches!(self, OpenSession::Follows(_))
+        matches!(self, SessionPurchase::Follows(_))
     }
 
     /// Whatever it is told.
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let write = match self {
-            OpenSession::Follows(follow) => return follow.told(input, cx),
-            OpenSession::Buys(write) => write,
+            SessionPurchase::Follows(follow) => return follow.told(input, cx),
+            SessionPurchase::Buys(write) => write,
         };
         match write.told(input, cx) {
             Part::Asks(action) => action,
             Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
             Part::Done(Written::Accepted(answered)) => match bought(write, *answered, cx) {
                 Part::Done((follow, action)) => {
-                    *self = OpenSession::Follows(Box::new(follow));
+                    *self = SessionPurchase::Follows(Box::new(follow));
                     action
                 }
                 Part::Asks(end) => end,

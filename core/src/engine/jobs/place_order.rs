@@ -9,14 +9,14 @@ use crate::policy::{Advice, Effect, Kind};
 
 /// A static order, and what comes after it was placed.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct PlaceOrder {
+pub(crate) struct OrderPlacement {
     pub(crate) write: Write,
     pub(crate) order: Option<Order>,
 }
 
-impl PlaceOrder {
+impl OrderPlacement {
     pub(crate) fn new(write: Write) -> Self {
-        PlaceOrder { write, order: None }
+        OrderPlacement { write, order: None }
     }
 
     /// Whatever it is told.

@@ -7,7 +7,7 @@ use crate::engine::event::EventKind;
 use crate::engine::gate::Wake;
 use crate::engine::machine::{Action, Cx, Grant, Input, Need, Part};
 use crate::engine::prices::{Price, Prices};
-use crate::engine::terms::{Asked, PRICE_FIELD, Wanted};
+use crate::engine::terms::{CountedAt, PRICE_FIELD, Wanted};
 use crate::policy::{Advice, Effect, Error, Kind, times};
 
 impl Write {
@@ -75,7 +75,7 @@ impl Write {
             let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
             return self.not_sent(no_price(what, cx), cx);
         };
-        self.before = Before::Counting(Asked::now(cx));
+        self.before = Before::Counting(CountedAt::now(cx));
         Action::Need(Need::Count { entry: self.entry(), usd })
     }
 
@@ -84,7 +84,7 @@ impl Write {
         entry_of(self.call.ledger.key.as_deref().unwrap_or_default())
     }
 
-    pub(super) fn counted(&mut self, asked: Asked, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
+    pub(super) fn counted(&mut self, asked: CountedAt, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
         match granted {
             Ok(granted) => {
                 if let Grant::Counted { day } = granted {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::place::way;
-use super::response::{Data, DecodeError, Expected, Failure, Verdict};
+use super::place::{told, way};
+use super::response::{ContentRef, Data, Expected, Failure};
 use super::walk::{Misfit, Walk};
 use crate::contract::{Api, Shape, Sink};
 use crate::json::{NotJson, pick, text_of};
@@ -61,7 +61,7 @@ impl<'a, V> Envelope<'a, V> {
     }
 
     /// What it says; none where it is no envelope.
-    pub(super) fn verdict(self, expected: Expected) -> Option<(Verdict<'a>, Option<V>)> {
+    pub(super) fn content(self, expected: Expected) -> Option<(ContentRef<'a>, Option<V>)> {
         let failure = match (expected.api, self.members) {
             (Api::Agent, [_, success, error, _]) => match success? {
                 "true" => None,
@@ -78,10 +78,10 @@ impl<'a, V> Envelope<'a, V> {
             },
         };
         match failure {
-            Some(failure) => Some((Verdict::Failure(failure), None)),
+            Some(failure) => Some((ContentRef::Failure(failure), None)),
             None => {
                 let (data, value) = self.success(expected.shape);
-                Some((Verdict::Success(Box::new(data)), value))
+                Some((ContentRef::Success(Box::new(data)), value))
             }
         }
     }
@@ -94,13 +94,10 @@ impl<'a, V> Envelope<'a, V> {
         let misfit = walk.misfit.or_else(|| (value.is_none() && !matches!(shape, Shape::Json)).then(absent));
         let mut scan = walk.scan;
         scan.seek(begin);
-        let fit = misfit.map_or(Ok(()), |misfit| {
-            let missing = misfit.missing.map(|name| format!(".{name}")).unwrap_or_default();
-            Err(DecodeError { place: format!("data{}{missing}", way(scan.clone(), shape, misfit.at)), expected: misfit.expected })
-        });
+        let fit = misfit.map_or(Ok(()), |misfit| Err(told(misfit, scan.clone(), shape)));
         let differing = walk.differing.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
         let (raw, members) = (raw.unwrap_or("null"), walk.found.members());
-        (Data { raw, members, fit, differing, rewritten: walk.rewritten }, value)
+        (Data { raw, members, fit, differing }, value)
     }
 }
 

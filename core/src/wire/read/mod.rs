@@ -4,6 +4,7 @@
 mod aliases;
 mod envelope;
 mod found;
+mod guard;
 mod place;
 mod response;
 mod text;
@@ -11,12 +12,16 @@ mod walk;
 
 use super::media_type;
 use crate::contract::{Shape, Sink};
+use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
-pub(crate) use response::{Data, Failure, Verdict};
+pub(crate) use guard::Guard;
+use place::told;
+pub(crate) use response::{ContentRef, Data, Failure};
 pub use response::{DecodeError, Expected, Received, Response};
 pub use text::Text;
-use walk::Walk;
+pub(crate) use walk::integer;
+use walk::{Misfit, Walk};
 
 /// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
 pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
@@ -25,12 +30,23 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
     let text = std::str::from_utf8(received.body).ok().filter(|_| is_whole && is_json && !(300..400).contains(&received.status));
     let envelope = text.and_then(|text| Envelope::read(text, expected, sink).ok());
     let meta = envelope.as_ref().map(|envelope| envelope.meta(expected.api)).unwrap_or_default();
-    match envelope.and_then(|envelope| envelope.verdict(expected)) {
-        Some((verdict, value)) => (Response { received, verdict, meta }, value),
+    match envelope.and_then(|envelope| envelope.content(expected)) {
+        Some((content, value)) => (Response { received, content, meta }, value),
         None => {
             let broke_off = received.broke_off(expected.max_body, is_json);
-            (Response { received, verdict: Verdict::NoEnvelope { broke_off }, meta: [None; 2] }, None)
+            (Response { received, content: ContentRef::NoEnvelope { broke_off }, meta: [None; 2] }, None)
         }
+    }
+}
+
+/// Reads JSON as a type, and has a sink build its value, which fits.
+pub(crate) fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Result<S::Value, DecodeError> {
+    let mut walk = Walk::new(json);
+    let value = walk.value(shape, sink);
+    match (walk.misfit, value) {
+        (None, Ok(value)) => Ok(value),
+        (Some(misfit), Ok(_)) => Err(told(misfit, Scanner::new(json), shape)),
+        (_, Err(NotJson)) => Err(told(Misfit { at: 0, missing: None, expected: Shape::Json.expected() }, Scanner::new(json), shape)),
     }
 }
 

@@ -1,8 +1,18 @@
 //! Where in an answer a value lies, in the names of the table. It is looked for only when something is to be said of it.
 
 use super::aliases::rank;
+use super::response::DecodeError;
+use super::walk::Misfit;
 use crate::contract::Shape;
 use crate::json::{NotJson, Scanner};
+
+/// What does not fit, in the names of the table; the scanner is where `data` begins.
+#[cold]
+pub(super) fn told(misfit: Misfit, data: Scanner<'_>, shape: &'static Shape) -> DecodeError {
+    let missing = misfit.missing.map(|name| format!(".{name}")).unwrap_or_default();
+    let place = format!("data{}{missing}", way(data, shape, misfit.at));
+    DecodeError { place, expected: misfit.expected, missing: misfit.missing.is_some() }
+}
 
 /// The way from a value to the one within it that begins at `at`, such as `.items[3].price`.
 pub(super) fn way(mut scan: Scanner<'_>, shape: &'static Shape, at: usize) -> String {

@@ -39,7 +39,7 @@ pub struct Received<'a> {
 /// What a response says.
 pub struct Response<'a> {
     pub(crate) received: Received<'a>,
-    pub(crate) verdict: Verdict<'a>,
+    pub(crate) content: ContentRef<'a>,
     /// `meta.request_id` and `meta.timestamp`, as they are written.
     pub(crate) meta: [Option<&'a str>; 2],
 }
@@ -47,12 +47,12 @@ pub struct Response<'a> {
 impl<'a> Response<'a> {
     /// The `data` of a success, as it is written.
     pub fn raw(&self) -> Option<&'a str> {
-        if let Verdict::Success(data) = &self.verdict { Some(data.raw) } else { None }
+        if let ContentRef::Success(data) = &self.content { Some(data.raw) } else { None }
     }
 
     /// Whether the `data` of a success fits its type, and else where it first does not. What is no success always fits.
     pub fn fit(&self) -> Result<(), &DecodeError> {
-        if let Verdict::Success(data) = &self.verdict
+        if let ContentRef::Success(data) = &self.content
             && let Err(error) = &data.fit
         {
             return Err(error);
@@ -62,7 +62,7 @@ impl<'a> Response<'a> {
 }
 
 /// What an envelope says.
-pub(crate) enum Verdict<'a> {
+pub(crate) enum ContentRef<'a> {
     Success(Box<Data<'a>>),
     Failure(Failure<'a>),
     /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
@@ -82,8 +82,6 @@ pub(crate) struct Data<'a> {
     pub(crate) fit: Result<(), DecodeError>,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
-    /// Whether something in it is written in another way than the table does.
-    pub(crate) rewritten: bool,
 }
 
 /// The error of a failure.
@@ -96,12 +94,14 @@ pub(crate) struct Failure<'a> {
 
 /// A value that does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{place}` is not {expected}")]
+#[error("`{place}` is {}{expected}", if *.missing { "missing, and should be " } else { "not " })]
 pub struct DecodeError {
     /// Where it is, in the names of the table, such as `data.items[3].price`.
     pub place: String,
     /// What was expected there.
     pub expected: &'static str,
+    /// Whether there is nothing at all.
+    pub missing: bool,
 }
 
 impl<'a> Received<'a> {

@@ -258,7 +258,8 @@ impl Shape {
     }
 }
 
-fn integer(digits: &str) -> Option<i64> {
+/// A whole number that every host can hold.
+pub(crate) fn integer(digits: &str) -> Option<i64> {
     digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() <= MAX_INTEGER)
 }
 

@@ -44,7 +44,8 @@ pub(super) fn print(api: Api) -> String {
         put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
     }
     put!(out, "from ._types import *  # noqa: F403");
-    put!(out, "from ._values import UNSET, Method, Reply, Safety, Secret, Unset, Until\n");
+    put!(out, "from ._value import Reply, Until");
+    put!(out, "from ._values import UNSET, Method, Safety, Secret, Unset\n");
     for host in [Host::Sync, Host::Async] {
         let kind = if host == Host::Sync { "" } else { "Async" };
         put!(out, "\n\nclass {kind}{}Operations({kind}Caller):", client(api));

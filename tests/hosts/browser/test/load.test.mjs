@@ -192,9 +192,10 @@ test("a path is one of the page's own server, where its base says, and in a work
     };
     const script = `import { AgentClient } from "${url}/hopline/web.mjs";
       new AgentClient({ baseUrl: "/api/v1" }).getBalance().then(({ balance }) => self.postMessage(balance), ({ message }) => self.postMessage(message));`;
+    const inPage = [await read("./api/v1"), await read("/api/v1")];
     const worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
     const inWorker = new Promise((resolve) => Object.assign(worker, { onmessage: ({ data }) => resolve(data), onerror: ({ message }) => resolve(message ?? "failed") }));
-    return [await read("./api/v1"), await read("/api/v1"), await inWorker];
+    return [...inPage, await inWorker];
   }, url);
   assert.deepEqual(told, [7, 7, 7]);
   assert.deepEqual(asked.map((path) => path.split("/v1")[0]), ["/deep/er/api", "/api", "/api"]);

@@ -222,6 +222,17 @@ test("what a database's own error says is told to nobody, of each call of a stor
   }
 });
 
+test("what breaks when it is looked at is a store error like any other", async (t) => {
+  const service = await sandbox(t);
+  const broken = () => assert.fail("it was looked at");
+  const thrown = async () => Promise.reject(new Proxy(new Error("no"), { get: broken, getPrototypeOf: broken }));
+  for (const method of ["claim", "put", "vouches"]) {
+    const agent = service.agent({ store: Object.assign(new OwnStore(), { [method]: thrown }) });
+    await assert.rejects(agent.openSession(WANTED, { intent: "job-17", attempts: 1 }), { name: "HoplineError", effect: "none" });
+    await agent.close();
+  }
+});
+
 test("a folder that can't be written, or goes away, is a store error, and nothing is sent", async (t) => {
   const service = await sandbox(t);
   const path = join(folder(), "records");

@@ -209,6 +209,24 @@ test("a client that is closed lets go of everything and answers everybody, thoug
   }
 });
 
+test("a client is closed in time though its store does not answer whether it let go, or closed", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const turn = () => new Promise(setImmediate);
+  for (const method of ["release", "close"]) {
+    const told = [];
+    const hang = (name) => () => (told.push(name), name === method ? new Promise(() => {}) : undefined);
+    const store = Object.assign(new OwnStore(), { release: hang("release"), close: hang("close") });
+    const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store, fetch: () => assert.fail("it was sent") });
+    await agent.saved();
+    const closing = agent.close();
+    for (let n = 0; n < 10; n += 1) await turn();
+    assert.equal(told.at(-1), method, "it waits for this");
+    t.mock.timers.tick(2_000);
+    await closing;
+    assert.deepEqual(told, ["release", "close"], method);
+  }
+});
+
 test("a scope ends no session that its client does not follow any more", async (t) => {
   const service = await sandbox(t);
   const shelf = new Shelf();

@@ -172,7 +172,9 @@ fn what_is_said_of_a_session_is_compared_with_what_is_expected() {
 #[test]
 fn a_walk_is_compared_with_what_is_expected() {
     let page = |cursor: &str, next: &str| {
-        format!(r#"{{"send":"GET /products{cursor}","answer":{{"ok":{{"items":[{{"product_no":"a"}}],"next_cursor":{next}}}}}}}"#)
+        let item =
+            r#"{"product_no":"a","name":"n","type":"dynamic","sharing":"shared","available":true,"price":1,"currency":"USD","unit":"GB"}"#;
+        format!(r#"{{"send":"GET /products{cursor}","answer":{{"ok":{{"items":[{item}],"next_cursor":{next}}}}}}}"#)
     };
     let fails = |members: &str, part: &str| {
         let failure = failure_of(&format!(r#"{{"walk":"w","operation":"list_products",{members}}}"#));

@@ -20,7 +20,7 @@ use crate::job::Job;
 use crate::service::{Effect, Response, is_login};
 use purchases::{History, is_own};
 use spending::Spending;
-use traffic::Traffic;
+use traffic::{Keyed, Traffic};
 
 /// It was done twice for one purchase.
 pub const TWICE: &str = "it was done more often than once";
@@ -36,6 +36,10 @@ pub const LOST: &str = "it was accepted and lost without a word";
 pub const UNSAVED: &str = "a write was sent before its record was kept";
 /// A write without a key went out again.
 pub const RESENT: &str = "a write without a key was sent again, and the one before it may have been done";
+/// A write went out under a name that another client has.
+pub const FOREIGN: &str = "a write was sent under a name that another client owns";
+/// A name is owned by a client that neither holds nor uses it.
+pub const STUCK: &str = "a name is owned by a client that has no use for it";
 /// One key went out with two requests.
 pub const MIXED: &str = "a key was sent with two requests";
 /// More was bought in a day than its cap allows.
@@ -88,7 +92,9 @@ pub(crate) struct Sending<'a> {
 pub(crate) struct Checker {
     terms: Terms,
     jobs: Vec<History>,
-    traffic: Traffic,
+    /// Of each program, of that whose turn it is first.
+    traffic: Vec<Traffic>,
+    keyed: Keyed,
     spending: Spending,
     /// A step of the store failed.
     store_failed: bool,
@@ -96,12 +102,20 @@ pub(crate) struct Checker {
 
 impl Checker {
     pub(crate) fn new(terms: Terms) -> Checker {
-        Checker { terms, ..Checker::default() }
+        Checker { terms, traffic: vec![Traffic::default()], ..Checker::default() }
+    }
+
+    /// Another program has its turn, or has had it.
+    pub(crate) fn change(&mut self, at: usize) {
+        if self.traffic.len() <= at {
+            self.traffic.resize_with(at + 1, Traffic::default);
+        }
+        self.traffic.swap(0, at);
     }
 
     /// A client of a new process.
     pub(crate) fn restarted(&mut self, token: Option<&String>) {
-        self.traffic.restarted(token);
+        self.traffic[0].restarted(token);
         self.spending.restarted();
     }
 
@@ -197,7 +211,7 @@ impl Checker {
 
     /// Whether the service has refused the login of the present client.
     pub(crate) fn login_is_refused(&self) -> bool {
-        self.traffic.login_is_refused()
+        self.traffic[0].login_is_refused()
     }
 
     /// Whether somebody else than the client may answer for how often a job was done.
@@ -275,7 +289,8 @@ impl Checker {
                 history.followed.extend(history.ordered.clone().filter(|order| sending.request.url.contains(order.as_str())));
             }
         }
-        self.traffic.sends(sending)
+        self.keyed.sends(sending.request)?;
+        self.traffic[0].sends(sending)
     }
 
     /// A response is heard, at the price and the time that the service has.
@@ -297,7 +312,7 @@ impl Checker {
         if let Some(about) = about.filter(|_| request.url.contains("/products") && response.status == 200) {
             self.spending.shows(about, price);
         }
-        self.traffic.hears(command, request, response, now, clocks);
+        self.traffic[0].hears(command, request, response, now, clocks);
     }
 
     /// What was sent last for a purchase did nothing for sure.

@@ -183,7 +183,7 @@ fn a_wait_that_was_asked_for_is_kept() {
     let dates = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:49:42 GMT")];
     let dates = dates.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     for (status, headers) in [(429, seconds.clone()), (503, seconds), (429, dates)] {
-        let mut checker = Checker::default();
+        let mut checker = Checker::new(Terms::default());
         checker.hears((CommandId(1), None), &read, &Response { headers, ..response(status, "") }, (4, 0), at(0));
         assert_eq!(send(&mut checker, None, &read, None, at(4_999)), Err(EARLY), "{status}");
         assert_eq!(send(&mut checker, None, &read, None, at(5_000)), Ok(()), "{status}");
@@ -286,7 +286,7 @@ fn a_record_that_is_dropped_too_early_excuses_a_second_key_and_no_second_effect_
 fn what_is_said_of_one_end_of_a_session_is_not_said_of_another() {
     let end = Job::unnamed(Task::Terminate, 0);
     for (starts, harm) in [(1, Err(DENIED)), (2, Ok(()))] {
-        let mut checker = Checker::default();
+        let mut checker = Checker::new(Terms::default());
         let mut about = checker.begun(0, end);
         for _ in 1..starts {
             about = checker.begun(0, end);
@@ -355,7 +355,7 @@ fn logins_are_one_at_a_time_and_not_without_need() {
         total: None,
         clocks: at(0),
     };
-    let mut checker = Checker::default();
+    let mut checker = Checker::new(Terms::default());
     assert_eq!((checker.sends(&sending(true)), checker.sends(&sending(false))), (Err(LOGINS), Ok(())));
     checker.hears((CommandId(1), None), &login, &response(401, ""), (4, 0), at(0));
     assert_eq!(checker.sends(&sending(false)), Err(REFUSED));
@@ -366,7 +366,7 @@ fn logins_are_one_at_a_time_and_not_without_need() {
 #[test]
 fn a_call_renews_its_token_once() {
     let read = request(Method::Get, "/api/open/app/balance", &[("authorization", "Bearer token")]);
-    let mut checker = Checker::default();
+    let mut checker = Checker::new(Terms::default());
     for times in 0..3 {
         let harm = if times < 2 { Ok(()) } else { Err(RENEWED) };
         assert_eq!(send(&mut checker, None, &read, None, at(0)), harm, "after {times} refusals");

@@ -21,7 +21,21 @@ pub(crate) struct Clocks {
     pub(crate) is_right: bool,
 }
 
-/// What the present client was told by the service; what each key was sent with by any client.
+/// What each key was sent with, by any client.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Keyed(BTreeMap<String, u64>);
+
+impl Keyed {
+    pub(super) fn sends(&mut self, request: &Request) -> Result<(), Harm> {
+        let Some(key) = request.header("idempotency-key") else { return Ok(()) };
+        let mut hasher = rustc_hash::FxHasher::default();
+        (request.method.as_str(), &request.url, &request.body).hash(&mut hasher);
+        let sent = hasher.finish();
+        if *self.0.entry(key.to_owned()).or_insert(sent) == sent { Ok(()) } else { Err(MIXED) }
+    }
+}
+
+/// What the present client of a program was told by the service.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Traffic {
     /// From when the client may send again, by its monotonic clock.
@@ -33,14 +47,11 @@ pub(super) struct Traffic {
     login_refused: bool,
     /// How often the token of each call was refused: by its command and what it asks for.
     renewals: BTreeMap<(CommandId, String), u32>,
-    /// What each key was sent with.
-    keyed: BTreeMap<String, u64>,
 }
 
 impl Traffic {
     pub(super) fn restarted(&mut self, token: Option<&String>) {
-        let keyed = std::mem::take(&mut self.keyed);
-        *self = Traffic { good: token.map(|token| (token.clone(), Remote::START + LIFETIME)), keyed, ..Traffic::default() };
+        *self = Traffic { good: token.map(|token| (token.clone(), Remote::START + LIFETIME)), ..Traffic::default() };
     }
 
     pub(super) fn login_is_refused(&self) -> bool {
@@ -53,14 +64,6 @@ impl Traffic {
         let until = self.throttled_until.max(self.paused_until.get(&call).copied());
         if until.is_some_and(|until| clocks.monotonic < until) {
             return Err(EARLY);
-        }
-        if let Some(key) = request.header("idempotency-key") {
-            let mut hasher = rustc_hash::FxHasher::default();
-            (request.method.as_str(), &request.url, &request.body).hash(&mut hasher);
-            let sent = hasher.finish();
-            if *self.keyed.entry(key.to_owned()).or_insert(sent) != sent {
-                return Err(MIXED);
-            }
         }
         if is_login(request) {
             let is_early = |ends: Millis| clocks.is_right && clocks.unix < ends - RENEWED_EARLY;

@@ -26,7 +26,8 @@ export function runAll(files) {
 const start = { start: "a", operation: "get_balance" };
 const send = { send: "GET /billing/balance", answer: { ok: { n: 1 } } };
 const walk = { walk: "w", operation: "list_products" };
-const page = { send: "GET /products", answer: { ok: { items: [1], next_cursor: null } } };
+const product = { product_no: "p", name: "n", type: "dynamic", sharing: "shared", available: true, price: 1, currency: "USD", unit: "GB" };
+const page = { send: "GET /products", answer: { ok: { items: [product], next_cursor: null } } };
 const ask = { ask: "session_event", given: { facts: { status: 200 } } };
 const WRONG = [
   [{ starts: "a" }], [{ ...start, hurry: true }], [start], [start, send], [start, { ...send, answer: { ok: 1, colour: 1 } }],
@@ -40,7 +41,7 @@ const WRONG = [
 /** Cases that must not pass, and did: none, if the runner is sound. */
 export function passedWrongly() {
   run({ name: "n", script: [start, send, { complete: "a", ok: { raw: { n: 1 } } }] });
-  run({ name: "n", script: [{ ...walk, pages: [page], end: "last_page", items: [1] }] });
+  run({ name: "n", script: [{ ...walk, pages: [page], end: "last_page", items: [product] }] });
   run({ name: "n", script: [{ ...ask, ok: { status: 200 } }] });
   return WRONG.filter((script) => {
     try {

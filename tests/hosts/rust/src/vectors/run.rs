@@ -1,6 +1,7 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
-use hopline::client::{CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, host_text, verdict_text};
+use hopline::Error;
+use hopline::client::{Answered, CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, host_text, verdict_text};
 use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
@@ -334,9 +335,14 @@ impl World {
         }
     }
 
+    /// What a command ended with, if it fits its type.
+    pub(super) fn taken(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
+        self.client.take_to_read(command).map(|taken| taken.and_then(|taken| Ok(taken.read(&mut ())?.1)))
+    }
+
     fn take(&mut self, take: Take) -> Result<(), String> {
         let command = self.command(&take.take)?;
-        let taken = self.client.take_answer(command);
+        let taken = self.taken(command);
         match (taken, take.ok, take.error, take.nothing) {
             (None, None, None, true) => Ok(()),
             (Some(Ok(answered)), Some(expected), None, false) => {

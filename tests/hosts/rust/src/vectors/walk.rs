@@ -32,9 +32,10 @@ impl World {
                 Step::Completed { command: ended } if ended == command => {}
                 step => return Err(format!("expected the end of a page, came {}", show(&step))),
             }
-            match self.client.take_answer(command).ok_or("a page that has ended has a result")? {
+            match self.taken(command).ok_or("a page that has ended has a result")? {
                 Ok(answered) => {
-                    let data: Value = serde_json::from_str(answered.raw.text()).map_err(|error| error.to_string())?;
+                    let data: Value = serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text()))
+                        .map_err(|error| error.to_string())?;
                     items.extend(data["items"].as_array().cloned().unwrap_or_default());
                     let turn = page_turn_text(from, &json!(answered.facts).to_string()).map_err(|error| error_text(&error))?;
                     let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;

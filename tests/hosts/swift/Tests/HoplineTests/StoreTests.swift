@@ -3,6 +3,20 @@ import Foundation
 import Kit
 import Testing
 
+/// A client that buys, and whose first put is under way until the gate opens.
+private func buyer(_ wire: Wire, _ shelf: OwnShelf, puttingUntil gate: Gate) async throws -> (AgentClient, Task<Reply<Session>, any Error>) {
+    let puts = Counter()
+    let store = Watched(OwnStore(shelf)) { call in
+        guard call == "put" else { return }
+        puts.add(1)
+        await gate.pass()
+    }
+    let agent = try client(wire.url, store: store)
+    let buying = Task { try await agent.buy("job-1") }
+    try await until("a put is under way") { puts.total == 1 }
+    return (agent, buying)
+}
+
 @Suite("what every store must do")
 struct StoreSuiteTests {
     static let cases = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../../store").standardized
@@ -188,15 +202,8 @@ struct StoreTests {
 
     @Test("a client whose store hangs is closed in time, and says of what was under way that it may be so")
     func hanging() async throws {
-        let (wire, shelf, gate, puts) = (try Wire(), OwnShelf(), Gate(), Counter())
-        let store = Watched(OwnStore(shelf)) { call in
-            guard call == "put" else { return }
-            puts.add(1)
-            await gate.pass()
-        }
-        let agent = try client(wire.url, store: store)
-        let buying = Task { try await agent.buy("job-1") }
-        try await until("a put is under way") { puts.total == 1 }
+        let (wire, shelf, gate) = (try Wire(), OwnShelf(), Gate())
+        let (agent, buying) = try await buyer(wire, shelf, puttingUntil: gate)
         await agent.close(timeout: .milliseconds(200))
         let error = try await failure { try await buying.value }
         #expect(error.kind == .store || error.kind == .cancelled, "\(error.debugDescription)")
@@ -375,18 +382,11 @@ struct SuspensionTests {
     @Test("lets go in time though the store does not answer a call, says that it may not have all, and wakes")
     func hangs() async throws {
         let wire = try Wire(asked: { connection, _ in connection.close() })
-        let (shelf, gate, puts) = (OwnShelf(), Gate(), Counter())
-        let store = Watched(OwnStore(shelf)) { call in
-            guard call == "put" else { return }
-            puts.add(1)
-            await gate.pass()
-        }
-        let agent = try client(wire.url, store: store)
-        let buying = Task { try await agent.buy("job-1") }
-        try await until("a put is under way") { puts.total == 1 }
+        let (shelf, gate) = (OwnShelf(), Gate())
+        let (agent, buying) = try await buyer(wire, shelf, puttingUntil: gate)
         let error = try await failure { try await agent.suspend(timeout: .milliseconds(400)) }
         #expect(error.kind == .store && error.message.contains("did not answer in time"), "\(error.debugDescription)")
-        #expect(shelf.owned.isEmpty)
+        try await until("its names are free") { shelf.owned.isEmpty }
         await agent.wake()
         // Its answer to this one comes from the network.
         #expect(try await failure { try await agent.getBalance() }.kind == .unavailable)

@@ -36,9 +36,12 @@ struct VectorTests {
         let send: JSON = ["send": "GET /billing/balance", "answer": ["ok": ["n": 1]]]
         func run(_ script: JSON...) throws { try Vectors.run(["name": "n", "script": .array(script)]) }
         try run(start, send, ["complete": "a", "ok": ["raw": ["n": 1]]])
-        let page: JSON = ["send": "GET /products", "answer": ["ok": ["items": [1], "next_cursor": nil]]]
+        let product: JSON = [
+            "product_no": "p", "name": "n", "type": "dynamic", "sharing": "shared", "available": true, "price": 1, "currency": "USD", "unit": "GB",
+        ]
+        let page: JSON = ["send": "GET /products", "answer": ["ok": ["items": [product], "next_cursor": nil]]]
         func walk(_ members: VectorFormat.Object) -> JSON { .object(["walk": "w", "operation": "list_products"].merging(members) { $1 }) }
-        try run(walk(["pages": [page], "items": [1], "end": "last_page"]))
+        try run(walk(["pages": [page], "items": [product], "end": "last_page"]))
         func ask(_ members: VectorFormat.Object) -> JSON {
             .object(["ask": "session_event", "given": ["facts": ["status": 200]]].merging(members) { $1 })
         }

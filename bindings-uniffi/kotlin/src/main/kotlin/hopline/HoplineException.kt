@@ -51,7 +51,7 @@ public sealed class HoplineException(told: JsonObject) :
      */
     public val isRefusedByUs: Boolean get() = told.text("refused_by_us") == "true"
 
-    /** The field that was refused. */
+    /** The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`. */
     public val field: String? get() = told.text("field")
 
     /** The service's code, as it came. */

@@ -59,7 +59,8 @@ public interface Store {
 
     /**
      * Of a store whose claims can end while their owner lives, as in a database: it is called once, before any other call, and gets a
-     * function to call whenever claims have ended, with their names, or with null for all. Any thread may call it. Does nothing by default.
+     * function to call whenever claims have ended, with their names, or with null for all. Any thread may call it, and
+     * before a claim that was made meanwhile is granted, or the client would forget that one, too. Does nothing by default.
      */
     public fun onLost(lost: (names: List<String>?) -> Unit) {}
 

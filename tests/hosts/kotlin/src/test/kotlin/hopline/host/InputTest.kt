@@ -8,7 +8,6 @@ import hopline.JavaHttpTransport
 import hopline.Options
 import hopline.Secret
 import hopline.Seen
-import hopline.SessionStatus
 import hopline.SessionType
 import hopline.Store
 import hopline.Whose
@@ -152,7 +151,7 @@ class InputTest {
 
     @Test
     fun `numbers keep their digits, and words that nobody knows are kept`(): Unit = runBlocking {
-        val price = "12345678901234567890.12345678901234567890"
+        val price = "12345678901234567890.12345678"
         val item = """{"product_no":"p","name":"n","type":"hourly","sharing":"shared","available":true,"price":$price,"currency":"USD","unit":"GB"}"""
         client(Scripted { answered("""{"items":[$item],"total":1,"later":{"a":1.10}}""") }).use { agent ->
             val list = agent.listProducts()
@@ -161,14 +160,13 @@ class InputTest {
             assertTrue(""""a":1.10""" in list.raw.text)
         }
         val huge = "9".repeat(1_000_000)
-        for (number in listOf(huge, "1e999999999", "\"4.1\"", "true")) {
+        for (number in listOf(huge, "12345678901234567890.12345678901234567890", "1e999999999", "\"4.1\"", "true")) {
             client(Scripted { answered("""{"items":[${item.replace(price, number)}]}""") }).use { agent ->
                 fails<HoplineException.Decode>("data.items[0].price") { agent.listProducts() }
             }
         }
         client(Scripted { answered("""{"session_id":"s","status":"active","status":"expired"}""") }).use { agent ->
-            // Of a member that comes twice the last counts, as kotlinx-serialization reads it.
-            assertEquals(SessionStatus.Expired, agent.getSession("s").status)
+            fails<HoplineException.Decode>("data.status") { agent.getSession("s") }
         }
     }
 

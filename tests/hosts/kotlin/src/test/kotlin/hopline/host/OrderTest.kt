@@ -180,7 +180,7 @@ class OrderTest {
             val program = Placer.start(sandbox, folder, user)
             val number = generateSequence { program.inputReader().readLine() }.first { it.startsWith("ordered ") }.removePrefix("ordered ")
             // Its number is told before its record is on the disk.
-            withTimeout(20.seconds) { while (kept(folder).none { number in it }) delay(10) }
+            withTimeout(20.seconds) { while (kept(folder, listOf("names")).none { number in it }) delay(10) }
             program.destroyForcibly().waitFor()
             sandbox.control("order", """{"order_no":"$number","outcome":"active"}""")
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->

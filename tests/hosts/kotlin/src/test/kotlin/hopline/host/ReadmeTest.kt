@@ -79,7 +79,7 @@ class ReadmeTest {
     fun `the reseller's program makes nothing twice, after a kill either`(@TempDir folder: Path) {
         Sandbox("--seed", "73", "--provisioning-ms", "0").use { sandbox ->
             sandbox.fault("list_static_orders", """{"kind":"delay","ms":60000}""")
-            kill("ResellerKt", folder, sandbox) { kept(folder.resolve("hopline-records")).any { "\"order_no\":" in it } }
+            kill("ResellerKt", folder, sandbox) { kept(folder.resolve("hopline-records"), listOf("names")).any { "\"order_no\":" in it } }
             val sold = run("ResellerKt", folder, sandbox)
             assertTrue("is READY\na proxy at 127." in sold && "purchase" in sold && "renewal" in sold && "costs" !in sold, sold)
             // Run again it finds the order that it has cancelled.

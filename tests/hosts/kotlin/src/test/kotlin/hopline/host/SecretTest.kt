@@ -118,14 +118,13 @@ class SecretTest {
     }
 }
 
-/** What all files of a folder hold. One that is replaced between the list and the read is read by its new name. */
-fun kept(folder: Path): List<String> =
+/** What all files of a folder hold, or those of these parts. One that is replaced between the list and the read is read by its new name. */
+fun kept(folder: Path, parts: List<String> = listOf("names", "drafts", "spent")): List<String> =
     try {
         // Not the locks: whoever opens and closes them takes them away from this process.
-        val parts = listOf("names", "drafts", "spent").map(folder::resolve).filter(Files::exists)
-        parts.flatMap { part -> Files.walk(part).use { all -> all.filter(Files::isRegularFile).map { Files.readString(it) }.toList() } }
+        parts.map(folder::resolve).filter(Files::exists).flatMap { part -> Files.walk(part).use { all -> all.filter(Files::isRegularFile).map { Files.readString(it) }.toList() } }
     } catch (_: java.nio.file.NoSuchFileException) {
-        kept(folder)
+        kept(folder, parts)
     } catch (_: java.io.UncheckedIOException) {
-        kept(folder)
+        kept(folder, parts)
     }

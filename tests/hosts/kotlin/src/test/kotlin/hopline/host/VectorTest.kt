@@ -34,10 +34,11 @@ class VectorTest {
 
     @Test
     fun `a walk, a verdict and an answer that go otherwise do not pass`() {
-        val page = """{"send":"GET /products","answer":{"ok":{"items":[1],"next_cursor":null}}}"""
+        val product = """{"product_no":"p","name":"n","type":"dynamic","sharing":"shared","available":true,"price":1,"currency":"USD","unit":"GB"}"""
+        val page = """{"send":"GET /products","answer":{"ok":{"items":[$product],"next_cursor":null}}}"""
         val walk = """"walk":"w","operation":"list_products""""
         fun script(step: String) = Json.parseToJsonElement("""{"name":"n","script":[{$step}]}""").members()
-        run(script("""$walk,"pages":[$page],"items":[1],"end":"last_page""""))
+        run(script("""$walk,"pages":[$page],"items":[$product],"end":"last_page""""))
         run(script("""$ASK,"ok":{"status":200}"""))
         for (step in listOf(
             """$walk,"pages":[$page]""", """$walk,"pages":[$page],"end":"page_cap"""", """$walk,"pages":[$page,$page],"end":"last_page"""",

@@ -1,0 +1,96 @@
+"""Threads that wait for a store or an HTTP client in place of others. None of them keeps a program from ending."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+PATIENCE = 5.0
+"""How many seconds a store is waited for by those who can't be made to wait longer."""
+
+
+def in_background(work: Callable[[], object]) -> None:
+    """Does it in a thread of its own. Raises `RuntimeError` where there can be no more threads, as in an interpreter that ends."""
+    threading.Thread(target=work, name="hopline-store", daemon=True).start()
+
+
+class Threads:
+    """So many threads at most, for work that may hang. They begin as they are needed, and keep no client alive."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._queue: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._threads = self._unfinished = 0
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Does it meanwhile. Raises `RuntimeError` where there can be no thread that does it."""
+        with self._lock:
+            if self._threads <= self._unfinished and self._threads < self._most:
+                try:
+                    queue = self._queue
+                    in_background(lambda: _serve(queue))
+                    self._threads += 1
+                except RuntimeError:
+                    if self._threads == 0:
+                        raise
+            self._unfinished += 1
+            self._queue.put(lambda: self._finish(work))
+
+    def _finish(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        finally:
+            with self._lock:
+                self._unfinished -= 1
+
+    def close(self) -> None:
+        """Lets the threads end."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._queue.put(None)
+            self._queue, self._threads = SimpleQueue(), 0
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _serve(queue: "SimpleQueue[Callable[[], object] | None]") -> None:
+    while (work := queue.get()) is not None:
+        work()
+        del work
+
+
+_LINGER = 10.0
+_Works = SimpleQueue[Callable[[], object]]
+_idle: deque[_Works] = deque()
+"""What the threads that have nothing to do listen to; the last one first, since it is still warm."""
+
+
+def in_warm_thread(work: Callable[[], object]) -> None:
+    """Does it in a thread of its own, which may have done others before: a new one costs several times as much. Raises `RuntimeError`
+    where there can be no more threads."""
+    try:
+        _idle.pop().put(work)
+    except IndexError:
+        threading.Thread(target=_linger, args=(work,), name="hopline-send", daemon=True).start()
+
+
+def _linger(work: Callable[[], object]) -> None:
+    works = _Works()
+    while True:
+        work()
+        del work
+        _idle.append(works)
+        try:
+            work = works.get(timeout=_LINGER)
+        except Empty:
+            try:
+                return _idle.remove(works)
+            except ValueError:  # somebody has just taken it
+                work = works.get()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)

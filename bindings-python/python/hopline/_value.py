@@ -1,0 +1,146 @@
+"""The objects of the API. Their classes are printed; the core makes them when it reads an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, dataclass_transform
+
+from ._values import Phase, loads
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+class _Member:
+    """What is said of a member beside its type."""
+
+    __slots__ = ("compare", "default", "init", "repr")
+
+    def __init__(self, default: Any, init: bool, repr: bool, compare: bool) -> None:
+        self.default, self.init, self.repr, self.compare = default, init, repr, compare
+
+
+_NEEDED = object()
+
+
+def field(*, default: Any = _NEEDED, init: bool = True, repr: bool = True, compare: bool = True) -> Any:
+    """A member that whoever makes the object sets by hand, that does not print, or that does not count when objects are compared."""
+    return _Member(default, init, repr, compare)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class _Class(type):
+    """Makes a class with a slot for each member that its body names."""
+
+    _own: list[str]
+    """The members that its body names."""
+    _fields: dict[str, _Member]
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _Class:
+        own = {member: body.pop(member, _NEEDED) for member in body.get("__annotations__", ())}
+        body["__slots__"] = tuple(own)
+        made = super().__new__(cls, name, bases, body)
+        inherited = bases[0]._fields if bases and isinstance(bases[0], _Class) else {}
+        told = {member: said if isinstance(said, _Member) else _Member(said, True, True, True) for member, said in own.items()}
+        made._own = list(own)
+        made._fields = {**{member: said for member, said in told.items() if said.init}, **inherited}
+        return made
+
+
+_set = object.__setattr__
+
+
+class Value(metaclass=_Class):
+    """An object of the API. It cannot be changed; it can be compared, copied and pickled."""
+
+    if not TYPE_CHECKING:  # a type checker knows better: it reads the members
+
+        def __init__(self, **members: Any) -> None:
+            for name, member in type(self)._fields.items():
+                value = members.pop(name, member.default)
+                if value is _NEEDED:
+                    raise TypeError(f"`{type(self).__name__}` needs `{name}`")
+                _set(self, name, value)
+            if members:
+                raise TypeError(f"`{type(self).__name__}` has no `{next(iter(members))}`")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"`{name}` can't be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"`{name}` can't be changed")
+
+    def _members(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in type(self)._fields}
+
+    def _compared(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name, member in type(self)._fields.items() if member.compare)
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared() == other._compared() if isinstance(other, Value) and type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name, member in type(self)._fields.items() if member.repr)
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_of, (type(self), self._members())
+
+    def __replace__(self, **members: Any) -> Any:
+        return _made_of(type(self), {**self._members(), **members})
+
+
+def _made_of(kind: type[Value], members: dict[str, Any]) -> Value:
+    made = kind.__new__(kind)
+    for name, value in members.items():
+        _set(made, name, value)
+    return made
+
+
+class Reply(Value):
+    """What an operation was answered with."""
+
+    request_id: str | None = field(default=None, compare=False)
+    """To quote when reporting a problem."""
+    phase: Phase | None = field(default=None, compare=False)
+    """Of a session or an order: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
+
+    if TYPE_CHECKING:
+        raw: Any = field(default=None, repr=False, compare=False)
+    else:
+        _raw: Any = field(default=None, repr=False, compare=False)
+
+        def __init__(self, *, raw: Any = None, **members: Any) -> None:
+            super().__init__(_raw=raw, **members)
+
+        @property
+        def raw(self) -> Any:
+            """The whole answer as JSON, known and unknown members alike; numbers with a fraction are `Decimal`. It may hold secrets."""
+            # It is parsed when somebody asks for it. No JSON is bytes.
+            if type(self._raw) is bytes:
+                _set(self, "_raw", loads(self._raw))
+            return self._raw
+
+
+class Until(Value):
+    """What a read is repeated for. It ends when the value at `at` is one of `is_`, or a number of at least `at_least`."""
+
+    at: str
+    """Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`."""
+    is_: Sequence[str] = ()
+    """The words that end it."""
+    at_least: Decimal | float | None = None
+    """The number that ends it, once it is reached."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **members: Any) -> None:
+            super().__init__(**members)
+            if isinstance(self.is_, str):
+                raise TypeError("`is_` must be a list of words, not one text")
+
+    def _told(self) -> dict[str, Any]:
+        return {"at": self.at, "is": list(self.is_), "at_least": self.at_least}

@@ -1,0 +1,210 @@
+//! The objects of an answer, made while it is read: instances of the printed classes.
+
+use std::collections::HashMap;
+
+use hopline::Error;
+use hopline::client::{Answered, Taken};
+use hopline::contract::{REPLIES, Record, Shape, Sink, Word, endpoints};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyTuple, PyType};
+
+use crate::slots::Slots;
+
+/// The slots of an answer after those of its members.
+const TAIL: [&str; 3] = ["_raw", "request_id", "phase"];
+
+/// What values are made of.
+struct Classes {
+    /// Those of the records, by their names: a record may have several addresses.
+    records: HashMap<&'static str, Slots>,
+    /// The class of an answer whose members nobody documents.
+    reply: Slots,
+    decimal: Py<PyAny>,
+    secret: Py<PyAny>,
+    loads: Py<PyAny>,
+}
+
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+/// Names the classes, by the names of their records and with those of their members in the order of the table; that of other answers
+/// has no name. `loads` reads JSON that nobody documents.
+#[pyfunction]
+pub(crate) fn make_of(
+    py: Python<'_>,
+    classes: HashMap<String, (Bound<'_, PyType>, Vec<String>, bool)>,
+    decimal: Py<PyAny>,
+    secret: Py<PyAny>,
+    loads: Py<PyAny>,
+) -> PyResult<()> {
+    let class = |name: &str| {
+        let (class, names, is_answer) = classes.get(name).ok_or_else(|| PyTypeError::new_err(format!("`{name}` has no class")))?;
+        let tail = TAIL.iter().filter(|_| *is_answer).map(|name| (*name).to_owned());
+        Slots::new(class, &names.iter().cloned().chain(tail).collect::<Vec<_>>())
+    };
+    let records = endpoints().map(|endpoint| endpoint.response).chain(REPLIES).flat_map(records_of);
+    let records = records.map(|record| Ok((record.name, class(record.name)?))).collect::<PyResult<_>>()?;
+    // A second import of the module finds the classes of the first.
+    _ = CLASSES.set(py, Classes { records, reply: class("")?, decimal, secret, loads });
+    Ok(())
+}
+
+/// The records that a value of this shape is made of.
+fn records_of(shape: Shape) -> Vec<&'static Record> {
+    match shape {
+        Shape::Record(record) => std::iter::once(record).chain(record.fields.iter().flat_map(|field| records_of(field.shape))).collect(),
+        Shape::List(item) | Shape::OneOrMany(item) => records_of(*item),
+        _ => Vec::new(),
+    }
+}
+
+/// What a command was answered with, as an object; or the failure, which may be that it does not fit its type.
+pub(crate) fn read(py: Python<'_>, taken: Taken) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
+    let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
+    let mut objects = Objects { py, classes, failed: None, last: None };
+    let (slots, read) = match taken.shape() {
+        Shape::Record(record) => (classes.of(record), taken.read(&mut objects)),
+        // What nobody documents is parsed when somebody asks for it.
+        _ => (&classes.reply, taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered))),
+    };
+    if let Some(failed) = objects.failed {
+        return Err(failed);
+    }
+    let (reply, answered) = match read {
+        Ok(read) => read,
+        Err(error) => return Ok(Err(error)),
+    };
+    let first = slots.len() - TAIL.len();
+    let tail = [
+        PyBytes::new(py, answered.raw.text().as_bytes()).into_any(),
+        answered.facts.request_id.as_deref().into_pyobject(py)?,
+        answered.phase.map(|phase| phase.as_str()).into_pyobject(py)?,
+    ];
+    for (n, value) in tail.iter().enumerate() {
+        slots.set(&reply, first + n, value)?;
+    }
+    Ok(Ok((reply, answered)))
+}
+
+impl Classes {
+    /// The class of a record. Each of the table has one: `make_of` saw to it.
+    fn of(&self, record: &Record) -> &Slots {
+        self.records.get(record.name).unwrap_or(&self.reply)
+    }
+}
+
+/// Makes objects. What Python refuses is kept, and nothing is made after it.
+struct Objects<'py> {
+    py: Python<'py>,
+    classes: &'py Classes,
+    failed: Option<PyErr>,
+    /// The class of the last object: most often the next one's, too.
+    last: Option<(&'static Record, &'py Slots)>,
+}
+
+/// An object or a list that is being made.
+enum Nest<'py> {
+    Object { slots: &'py Slots, instance: Bound<'py, PyAny>, set: u64 },
+    List(Vec<Bound<'py, PyAny>>),
+}
+
+impl<'py> Objects<'py> {
+    fn none(&self) -> Bound<'py, PyAny> {
+        self.py.None().into_bound(self.py)
+    }
+
+    fn made(&mut self, made: PyResult<Bound<'py, PyAny>>) -> Bound<'py, PyAny> {
+        made.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            self.none()
+        })
+    }
+}
+
+impl<'py> Sink for Objects<'py> {
+    type Value = Bound<'py, PyAny>;
+    type Nest = Nest<'py>;
+
+    fn null(&mut self) -> Bound<'py, PyAny> {
+        self.none()
+    }
+
+    fn flag(&mut self, value: bool) -> Bound<'py, PyAny> {
+        PyBool::new(self.py, value).to_owned().into_any()
+    }
+
+    fn integer(&mut self, value: i64) -> Bound<'py, PyAny> {
+        PyInt::new(self.py, value).into_any()
+    }
+
+    fn decimal(&mut self, digits: &str) -> Bound<'py, PyAny> {
+        let made = self.classes.decimal.bind(self.py).call1((digits,));
+        self.made(made)
+    }
+
+    fn text(&mut self, text: &str, secret: bool) -> Bound<'py, PyAny> {
+        let text = PyString::new(self.py, text).into_any();
+        if !secret {
+            return text;
+        }
+        let made = self.classes.secret.bind(self.py).call1((text,));
+        self.made(made)
+    }
+
+    fn word(&mut self, text: &str, known: Option<&'static Word>) -> Bound<'py, PyAny> {
+        match known {
+            Some(word) => PyString::intern(self.py, word.word).into_any(),
+            None => PyString::new(self.py, text).into_any(),
+        }
+    }
+
+    fn json(&mut self, text: &str) -> Bound<'py, PyAny> {
+        let made = self.classes.loads.bind(self.py).call1((text,));
+        self.made(made)
+    }
+
+    fn object(&mut self, record: &'static Record) -> Nest<'py> {
+        let (_, slots) = match self.last {
+            Some((known, slots)) if std::ptr::eq(known, record) => (known, slots),
+            _ => *self.last.insert((record, self.classes.of(record))),
+        };
+        let made = slots.instance(self.py);
+        Nest::Object { slots, instance: self.made(made), set: 0 }
+    }
+
+    fn list(&mut self) -> Nest<'py> {
+        Nest::List(Vec::new())
+    }
+
+    fn put(&mut self, nest: &mut Nest<'py>, index: usize, value: Bound<'py, PyAny>) {
+        if self.failed.is_some() {
+            return;
+        }
+        match nest {
+            Nest::Object { slots, instance, set } => {
+                *set |= 1 << index;
+                self.failed = slots.set(instance, index, &value).err();
+            }
+            Nest::List(items) => items.push(value),
+        }
+    }
+
+    fn end(&mut self, nest: Nest<'py>) -> Bound<'py, PyAny> {
+        match nest {
+            Nest::Object { slots, instance, set } => {
+                let none = self.none();
+                for index in (0..slots.len()).filter(|index| set >> index & 1 == 0) {
+                    if self.failed.is_none() {
+                        self.failed = slots.set(&instance, index, &none).err();
+                    }
+                }
+                instance
+            }
+            Nest::List(items) => {
+                let made = PyTuple::new(self.py, items);
+                self.made(made.map(Bound::into_any))
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What people do about what the store holds: a doubt is closed, or looked into; what is of no more use is forgotten. Each is a command
+//! that has the name for as long as it takes.
+
+use super::found::Found;
+use super::reconcile::no_doubt;
+use super::root::Client;
+use super::types::{Misfit, Outputs, Ticket};
+use super::waiting::{Act, After, Finished, Last, Left, Purpose, Visit, What};
+use crate::engine::{Answered, RecordId};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::state::{CommandId, Name};
+use crate::wire::Facts;
+
+/// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
+#[derive(Debug, Clone, Copy)]
+pub enum Acted {}
+
+impl Outputs for Acted {
+    type Output = bool;
+
+    fn read(answered: Answered) -> Result<bool, Misfit> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
+    }
+}
+
+impl Client {
+    /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
+    /// under way or in doubt stays. Its answer is whether something was forgotten.
+    pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
+        Ticket::of(self.act_on(record, What::Forget, false))
+    }
+
+    pub(super) fn act_on(&mut self, record: &RecordId, what: What, scans: bool) -> CommandId {
+        let Some((name, version)) = Name::of(record) else {
+            let act = Act { version: None, what, others: Vec::new() };
+            let error = Error::new(Kind::Misuse, Effect::None, act.operation(), "this is not the name of a record", Advice::ChangeRequest);
+            return self.reject(error, None);
+        };
+        let act = Act { version, what, others: Vec::new() };
+        let command = self.command_for(act.operation());
+        match scans {
+            true => self.scan(command, name, act),
+            false => self.visit(&name, Visit::new(Some(command), Purpose::Act(Box::new(act)))),
+        }
+        command
+    }
+
+    /// A job is at work under the name: there is no doubt, and nothing to forget.
+    pub(super) fn act_on_job(&mut self, command: CommandId, act: Act) {
+        let result = match act.what {
+            What::Reconcile(_) => Err(no_doubt()),
+            What::Settle(_) | What::Forget => Ok(said(false)),
+        };
+        self.complete(command, result);
+    }
+
+    /// Does it.
+    pub(super) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &Found) {
+        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
+        let is_there = !matches!(found, Found::Nothing);
+        if is_there
+            && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
+            && self.means.rules.holds(Rule::VersionIsNamed)
+        {
+            let what = "was not done, because the record has changed since you looked at it; look again";
+            let report = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_report();
+            let error = Error::from(Report { record: Some(name.at(version).0), ..report });
+            return self.finish_visit(command, Err(error), None, name);
+        }
+        let others = act.others;
+        match (act.what, found) {
+            (What::Forget, _) => self.forget_found(name, command, found),
+            (What::Settle(settlement), Found::Data(data)) => self.settle_found(name, command, settlement, data, &others),
+            (What::Settle(_), _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (What::Reconcile(options), Found::Data(data)) => self.reconcile_found(name, command, &options, data, others),
+            (What::Reconcile(_), _) => self.finish_visit(command, Err(no_doubt()), None, name),
+        }
+    }
+
+    /// A record goes, or is written, and its name is let go of: then that is said.
+    pub(super) fn acted(&mut self, name: &Name, command: CommandId, last: Last, spends: Vec<u32>) {
+        let mut after: Vec<After> = spends.into_iter().map(After::Spend).collect();
+        after.push(After::Name(name.clone()));
+        self.journal.give(name, None);
+        let own = Some(name.clone());
+        self.finish_after(Finished {
+            commands: vec![command],
+            result: Ok(said(true)),
+            own,
+            left: Left::default(),
+            last,
+            is_act: true,
+            after,
+        });
+    }
+
+    fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {
+        match found {
+            Found::Nothing => return self.finish_visit(command, Ok(said(false)), None, name),
+            Found::Data(data) if data.call.as_ref().is_some_and(|call| call.order_no.is_none()) => {
+                return self.finish_visit(command, Ok(said(false)), None, name);
+            }
+            Found::Data(data) => {
+                if let Some(session) = &data.session {
+                    self.give_up_session(&session.id, name);
+                }
+            }
+            Found::Bad(..) => {}
+        }
+        self.delete(name, false);
+        self.acted(name, command, Last::Erase, Vec::new());
+    }
+}
+
+/// Whether there was something to do.
+pub(super) fn said(there: bool) -> Answered {
+    Answered { raw: there.to_string().parse().unwrap_or_default(), ..Answered::of(Facts::default()) }
+}

@@ -1,0 +1,82 @@
+//! What is refused before anything is sent, by what the client knows: options that have no meaning, a second change of a session, a key
+//! that belongs to another request.
+
+use super::options::CallOptions;
+use super::root::Client;
+use super::types::busy;
+use crate::contract::{Endpoint, Safety};
+use crate::engine::{Exchange, Then};
+use crate::entropy::Entropy;
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::forbidden;
+use crate::wire::Built;
+
+impl Client {
+    /// Options that have no meaning for this operation, and a key that is missing.
+    pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
+        let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
+        if endpoint.api != self.service.api {
+            let what =
+                format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
+            return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
+        }
+        if options.intent.is_some() && endpoint.safety == Safety::Safe {
+            return refuse("intent", "names a write, and this operation only reads");
+        }
+        if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
+            let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
+            return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
+        }
+        if options.until.is_some() && endpoint.safety != Safety::Safe {
+            return refuse("until", "belongs to an operation that only reads");
+        }
+        if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
+            return refuse("idempotency_key", "is not an option of this operation");
+        }
+        Ok(())
+    }
+
+    /// One change of a session at a time, and only one that its state allows.
+    pub(super) fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
+        let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
+        if !endpoint.changes_session() {
+            return Ok(());
+        }
+        if let Some(other) = tracked.changing.iter().next().and_then(|job| self.jobs.get(&job)) {
+            let what = format!("the session's {} is under way", other.subject.operation);
+            return Err(Error::from(Report { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_report() }));
+        }
+        match forbidden(endpoint.name, tracked) {
+            Some(rule) => Err(Error::from(Report {
+                session_id: Some(id.to_owned()),
+                advice: Advice::ReadSession,
+                ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
+            })),
+            None => Ok(()),
+        }
+    }
+
+    /// A key that the caller gives is no key of another write that is under way. Another one with the same given key has the same name,
+    /// so it is only looked for where the key is like one that a client made up: the caller has it from an error or an event.
+    pub(super) fn check_key(&self, endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Result<(), Error> {
+        let Some(key) = options.idempotency_key.as_ref().filter(|key| Entropy::is_like_a_key(key)) else { return Ok(()) };
+        let same = |known: &Built| known.target == built.target && known.body == built.body;
+        let other = |known: &Exchange| known.endpoint.method != endpoint.method || !same(&known.built);
+        let mut calls = self.jobs.values().filter_map(|entry| entry.job.write()).map(|write| &write.call);
+        match calls.any(|call| call.ledger.key.as_ref() == Some(key) && other(&call.exchange)) {
+            true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Only a session that is opened or waited for can rotate by itself, and none that is known not to be dynamic.
+pub(super) fn check_rotation(operation: &'static str, then: Then, session_type: Option<&str>, options: &CallOptions) -> Result<(), Error> {
+    let rule = match session_type {
+        _ if !options.auto_rotate => return Ok(()),
+        _ if then != Then::Follow => "belongs to a session that is opened or waited for".to_owned(),
+        Some(kind) if kind != "dynamic" => format!("is for a dynamic session, and this one is {kind}"),
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(operation, "auto_rotate", &rule))
+}

@@ -1,0 +1,89 @@
+//! A command that comes while a job is at work under its name joins that job.
+
+use super::admit::used_intent;
+use super::check::check_rotation;
+use super::options::CallOptions;
+use super::root::Client;
+use super::types::busy;
+use super::waiting::{Purpose, Visit};
+use crate::engine::{Then, requested_type};
+use crate::policy::{Error, Report};
+use crate::state::{CommandId, JobId};
+
+impl Client {
+    /// A job is at work under the name: who wants the same joins it.
+    pub(super) fn join(&mut self, id: JobId, visit: Visit) {
+        let Some(command) = visit.command else { return };
+        let Some(entry) = self.jobs.get(&id) else { return };
+        match visit.purpose {
+            Purpose::Start(start) => {
+                if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
+                    != start.bought_as.as_ref().map(|known| &known.fingerprint)
+                {
+                    let operation = start.endpoint.name;
+                    let report = match start.options.intent {
+                        Some(_) => used_intent(operation),
+                        None => Error::invalid(operation, "idempotency_key", "belongs to another request that is under way"),
+                    };
+                    let report = report.into_report();
+                    return self.complete(command, Err(Error::from(Report { intent: start.options.intent.clone(), ..report })));
+                }
+                self.join_job(id, command, &start.options);
+            }
+            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
+            Purpose::Act(act) => self.act_on_job(command, *act),
+            Purpose::Change(start) => {
+                let report = busy(start.endpoint.name, "the session's change is under way").into_report();
+                self.complete(command, Err(Error::from(Report { session_id: start.built.session_id.clone(), ..report })));
+            }
+            Purpose::Reclaim(..) => {}
+        }
+    }
+
+    /// What a start that joins a job wants of it.
+    fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
+        let policy = options.policy(&self.service.retry);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let session_type = match (entry.job.write(), &entry.subject.session_id) {
+            (Some(write), _) => requested_type(&write.call.exchange.built),
+            (None, session) => {
+                session.as_ref().and_then(|session| Some(self.sessions.get(session)?.shown.session_type.as_ref()?.to_string()))
+            }
+        };
+        let then = if entry.job.follows() { Then::Follow } else { Then::End };
+        if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
+            let report = error.into_report();
+            return self.complete(command, Err(Error::from(Report { intent: options.intent.clone(), ..report })));
+        }
+        let operation = entry.subject.operation;
+        entry.join(options, policy);
+        let wishes = entry.wants.wishes.clone();
+        let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.operation = operation;
+        }
+        if let Some(tracked) =
+            session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
+            && tracked.wishes != wishes
+        {
+            tracked.wishes = wishes;
+            session.iter().for_each(|session| self.put_session(session));
+        }
+        self.attach(id, command);
+    }
+
+    /// Lets a command wait for a job. A job that was given up is carried on.
+    pub(super) fn attach(&mut self, id: u32, command: CommandId) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let let_go = if entry.wanted { Vec::new() } else { std::mem::take(&mut entry.waiting) };
+        let error = entry.let_go();
+        entry.wanted = true;
+        entry.waiting.push(command);
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = Some(id);
+        }
+        for command in let_go {
+            self.complete(command, Err(error.clone()));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
+//! it, in the order in which they came. Who comes while a job is at work under it joins that job.
+
+use super::found::Found;
+use super::outbox::Pending;
+use super::root::Client;
+use super::waiting::{After, Purpose, Visit};
+use crate::policy::{Advice, Kind};
+use crate::state::{Data, Name, StoreAnswer, StoreCall, User, Version};
+
+impl Client {
+    /// Lets somebody wait for a name.
+    pub(super) fn visit(&mut self, name: &Name, visit: Visit) {
+        if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
+            command.waits_for = Some(name.clone());
+        }
+        self.waiting.visits.entry(name.clone()).or_default().push_back(visit);
+        // What could not be written is tried again now, since somebody waits for it.
+        self.journal.wake(name);
+        self.push_next(name);
+        self.attend(name);
+    }
+
+    /// Lets in who waits for a name: at once where it is this client's, else once it is claimed, and not while it is on its way out.
+    pub(super) fn attend(&mut self, name: &Name) {
+        while self.waiting.visits.contains_key(name) && !self.journal.is_leaving(name) {
+            match self.journal.user(name).cloned() {
+                Some(User::Job(id)) => {
+                    let visit = self.next_visit(name);
+                    visit.into_iter().for_each(|visit| self.join(id, visit));
+                }
+                Some(User::Session(session)) => {
+                    if let Some(id) = self.opening(&session) {
+                        let visit = self.next_visit(name);
+                        visit.into_iter().for_each(|visit| self.join(id, visit));
+                        continue;
+                    }
+                    let is_its_name = self.sessions.get(&session).is_some_and(|known| known.name.as_ref() == Some(name));
+                    match self.session_data(&session).filter(|_| is_its_name) {
+                        Some(data) => {
+                            let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
+                            self.let_in(name, &Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data })));
+                        }
+                        // What is under the name is in the store only.
+                        None => {
+                            self.journal.give(name, None);
+                            self.release(name);
+                        }
+                    }
+                }
+                Some(User::Result) => {
+                    let visit = self.next_visit(name);
+                    let what = "another call of this client has just ended with this record, and its result is there";
+                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
+                }
+                None if self.journal.claim(name) => {
+                    let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));
+                    let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+                    return self.push_store(Pending::Claim(name.clone()), command, call);
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn next_visit(&mut self, name: &Name) -> Option<Visit> {
+        let visits = self.waiting.visits.get_mut(name)?;
+        let visit = visits.pop_front();
+        if visits.is_empty() {
+            self.waiting.visits.remove(name);
+        }
+        let command = visit.as_ref().and_then(|visit| visit.command).and_then(|command| self.commands.get_mut(&command));
+        command.into_iter().for_each(|command| command.waits_for = None);
+        visit
+    }
+
+    /// What is under the name was claimed, or another client has it, or nobody knows.
+    pub(super) fn on_claimed(&mut self, name: &Name, answer: StoreAnswer) {
+        match answer {
+            // It has ended before this was heard of.
+            StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
+                // It is asked again for who waits; where nobody does, what the store may have granted since is let go of.
+                let is_wanted = self.waiting.visits.contains_key(name);
+                self.journal.claimed(name, !is_wanted, None);
+                self.attend(name);
+                self.release(name);
+            }
+            StoreAnswer::Claimed(names) => {
+                let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
+                let version = data.as_ref().map(|data| Version::of(data));
+                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                self.journal.claimed(name, true, version);
+                if let (Found::Data(data), Some(version)) = (&found, version) {
+                    self.journal.note(name, data, version);
+                }
+                self.let_in(name, &found);
+                self.attend(name);
+            }
+            StoreAnswer::Busy(data) => {
+                self.journal.claimed(name, false, None);
+                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                for visit in self.waiting.visits.remove(name).unwrap_or_default() {
+                    self.is_busy(name, visit, &found);
+                }
+                self.answered(&After::Name(name.clone()), None);
+            }
+            // It may be this client's now.
+            _ => {
+                self.journal.claimed(name, true, None);
+                self.release(name);
+                self.store_fails(name, "was not started, because the store could not be asked about it");
+            }
+        }
+    }
+
+    /// Lets in all who wait, until one of them begins something under the name; then lets go of what nobody uses.
+    fn let_in(&mut self, name: &Name, found: &Found) {
+        while let Some(visit) = self.next_visit(name) {
+            self.receive(name, visit, found);
+            if self.journal.user(name).is_some() {
+                // It is not let go of, so nobody waits for that.
+                self.answered(&After::Name(name.clone()), None);
+            }
+            if self.journal.is_busy(name) || !matches!(self.journal.user(name), None | Some(User::Session(_))) {
+                return;
+            }
+        }
+        if self.journal.user(name).is_none() && !self.journal.is_leaving(name) {
+            self.release(name);
+        }
+    }
+
+    fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let Visit { command, purpose } = visit;
+        match (purpose, command) {
+            (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
+            (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
+            (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
+            (Purpose::Change(start), Some(command)) => self.admit_change(name, command, *start, found),
+            (Purpose::Reclaim(session, _), _) => self.reclaimed(name, &session, found),
+            (_, None) => {}
+        }
+    }
+
+    /// The time has come to ask again for a name, or to try again to write what could not be written.
+    pub(super) fn wake_name(&mut self, name: &Name) {
+        self.timers.name_woke(name);
+        self.journal.wake(name);
+        self.push_next(name);
+        self.attend(name);
+    }
+}

@@ -1,0 +1,74 @@
+//! Sessions whose names are claimed again: those that live again after they were over, and those whose claims have ended while they were
+//! held.
+
+use arcstr::ArcStr;
+
+use super::found::Found;
+use super::go_on::bought_as_of;
+use super::root::Client;
+use super::waiting::{Purpose, Visit};
+use crate::state::{Name, User};
+use crate::time::Now;
+
+impl Client {
+    /// Claims that have ended while this client lives: of these names, or of all. To be said before a claim that was made meanwhile is
+    /// answered, or that one would be forgotten, too. What is in use ends as it does when a put is lost; a
+    /// session that is held is claimed again, and given up if another client has it.
+    pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+        self.means.clock.tick(now);
+        let all = || self.journal.names().cloned().collect();
+        for name in names.map_or_else(all, <[Name]>::to_vec) {
+            match self.journal.lose(&name) {
+                Some(User::Session(session)) if self.opening(&session).is_none() && self.is_held(&session) => {
+                    if let Some(known) = self.sessions.get_mut(&session) {
+                        known.name = None;
+                    }
+                    self.reclaim(&name, session, 0);
+                }
+                Some(user) => self.lost_by(user, &name),
+                None => {}
+            }
+        }
+    }
+
+    /// A session that was over lives again: its record is taken back, or made anew.
+    pub(super) fn live_again(&mut self, session: &str) {
+        let Some(tracked) = self.sessions.get_mut(session) else { return };
+        match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
+            Some(name) => self.reclaim(&name, session.into(), 0),
+            None => {
+                let name = self.account.space.random(&self.means.dice.record());
+                (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
+                self.journal.make(name, User::Session(session.into()));
+            }
+        }
+    }
+
+    /// A session that is this client's still, for all that is known, is claimed again.
+    pub(super) fn reclaim(&mut self, name: &Name, session: ArcStr, failures: u32) {
+        self.visit(name, Visit::new(None, Purpose::Reclaim(session, failures)));
+    }
+
+    /// A session lives again, or its name was lost: its record says what is known of it, if it is still its own.
+    pub(super) fn reclaimed(&mut self, name: &Name, session: &str, found: &Found) {
+        let data = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
+            return self.lost_by(User::Session(session.into()), name);
+        };
+        let Some(tracked) = self.sessions.get(session).filter(|known| known.name.is_none()) else { return };
+        let mut saved = saved.clone();
+        // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
+        // says: little may be known of a session that was released meanwhile.
+        if tracked.lapsed || data.at.client == self.means.clock.at().client {
+            saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
+            saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
+            saved.credentials |= tracked.wishes.credentials;
+            if !tracked.wishes.ends.is_empty() {
+                saved.ends.clone_from(&tracked.wishes.ends);
+            }
+        }
+        self.hold_session(name, saved, bought_as_of(name, data));
+        self.put_session(session);
+        self.let_go_of_session(session);
+    }
+}

@@ -1,0 +1,93 @@
+//! Looking for what became of an operation in doubt: what lists show that may be it.
+
+use super::became::name_of;
+use super::job::{Entry, headers};
+use super::options::CallOptions;
+use super::root::Client;
+use super::types::{Misfit, Outputs, Ticket};
+use super::waiting::What;
+use crate::contract::{Json, Reconciliation};
+use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
+use crate::policy::{Advice, Effect, Error, Kind, lookups};
+use crate::state::{CommandId, Data, Name};
+use crate::wire::Facts;
+
+/// Marks the ticket of [`Client::reconcile`].
+#[derive(Debug, Clone, Copy)]
+pub enum Reconcile {}
+
+impl Outputs for Reconcile {
+    type Output = Reconciliation;
+
+    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+        match answered.raw.read() {
+            Ok(found) => Ok(found),
+            Err(error) => Err(Box::new((answered, error))),
+        }
+    }
+}
+
+impl Client {
+    /// Looks for what became of an operation in doubt: reads what the contract has to show of it, and returns what may be it,
+    /// as the service gave it, with the parameters that it shows with the same values. It decides nothing and sends nothing
+    /// but reads; [`settle`](Self::settle) closes the doubt once somebody knows.
+    pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Reconcile> {
+        Ticket::of(self.look_up(record, options))
+    }
+
+    pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        let error = match (options.refusal(), &options.intent) {
+            (Some((field, rule)), _) => Some((field, rule)),
+            (_, Some(_)) => Some(("intent", "names a write, and this operation only reads")),
+            _ if options.until.is_some() => Some(("until", "belongs to a read that is repeated")),
+            _ if options.idempotency_key.is_some() => Some(("idempotency_key", "is not an option of this operation")),
+            _ => None,
+        };
+        match error {
+            Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
+            None => self.act_on(record, What::Reconcile(Box::new(options)), true),
+        }
+    }
+
+    pub(super) fn reconcile_found(
+        &mut self,
+        name: &Name,
+        command: CommandId,
+        options: &CallOptions,
+        data: &Data,
+        others: Vec<(String, String, RecordId)>,
+    ) {
+        let Some(call) = data.call.as_ref().filter(|call| call.order_no.is_none()) else {
+            return self.finish_visit(command, Err(no_doubt()), None, name);
+        };
+        if lookups(&call.operation).is_empty() {
+            let what = format!("can't look up {}, since the service documents no list of it", call.operation);
+            let error = Error::new(Kind::Refused, Effect::None, "reconcile", what, Advice::CheckAccount);
+            return self.finish_visit(command, Err(error), None, name);
+        }
+        let mut fields = call.clues.clone();
+        fields.extend(call.session_id.clone().map(|session| ("session_id".to_owned(), session)));
+        let others = others.into_iter().filter(|(operation, ..)| *operation == call.operation).map(|(_, became, record)| (became, record));
+        let policy = options.policy(&self.service.retry);
+        let Some(mut lookup) = Lookup::new(&call.operation, fields, headers(options), policy) else {
+            return self.finish_visit(command, Err(no_doubt()), None, name);
+        };
+        lookup.others = others.collect();
+        let subject = Subject { operation: lookup.reads(), ..Subject::default() };
+        self.begin(Entry::new(Job::Lookup(Box::new(lookup)), subject, options), command);
+    }
+
+    /// What was found, with the records of what is known to be something else.
+    pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
+        for candidate in &mut lookup.found.candidates {
+            let name = name_of(&lookup.found.operation, &Facts::of(candidate.item.text(), None));
+            let record = lookup.others.iter().find(|(became, _)| Some(became) == name.as_ref());
+            candidate.record = record.map(|(_, record)| record.0.clone());
+        }
+        serde_json::to_string(&lookup.found).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+}
+
+pub(super) fn no_doubt() -> Error {
+    Error::new(Kind::Misuse, Effect::None, "reconcile", "is for a record in doubt, and this one is not", Advice::ChangeRequest)
+}

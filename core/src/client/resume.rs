@@ -1,0 +1,79 @@
+//! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
+
+use super::found::Found;
+use super::options::CallOptions;
+use super::root::Client;
+use super::waiting::{Purpose, Resume, Visit};
+use crate::contract::Safety;
+use crate::engine::{Answered, RecordId};
+use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::state::{CommandId, Name, SavedCall};
+use crate::wire::Facts;
+
+impl Client {
+    /// Goes on with what a record stands for: a keyed call sends the same bytes with the same key, a session or an order is waited for.
+    /// What can't be sent again comes back in doubt. What was accepted gives what it was accepted with. The options are those of the
+    /// rest of it: what they leave out has its default, not what the first start had.
+    pub fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        if let Err(error) = options.check_resume() {
+            return self.reject(error, None);
+        }
+        let Some((name, _)) = Name::of(record) else {
+            return self
+                .reject(Error::new(Kind::Misuse, Effect::None, "resume", "this is not the name of a record", Advice::ChangeRequest), None);
+        };
+        self.resume_name(&name, Resume { options, intent: None })
+    }
+
+    /// Goes on with what an intent stands for: a doubt is resumed, a call that is under way is joined, a session or an order is waited
+    /// for, an accepted answer is given again. Nothing new is ever bought: where it stands for nothing, the facts of the
+    /// answer say so.
+    pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
+        if let Err(error) = options.check_resume() {
+            return self.reject(error, Some(intent.to_owned()));
+        }
+        let name = self.account.space.intent(intent);
+        let options = CallOptions { intent: Some(intent.to_owned()), ..options };
+        self.resume_name(&name, Resume { options, intent: Some(intent.to_owned()) })
+    }
+
+    pub(super) fn resume_name(&mut self, name: &Name, resume: Resume) -> CommandId {
+        let command = self.command_for("resume");
+        self.visit(name, Visit::new(Some(command), Purpose::Resume(Box::new(resume))));
+        command
+    }
+
+    /// Goes on with what is under a name, for somebody who asked for that.
+    pub(super) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &Found) {
+        let Resume { options, intent } = resume;
+        match found {
+            Found::Data(data) => {
+                let options = CallOptions { intent: data.intent.clone(), ..options };
+                self.go_on(name, command, data, &options, data.intent.as_deref());
+            }
+            Found::Nothing if intent.is_some() => {
+                let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
+                self.finish_visit(command, Ok(answered), intent, name);
+            }
+            Found::Nothing => {
+                let error = Error::new(Kind::Misuse, Effect::None, "resume", "there is no such record", Advice::ChangeRequest);
+                self.finish_visit(command, Err(error), intent, name);
+            }
+            Found::Bad(bad, known) => {
+                let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+                let report = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_report();
+                let error = Error::from(Report { record, ..report });
+                self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
+            }
+        }
+    }
+}
+
+/// Whether a call can be sent again at all.
+pub(super) fn can_resume(call: &SavedCall) -> bool {
+    let once = [crate::contract::Api::Agent, crate::contract::Api::Reseller]
+        .into_iter()
+        .any(|api| call.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
+    !call.secret && !call.spent && !once
+}

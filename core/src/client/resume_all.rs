@@ -1,0 +1,139 @@
+//! Going on with all that no living client has, so many at a time.
+
+use super::found::Found;
+use super::options::CallOptions;
+use super::resume::can_resume;
+use super::root::Client;
+use super::types::{Misfit, Outputs, Ticket};
+use super::waiting::{Listing, Purpose, Reading, Resume, Visit};
+use crate::engine::{Answered, Phase, phase_of};
+use crate::policy::Kind;
+use crate::state::{CommandId, Listed, Whose};
+use crate::wire::Facts;
+
+/// So many are resumed at a time.
+const AT_ONCE: usize = 16;
+
+/// Marks the ticket of [`Client::resume_all`]: its answer are the commands that have ended, whose results are to be taken.
+#[derive(Debug, Clone, Copy)]
+pub enum Resumed {}
+
+impl Outputs for Resumed {
+    type Output = Vec<CommandId>;
+
+    fn read(answered: Answered) -> Result<Vec<CommandId>, Misfit> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
+    }
+}
+
+impl Client {
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with every doubt that can be sent again, and with
+    /// the sessions and orders that were begun without an intent or key of the caller's. Those with one are left to whoever starts it.
+    /// Its answer are the commands that have ended, whose results are to be taken.
+    pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
+        if let Err(error) = options.check_resume() {
+            return Ticket::of(self.reject(error, None));
+        }
+        let command = self.command_for("resume_all");
+        let what = Reading::Open { found: Vec::new(), options: Box::new(options) };
+        self.list(Listing { command, what }, None, true);
+        Ticket::of(command)
+    }
+
+    /// Whether it is to be resumed with all others. Slots of pools are left to their pools.
+    pub(super) fn is_to_resume(&mut self, listed: &Listed) -> bool {
+        if listed.name.is_of_a_pool() {
+            return false;
+        }
+        let Found::Data(data) = self.found(&listed.data) else { return false };
+        let named = listed.name.is_callers();
+        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && can_resume(call));
+        let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
+        let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
+        listed.whose == Whose::Free && (in_doubt || ((open || order) && !named))
+    }
+
+    /// Begins the next ones, as long as there are and not too many are under way.
+    pub(super) fn resume_more(&mut self, number: u32) {
+        loop {
+            let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) =
+                self.waiting.listings.get_mut(&number)
+            else {
+                return;
+            };
+            if *out >= AT_ONCE {
+                return;
+            }
+            let Some(name) = waiting.pop() else {
+                if *out > 0 {
+                    return;
+                }
+                let (command, ended) = (*command, std::mem::take(ended));
+                self.waiting.listings.remove(&number);
+                let raw = serde_json::to_string(&ended).unwrap_or_default().parse().unwrap_or_default();
+                return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
+            };
+            *out += 1;
+            let options = (**options).clone();
+            let child = self.command_for("resume");
+            if let Some(known) = self.commands.get_mut(&child) {
+                known.part_of = Some(number);
+            }
+            let resume = Resume { options, intent: None };
+            self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));
+        }
+    }
+
+    /// One of those that are resumed together has ended. What another client has is passed over.
+    pub(super) fn part_ended(&mut self, number: u32, child: CommandId) {
+        // What a job was begun for may have been done.
+        let visit = self.commands.get(&child).filter(|command| command.job.is_none());
+        let result = visit.and_then(|command| command.ended.as_deref()).map(|ended| &ended.result);
+        let passed_over = matches!(result, Some(Err(error)) if error.kind == Kind::Busy || error.kind == Kind::Misuse);
+        if passed_over {
+            self.commands.remove(&child);
+        }
+        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
+            self.abandon(child);
+            return;
+        };
+        *out = out.saturating_sub(1);
+        if !passed_over {
+            ended.push(child);
+        }
+        self.resume_more(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUY, NOW, agent, go_on};
+    use super::*;
+    use crate::state::{Memory, Name, StoreAnswer, StoreCall};
+
+    /// How many sessions a client goes on with that finds one under a name of this kind.
+    fn resumed(kind: char) -> usize {
+        const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
+        let (mut buyer, mut disk) = (agent(7, true), Memory::default());
+        buyer.start_json("open_session", BUY, CallOptions::default());
+        go_on(&mut buyer, &mut disk, NOW, |_| (202, ACTIVE.to_owned()));
+        buyer.release_session("s-1");
+        go_on(&mut buyer, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+        let list = StoreCall::List { space: buyer.account.space.clone(), after: None, open: true };
+        let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
+        let mut disk = Memory::default();
+        for Listed { name, data, .. } in entries {
+            let name = Name::from(name.to_string().replacen(".r", &format!(".{kind}"), 1));
+            disk.call(StoreCall::Put { name, data, new: true, keep_for: None, release: true }, NOW.unix, 0);
+        }
+        let mut client = agent(8, true);
+        let all = client.resume_all(CallOptions::default());
+        go_on(&mut client, &mut disk, NOW, |_| (200, ACTIVE.to_owned()));
+        client.take(all).expect("has completed").expect("is read").len()
+    }
+
+    #[test]
+    fn slots_of_pools_are_left_to_their_pools() {
+        assert_eq!((resumed('r'), resumed('p')), (1, 0));
+    }
+}

@@ -1,0 +1,108 @@
+//! What a store holds, as people are shown it, page by page.
+
+use super::found::Found;
+use super::resume::can_resume;
+use super::root::Client;
+use super::settle::UNDER_WAY;
+use super::types::{Misfit, Outputs, Ticket};
+use super::waiting::{Listing, Reading};
+use crate::contract::Operation;
+use crate::contract::agent::CreateSession;
+use crate::engine::{Answered, Phase, RecordId, phase_of};
+use crate::state::{Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, User, Version, Whose};
+
+/// Marks the ticket of [`Client::saved`].
+#[derive(Debug, Clone, Copy)]
+pub enum SavedRecords {}
+
+impl Outputs for SavedRecords {
+    type Output = SavedPage;
+
+    fn read(answered: Answered) -> Result<SavedPage, Misfit> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
+    }
+}
+
+impl Client {
+    /// A page of what the store holds, behind that name. Nothing is sent, and nothing claimed.
+    pub fn saved(&mut self, after: Option<Name>) -> Ticket<SavedRecords> {
+        let command = self.command_for("saved");
+        self.list(Listing { command, what: Reading::Page }, after, false);
+        Ticket::of(command)
+    }
+
+    /// One name as people are shown it. A result that waits to be taken is nobody's business yet.
+    pub(super) fn shown(&mut self, listed: &Listed) -> Option<Saved> {
+        let user = self.journal.user(&listed.name).cloned();
+        if user == Some(User::Result) {
+            return None;
+        }
+        let record = listed.name.at(Version::of(&listed.data));
+        let mut saved = match self.found(&listed.data) {
+            Found::Data(data) => of_data(&data, record, listed.whose),
+            Found::Bad(bad, intent) => {
+                Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", Holds::Refused) }
+            }
+            Found::Nothing => return None,
+        };
+        let is_at_work = matches!(user, Some(User::Job(_))) || listed.whose == Whose::Other && saved.holds == Holds::InDoubt;
+        if is_at_work {
+            (saved.holds, saved.in_doubt_since, saved.settle_from) = (Holds::UnderWay, None, None);
+        }
+        if let Some(User::Session(id)) = &user {
+            saved.status = self.sessions.get(id).and_then(|tracked| Some(tracked.shown.status.as_ref()?.to_string())).or(saved.status);
+        }
+        Some(saved)
+    }
+}
+
+fn empty(record: RecordId, whose: Whose, operation: &str, holds: Holds) -> Saved {
+    Saved {
+        record,
+        whose,
+        operation: operation.to_owned(),
+        intent: None,
+        session_id: None,
+        order_no: None,
+        status: None,
+        holds,
+        reason: None,
+        in_doubt_since: None,
+        settle_from: None,
+    }
+}
+
+fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
+    let intent = data.intent.clone();
+    if let Some(session) = &data.session {
+        let over = phase_of(session.status.as_deref(), &session.ends) == Phase::Ended;
+        let holds = if over { Holds::Accepted } else { Holds::Session };
+        let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
+        return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
+    }
+    if let Some(call) = &data.call {
+        let holds = match call {
+            SavedCall { order_no: Some(_), .. } => Holds::Order,
+            call if can_resume(call) => Holds::InDoubt,
+            _ => Holds::InDoubtForGood,
+        };
+        let in_doubt = call.order_no.is_none();
+        let since = call.doubt_since.unwrap_or(data.at.unix);
+        return Saved {
+            intent,
+            session_id: call.session_id.clone(),
+            order_no: call.order_no.clone(),
+            in_doubt_since: in_doubt.then_some(since),
+            settle_from: in_doubt.then(|| data.at.unix.saturating_add(UNDER_WAY)),
+            ..empty(record, whose, &call.operation, holds)
+        };
+    }
+    let (operation, facts) = data.done.as_ref().map(|done| (done.operation.as_str(), done.facts.clone())).unwrap_or_default();
+    Saved {
+        intent,
+        session_id: facts.session_id,
+        order_no: facts.order_no,
+        status: facts.status,
+        ..empty(record, whose, operation, Holds::Accepted)
+    }
+}

@@ -1,0 +1,161 @@
+//! Closing a doubt by hand: somebody has looked at the account, and says what happened.
+
+use super::act::{Acted, said};
+use super::became::what_became;
+use super::keep::kept_for;
+use super::root::Client;
+use super::types::Ticket;
+use super::waiting::{Last, Settlement, What};
+use crate::contract::Operation;
+use crate::contract::agent::{CreateSession, TerminateSession};
+use crate::engine::{RecordId, requested_type};
+use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
+use crate::time::Millis;
+use crate::wire::{Built, Facts};
+
+/// A message may be under way for so long after it was last sent, and its sender may have slept until then.
+pub(super) const UNDER_WAY: Millis = 60 * 60 * 1000;
+
+/// What there is to settle about a record.
+enum Open<'a> {
+    Doubt(&'a SavedCall),
+    /// A session that only a person named: the service has not shown it yet.
+    Session(&'a SavedSession),
+    /// Something that a person said has happened, without an answer of the service.
+    Said(&'a Done),
+}
+
+impl Client {
+    /// Closes a doubt by hand. Its answer is whether there was a doubt. A record that has changed since it was looked at is not touched:
+    /// that is an error. Of what did not happen the record goes and the intent is free. What happened is what the intent stands for from
+    /// then on: a session or static order that was to be waited for is waited for by starting the intent again, or by resuming the
+    /// record. What only a person named, and the service has not shown, may be settled once more.
+    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
+        let scans = matches!(settlement, Settlement::Became(_));
+        Ticket::of(self.act_on(record, What::Settle(settlement), scans))
+    }
+
+    pub(super) fn settle_found(
+        &mut self,
+        name: &Name,
+        command: CommandId,
+        settlement: Settlement,
+        data: &Data,
+        others: &[(String, String, RecordId)],
+    ) {
+        let open = match (&data.call, &data.session, &data.done) {
+            (Some(call), ..) if call.order_no.is_none() || call.unanswered => Open::Doubt(call),
+            (_, Some(session), _) if session.only_named => Open::Session(session),
+            (.., Some(done)) if done.facts.settled => Open::Said(done),
+            _ => return self.finish_visit(command, Ok(said(false)), None, name),
+        };
+        match (settlement, open) {
+            (Settlement::NotHappened { early }, open) => {
+                let left = UNDER_WAY.saturating_sub(self.means.clock.at_least_since(data.at));
+                if left > 0 && !early && self.means.rules.holds(Rule::HourBeforeNone) {
+                    let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
+                    let report = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_report();
+                    let retry_at = Some(self.means.clock.unix().saturating_add(left));
+                    return self.finish_visit(command, Err(Error::from(Report { retry_at, ..report })), None, name);
+                }
+                let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
+                if let Open::Session(session) = &open {
+                    self.give_up_session(&session.id, name);
+                }
+                let spends = self.uncount(counted);
+                self.delete(name, false);
+                self.acted(name, command, Last::Erase, spends);
+            }
+            (Settlement::Happened, Open::Doubt(call)) if call.order_no.is_none() => {
+                let facts = Facts { session_id: call.session_id.clone(), settled: true, ..Facts::default() };
+                if call.operation == TerminateSession::ENDPOINT.name {
+                    let gone = call.session_id.as_ref().and_then(|session| self.terminated(session));
+                    gone.iter().for_each(|name| self.delete(name, true));
+                }
+                self.close(name, command, data, call, facts);
+            }
+            // It was named or said already, and that says more.
+            (Settlement::Happened, _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (Settlement::Became(became), open) => self.settle_as(name, command, &became, data, open, others),
+        }
+    }
+
+    /// It happened, and this is what it became.
+    fn settle_as(
+        &mut self,
+        name: &Name,
+        command: CommandId,
+        became: &str,
+        data: &Data,
+        open: Open<'_>,
+        others: &[(String, String, RecordId)],
+    ) {
+        let refuse = |rule: &str| Err(Error::invalid("settle", "became", rule));
+        let (operation, given) = match &open {
+            Open::Doubt(call) => (call.operation.as_str(), call.given),
+            Open::Session(_) => (CreateSession::ENDPOINT.name, false),
+            Open::Said(done) => (done.operation.as_str(), false),
+        };
+        let facts = match what_became(operation, became) {
+            Ok(facts) => facts,
+            Err(rule) => return self.finish_visit(command, refuse(&rule), None, name),
+        };
+        let known = |other: &&(String, String, RecordId)| {
+            other.0 == operation && other.1 == became && Name::of(&other.2).is_none_or(|(other, _)| other != *name)
+        };
+        // Only a key of the caller's can have bought what another purchase bought, too.
+        if others.iter().any(|other| known(&other)) && !given {
+            let rule = "is what another record stands for, and no two operations became the same";
+            return self.finish_visit(command, refuse(rule), None, name);
+        }
+        let follows = match &open {
+            Open::Doubt(call) => call.follows.then_some(Some(*call)),
+            Open::Session(_) => Some(None),
+            Open::Said(done) => done.follows.then_some(None),
+        };
+        let next = match (follows, facts.session_id.clone(), facts.order_no.clone(), &open) {
+            (_, Some(id), _, Open::Session(session)) => Data { session: Some(SavedSession { id, ..(*session).clone() }), ..data.clone() },
+            (Some(call), Some(id), ..) => Data { call: None, done: None, session: Some(named_session(id, call)), ..data.clone() },
+            (Some(Some(call)), _, Some(order_no), _) => {
+                let call = SavedCall { order_no: Some(order_no), unanswered: true, doubt_since: None, ..call.clone() };
+                Data { call: Some(call), ..data.clone() }
+            }
+            (.., Open::Doubt(call)) => return self.close(name, command, data, call, facts),
+            (.., Open::Said(done)) => Data { done: Some(Done { facts, ..(*done).clone() }), ..data.clone() },
+            (.., Open::Session(_)) => return self.finish_visit(command, Ok(said(false)), None, name),
+        };
+        if let Open::Session(session) = &open {
+            self.give_up_session(&session.id, name);
+        }
+        let keep_for = next.done.as_ref().and_then(kept_for);
+        self.put(name, Data { at: self.means.clock.at(), ..next }, keep_for, true, None);
+        self.acted(name, command, Last::Put, Vec::new());
+    }
+
+    /// It happened, and so much is known of it.
+    fn close(&mut self, name: &Name, command: CommandId, data: &Data, call: &SavedCall, facts: Facts) {
+        if !name.is_callers() {
+            self.delete(name, false);
+            return self.acted(name, command, Last::Erase, Vec::new());
+        }
+        let done = Done { operation: call.operation.clone(), facts, follows: call.follows, answer: None };
+        let keep_for = kept_for(&done);
+        let data = Data { done: Some(done), call: None, at: self.means.clock.at(), ..data.clone() };
+        self.put(name, data, keep_for, true, None);
+        self.acted(name, command, Last::Put, Vec::new());
+    }
+}
+
+/// A session that a person named, as it was asked for where the call is known.
+fn named_session(id: String, call: Option<&SavedCall>) -> SavedSession {
+    SavedSession {
+        id,
+        session_type: call.and_then(|call| requested_type(&Built { body: call.body.clone(), ..Built::at(&call.target) })),
+        credentials: call.is_some_and(|call| call.credentials),
+        auto_rotate: call.is_some_and(|call| call.auto_rotate),
+        ends: call.map(|call| call.ends.clone()).unwrap_or_default(),
+        only_named: true,
+        ..SavedSession::default()
+    }
+}

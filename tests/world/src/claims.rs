@@ -1,0 +1,218 @@
+//! Who owns which name: claims end while their program lives, and what leaves a program must still be its own.
+
+use hopline::client::{CommandId, FailureKind, Holds, Millis, Name, Outcome, Saved, Sent, StepId, describe};
+use hopline::contract::Method;
+use hopline::wire::Request;
+use hopline_sandbox::Service;
+
+use crate::checker::{About, FOREIGN, STUCK, UNSAVED};
+use crate::job::{Manner, Name as JobName};
+use crate::process::name_of;
+use crate::service::is_login;
+use crate::world::{Process, World, Wrong};
+
+/// How long claims outlast the last sign of life.
+pub(crate) const OUTLASTS: Millis = 61_000;
+/// A send follows its put within this time.
+const LATEST: Millis = 21_000;
+
+impl World {
+    /// A claim was answered. Who waited for the name joins the purchase that is under it; where nothing is, they begin one of their own,
+    /// if the one before has ended.
+    pub(crate) fn claimed(&mut self, name: &Name, data: Option<&[u8]>) {
+        let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
+        let first = process.leaving.remove(name);
+        // What was given a key goes on under it.
+        if self.jobs[job].name == JobName::Key {
+            return;
+        }
+        let about = match data {
+            Some(data) => self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref()),
+            None => self.checker.begins_anew(job, first.is_some()),
+        };
+        let Some(about) = about else { return };
+        let client = &process.client;
+        let waits = |command: &CommandId| Some(*command) >= first && client.is_pending(*command);
+        let waiting = process.commands.iter_mut().filter(|(command, _)| waits(command)).filter_map(|(_, known)| known.as_mut());
+        waiting.filter(|known| known.job == job).for_each(|known| *known = about);
+    }
+
+    /// A driver that comes to a request too late, or can't vouch for its claims, does not send it.
+    pub(crate) fn comes_late(&mut self, id: StepId) -> Result<(), Wrong> {
+        let now = self.clock();
+        self.tell(|| "it comes too late to be sent".into());
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let late = Outcome::Failed { kind: FailureKind::Late, sent: Sent::Never };
+        process.client.resolve(id, late, now).map_err(|misuse| misuse.to_string())
+    }
+
+    /// Whether the store has told this program, not long ago, that it keeps the record of a write: one with its key or, where there are
+    /// no keys, of its job.
+    pub(crate) fn is_kept(&self, process: &Process, request: &Request, about: Option<About>) -> bool {
+        if !is_put_first(request) {
+            return true;
+        }
+        let operation = http::Request::try_from(request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
+        let key = request.header("idempotency-key");
+        let kept = process.kept.iter().filter(|(_, at)| self.now - **at <= LATEST);
+        let mut kept = kept.filter_map(|(name, _)| Some((name, describe(self.store.data(name)?)?)));
+        kept.any(|(name, told)| {
+            let is_its_job = key.is_some() || about.is_none_or(|about| self.job_of(name) == Some(about.job));
+            told.operation.as_deref() == Some(operation) && told.key.as_deref() == key && is_its_job
+        })
+    }
+
+    /// Whether a program comes to a request when it must not be sent any more.
+    pub(crate) fn is_late(&self, process: &Process, request: &Request) -> bool {
+        self.clock_of(process).monotonic > request.send_before
+    }
+
+    /// A request leaves its program: what was true when it was handed out must still be.
+    pub(crate) fn leaves(&self, request: &Request, about: Option<About>) -> Result<(), Wrong> {
+        let Some(process) = &self.process else { return Ok(()) };
+        if !self.is_kept(process, request, about) {
+            return Err(UNSAVED.into());
+        }
+        let names = self.living().filter(|other| other.number != process.number).flat_map(|other| self.store.owned_by(other.number));
+        let mut foreign = names.filter(|name| self.is_its_name(name, request, about));
+        foreign.next().map_or(Ok(()), |name| Err(format!("{FOREIGN}: {name}")))
+    }
+
+    /// Whether a write is what is under a name: it has its key or, where there are no keys, it is of its intent.
+    fn is_its_name(&self, name: &Name, request: &Request, about: Option<About>) -> bool {
+        match request.header("idempotency-key") {
+            Some(key) => self.store.data(name).and_then(|data| describe(data)?.key).as_deref() == Some(key),
+            None => {
+                let named = about.filter(|about| is_put_first(request) && self.jobs[about.job].name == JobName::Intent);
+                named.is_some_and(|about| self.job_of(name) == Some(about.job))
+            }
+        }
+    }
+
+    /// The claims of a program end while it lives. No message that it was about to send is younger than that: claims outlast the last
+    /// sign of life.
+    pub(crate) fn lose(&mut self, is_told: bool) -> Result<(), Wrong> {
+        if self.process.as_ref().is_some_and(Process::sends) {
+            self.pass(OUTLASTS)?;
+        }
+        self.ends_claims();
+        if is_told { self.told() } else { Ok(()) }
+    }
+
+    pub(crate) fn ends_claims(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        process.untold = true;
+        let number = process.number;
+        self.store.ends_claims(number);
+        self.tell(|| format!("the claims of program {number} end"));
+    }
+
+    /// A client is told that its claims have ended.
+    pub(crate) fn told(&mut self) -> Result<(), Wrong> {
+        let now = self.clock();
+        let Some(process) = self.process.as_mut().filter(|process| process.untold) else { return Ok(()) };
+        process.untold = false;
+        process.client.lost(None, now);
+        let number = process.number;
+        self.tell(|| format!("program {number} is told that its claims have ended"));
+        self.drain()
+    }
+
+    /// Every program that starts its jobs again comes to an end of them, and owns nothing but the sessions that it has.
+    pub(crate) fn nobody_is_stuck(&mut self) -> Result<(), Wrong> {
+        self.each(|world| {
+            world.start_all(Manner::Usual)?;
+            world.settle_all()
+        })?;
+        // What a store could not do is tried again, at the latest after a minute.
+        self.pass(OUTLASTS)?;
+        self.each(|world| world.drain().and_then(|()| world.settle_all()))?;
+        self.each(World::owns_what_it_has)
+    }
+
+    fn owns_what_it_has(&mut self) -> Result<(), Wrong> {
+        let Some(process) = &self.process else { return Ok(()) };
+        let has = |name: &Name| {
+            let is_its = |saved: &Saved| saved.holds == Holds::Session && name_of(&saved.record).as_ref() == Some(name);
+            self.saved().iter().any(is_its)
+        };
+        let mut owned = self.store.owned_by(process.number);
+        owned.find(|name| !has(name)).map_or(Ok(()), |name| Err(format!("{STUCK}: {name}")))
+    }
+}
+
+/// Whether a request is one that must not be sent before its record is put.
+fn is_put_first(request: &Request) -> bool {
+    !matches!(request.method, Method::Get | Method::Delete) && !is_login(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use hopline::client::StoreCall;
+
+    use super::*;
+    use crate::act::{Act, Leaves};
+    use crate::delivery::{Delivery, StoreResult};
+    use crate::scope::SCOPES;
+
+    /// Two programs of which the first is about to send what it has put.
+    fn about_to_send(scope: &str) -> World {
+        let scope = SCOPES.iter().find(|known| known.name == scope).unwrap();
+        let mut world = World::new(scope, None, false).unwrap();
+        while !world.process.as_ref().unwrap().sends() {
+            world.keep(0, StoreResult::Done).unwrap();
+        }
+        world
+    }
+
+    fn harm(done: Result<(), Wrong>) -> Option<String> {
+        Some(done.err()?.split(':').next().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn a_write_under_a_name_that_another_program_owns_by_then_is_harm() {
+        for scope in ["two programs open one session", "two programs place one static order"] {
+            for (is_taken, found) in [(true, Some(FOREIGN.to_owned())), (false, None)] {
+                let mut world = about_to_send(scope);
+                let number = world.process.as_ref().unwrap().number;
+                if is_taken {
+                    world.store.ends_claims(number);
+                    world.turn(1, |world| world.keep(0, StoreResult::Done)).unwrap();
+                }
+                let mut dying = world.clone();
+                assert_eq!(harm(world.deliver(0, Delivery::Answered)), found, "{scope}");
+                assert_eq!(harm(dying.act(&Act::Crash { leaves: Leaves::All })), found, "{scope}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_not_what_is_kept_any_more_is_harm() {
+        let mut world = about_to_send("two programs open one session");
+        world.process.as_mut().unwrap().kept.clear();
+        assert_eq!(harm(world.deliver(0, Delivery::Answered)), Some(UNSAVED.to_owned()));
+    }
+
+    #[test]
+    fn what_comes_too_late_is_not_sent_even_by_who_dies_then() {
+        for act in [Act::Deliver { at: 0, delivery: Delivery::Answered }, Act::Crash { leaves: Leaves::All }] {
+            let mut world = about_to_send("two programs open one session");
+            world.pass(OUTLASTS).unwrap();
+            world.act(&act).unwrap();
+            assert!(!world.checker.was_done(0), "{act:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_owned_without_use_is_harm() {
+        for (is_kept_back, found) in [(true, Some(STUCK.to_owned())), (false, None)] {
+            let mut world = about_to_send("two programs open one session");
+            let number = world.process.as_ref().unwrap().number;
+            if is_kept_back {
+                let claim = StoreCall::Claim { names: vec![Name::from("of.another".to_owned())], most: 1 };
+                world.store.call(&claim, number, world.now);
+            }
+            assert_eq!(harm(world.act(&Act::End)), found);
+        }
+    }
+}

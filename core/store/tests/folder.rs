@@ -90,7 +90,7 @@ fn a_new_volume_and_a_missing_folder_become_stores() {
 
 #[test]
 fn clients_that_open_an_empty_folder_at_once_open_one_store() {
-    for _ in 0..20 {
+    for _ in 0..200 {
         let folder = empty();
         let clients: Vec<Folder> = thread::scope(|scope| {
             let opening: Vec<_> = (0..4).map(|_| scope.spawn(|| open(folder.path()))).collect();

@@ -67,7 +67,7 @@ impl Files {
     /// Writes a name so that even a power cut leaves it old or new.
     pub(super) fn write(&self, name: Name<'_>, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
-        let draft = self.root.join("drafts").join(format!("{}.{}", name.as_str(), DRAFTS.fetch_add(1, Ordering::Relaxed)));
+        let draft = self.root.join("drafts").join(format!("{}.{}", name.as_str(), next_draft()));
         let written = self.make_group(name).and_then(|()| write_durably(&draft, bytes)).and_then(|()| fs::rename(&draft, &path));
         if let Err(error) = written {
             Draft { name: String::new(), path: draft }.remove();
@@ -123,6 +123,11 @@ impl Files {
             _ => Ok(()),
         }
     }
+}
+
+/// A number that no other draft of this process has.
+pub(super) fn next_draft() -> u64 {
+    DRAFTS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Makes one folder, durably. One that is there is fine.

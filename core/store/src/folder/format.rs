@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::files::{make_folder, make_root, sorted, sync_folder, write_durably};
+use super::files::{make_folder, make_root, next_draft, sorted, sync_folder, write_durably};
 use crate::Error;
 
 /// The file that says it.
@@ -53,9 +53,9 @@ fn read(root: &Path) -> Result<Option<Vec<u8>>, Error> {
 
 /// Whole or not at all, so that nobody reads half of it.
 fn write(root: &Path) -> io::Result<()> {
-    // Two processes may do it at once, in two containers even under one process id.
+    // Two processes may do it at once, in two containers even under one process id, and two threads in one nanosecond.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let draft = root.join(format!("{FILE}.{}.{}", std::process::id(), now.as_nanos()));
+    let draft = root.join(format!("{FILE}.{}.{}.{}", std::process::id(), now.as_nanos(), next_draft()));
     write_durably(&draft, THIS.as_bytes())?;
     fs::rename(draft, root.join(FILE))?;
     sync_folder(root)?;

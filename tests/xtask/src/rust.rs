@@ -29,7 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
     // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
     Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(None)).needs(&[NGINX, PROGRAMS]).reads(ALL),
     Check::new(Lane::Rust, "the examples against a sandbox", 120, |_| examples::run()).needs(&[PROGRAMS]),
-    Check::new(Lane::Rust, "the search and the properties", 900, |_| counted_tests(proof("test")))
+    Check::new(Lane::Rust, "the search and the properties", 1800, |_| counted_tests(proof("test")))
         // The README quotes how much the proof has visited.
         .reads(&["core", "tests/world", "tests/fuzz", "tests/sandbox", "README.md"]),
     Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),

@@ -71,13 +71,19 @@ impl Entropy {
 
 /// A digest of texts, 128 bits as hexadecimal. It tells two texts apart and does not give them away.
 pub(crate) fn digest(salt: &str, texts: &[&str]) -> String {
+    hex(&digest_128(salt, texts))
+}
+
+/// The same as bytes.
+pub(crate) fn digest_128(salt: &str, texts: &[&str]) -> [u8; 16] {
     let mut hash = Sha256::new();
     for text in std::iter::once(&salt).chain(texts) {
         // The length keeps `ab`, `c` apart from `a`, `bc`.
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    hex(hash.finalize().as_slice().get(..16).unwrap_or_default())
+    let whole: [u8; 32] = hash.finalize().into();
+    whole.first_chunk().copied().unwrap_or_default()
 }
 
 /// The same of any bytes.

@@ -9,6 +9,7 @@ mod entropy;
 mod json;
 #[cfg(test)]
 mod layers;
+mod map;
 pub mod policy;
 mod state;
 mod time;

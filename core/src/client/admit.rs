@@ -11,7 +11,7 @@ impl Client {
     pub(super) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
         let error = match found {
             Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
-            Found::Data(data) if data.fingerprint.as_deref() == start.bought_as.as_ref().map(|known| &*known.fingerprint) => {
+            Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
             Found::Data(_) if start.options.intent.is_some() => used_intent(start.endpoint.name),

@@ -21,7 +21,7 @@ impl Client {
         if let Some(not_before) = self.errands.time.not_before(self.means.gate, self.means.clock.monotonic()) {
             return self.wait_to_ask(id, not_before);
         }
-        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first().copied()) else { return };
+        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint(match self.service.api {
             Api::Agent => "get_balance",

@@ -33,7 +33,7 @@ impl Client {
                 let at = now.saturating_add(wait).min(until);
                 start.patience = Some((wait.saturating_mul(2).min(5000), until));
                 let visit = Visit::new(Some(command), Purpose::Start(start));
-                self.waiting.visits.entry(name.clone()).or_default().push_back(visit);
+                self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
                     known.waits_for = Some(name.clone());
                 }

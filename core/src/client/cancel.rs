@@ -24,9 +24,9 @@ impl Client {
             return None;
         };
         let entry = self.jobs.get_mut(&id)?;
-        if entry.waiting.len() > 1 {
+        if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.
-            entry.waiting.retain(|waiting| *waiting != command);
+            entry.waiting.remove(&command);
             let error = entry.let_go();
             self.complete(command, Err(error));
             return None;

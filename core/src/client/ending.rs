@@ -37,7 +37,7 @@ impl Client {
         let after = self.after(&entry);
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
-        let mut finished = Finished { commands: entry.waiting.clone(), result, own, left, last: Last::Put, is_act: false, after };
+        let mut finished = Finished { commands: entry.waiting.iter().collect(), result, own, left, last: Last::Put, is_act: false, after };
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {
@@ -191,7 +191,15 @@ impl Client {
         name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         let own = self.answers_for(&entry, &result);
-        self.finish_after(Finished { commands: entry.waiting, result, own, left: Left::default(), last: Last::Put, is_act: false, after });
+        self.finish_after(Finished {
+            commands: entry.waiting.iter().collect(),
+            result,
+            own,
+            left: Left::default(),
+            last: Last::Put,
+            is_act: false,
+            after,
+        });
     }
 
     /// A job changes its session no more. Where it is in doubt, that is looked at before the next change.

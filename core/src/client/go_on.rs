@@ -166,7 +166,7 @@ impl Client {
 
 /// What its caller calls what is under a name.
 pub(super) fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
-    let fingerprint = data.fingerprint.as_deref()?.into();
+    let fingerprint = data.fingerprint?;
     Some(BoughtAs {
         name: name.clone(),
         intent: data.intent.as_deref().map(ArcStr::from),

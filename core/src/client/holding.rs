@@ -7,7 +7,7 @@ use arcstr::ArcStr;
 
 use super::root::Client;
 use crate::engine::Wishes;
-use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
+use crate::state::{BoughtAs, CommandId, Few, Name, SavedSession, Shown, Tracked, User, word};
 
 impl Client {
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
@@ -59,12 +59,12 @@ impl Client {
 
     /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over; and not one that was
     /// resumed with all others and has a name of its caller's: whoever starts that asks for it.
-    pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &[CommandId]) {
+    pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &Few<CommandId>) {
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over()) else { return };
         let is_callers = tracked.name.as_ref().is_some_and(Name::is_callers);
-        for id in commands {
-            if let Some(command) = self.commands.get_mut(id).filter(|command| !is_callers || command.part_of.is_none()) {
-                tracked.promised.insert(*id);
+        for id in commands.iter() {
+            if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || command.part_of.is_none()) {
+                tracked.promised.insert(id);
                 command.session = Some(session.clone());
             }
         }

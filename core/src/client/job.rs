@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::options::CallOptions;
 use crate::engine::{Job, RecordId, Subject, Wants, Wishes};
 use crate::policy::{Error, RetryPolicy};
-use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
+use crate::state::{BoughtAs, CommandId, Few, Name, SavedCall, StepId, Version};
 use crate::time::Millis;
 
 /// What a job waits for.
@@ -63,7 +63,7 @@ pub(super) struct Entry {
     pub(super) subject: Subject,
     pub(super) wants: Wants,
     /// Who is told of the end.
-    pub(super) waiting: Vec<CommandId>,
+    pub(super) waiting: Few<CommandId>,
     /// Whether anybody waits for it, or it was given up by the last who did.
     pub(super) wanted: bool,
     pub(super) timer: Option<Millis>,
@@ -81,7 +81,16 @@ impl Entry {
     pub(super) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
         let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone() };
         let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None };
-        Entry { job, parked: Parked::Waking, subject, wants, waiting: Vec::new(), wanted: true, timer: None, custody: Custody::default() }
+        Entry {
+            job,
+            parked: Parked::Waking,
+            subject,
+            wants,
+            waiting: Few::default(),
+            wanted: true,
+            timer: None,
+            custody: Custody::default(),
+        }
     }
 
     /// What a command is told that no longer waits for it.

@@ -8,7 +8,7 @@ use super::types::busy;
 use super::waiting::{Purpose, Visit};
 use crate::engine::{Then, requested_type};
 use crate::policy::{Error, Report};
-use crate::state::{CommandId, JobId};
+use crate::state::{CommandId, Few, JobId};
 
 impl Client {
     /// A job is at work under the name: who wants the same joins it.
@@ -75,14 +75,14 @@ impl Client {
     /// Lets a command wait for a job. A job that was given up is carried on.
     pub(super) fn attach(&mut self, id: u32, command: CommandId) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let let_go = if entry.wanted { Vec::new() } else { std::mem::take(&mut entry.waiting) };
+        let let_go = if entry.wanted { Few::default() } else { std::mem::take(&mut entry.waiting) };
         let error = entry.let_go();
         entry.wanted = true;
-        entry.waiting.push(command);
+        entry.waiting.insert(command);
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
-        for command in let_go {
+        for command in let_go.iter() {
             self.complete(command, Err(error.clone()));
         }
     }

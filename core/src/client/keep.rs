@@ -100,7 +100,7 @@ impl Client {
         match self.outbox.pending.get(&step)? {
             Pending::Write(name) => {
                 let user = match self.journal.user(name) {
-                    Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first().copied()),
+                    Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
                     _ => None,
                 };
                 user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
@@ -210,7 +210,7 @@ impl Client {
             at: self.means.clock.at(),
             intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
             key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
-            fingerprint: bought_as.map(|known| known.fingerprint.to_string()),
+            fingerprint: bought_as.map(|known| known.fingerprint),
             call: None,
             session: None,
             done: None,

@@ -36,7 +36,7 @@ impl Client {
             return self.no_login(&error);
         }
         let Some((username, password)) = self.means.tokens.credentials.clone() else { return };
-        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first().copied()) else { return };
+        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
         let params = serde_json::to_string(&LoginRequest { username, password }).unwrap_or_default();
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
         let exchange = Exchange::new(LoginRequest::ENDPOINT, built, Vec::new(), self.service.retry.timeout_ms);

@@ -14,7 +14,7 @@ impl Client {
         if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
             command.waits_for = Some(name.clone());
         }
-        self.waiting.visits.entry(name.clone()).or_default().push_back(visit);
+        self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
         // What could not be written is tried again now, since somebody waits for it.
         self.journal.wake(name);
         self.push_next(name);

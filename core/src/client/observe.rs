@@ -59,7 +59,7 @@ impl Client {
 
     /// From now on what is seen through a session may rotate it.
     pub(super) fn rotate_when_seen(&mut self, session_id: &str) {
-        let tracked = self.sessions.entry(session_id.into()).or_default();
+        let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
         if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
             self.put_session(session_id);
         }
@@ -117,7 +117,7 @@ mod tests {
         client.start(TerminateSession { session_id: "s-1".into() }, CallOptions::default());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("under way")));
         let mut client = following(true);
-        client.sessions.entry("s-1".into()).and_modify(|tracked| tracked.shown.status = Some("expired".into()));
+        client.sessions.get_mut("s-1").expect("is there").shown.status = Some("expired".into());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("not active")));
     }
 }

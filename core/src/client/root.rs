@@ -1,7 +1,5 @@
 //! The client's own state, the commands in it, and the timers.
 
-use std::collections::BTreeMap;
-
 use arcstr::ArcStr;
 
 use super::account::Owner;
@@ -14,6 +12,7 @@ use super::waiting::{Left, Spending, Timer, Waiting};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
+use crate::map::Map;
 use crate::policy::{Error, Quota, Report, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Numbered, Space, Tracked, User};
 use crate::time::{Clock, Now};
@@ -34,7 +33,7 @@ pub struct Client {
     // Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: Numbered<JobId, Box<Entry>>,
     pub(super) commands: Numbered<CommandId, Box<Command>>,
-    pub(super) sessions: BTreeMap<ArcStr, Box<Tracked>>,
+    pub(super) sessions: Map<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
     pub(super) waiting: Waiting,
@@ -140,7 +139,7 @@ impl Client {
             spending: Spending { cap: options.daily_cap_usd, ..Spending::default() },
             jobs: Numbered::default(),
             commands: Numbered::default(),
-            sessions: BTreeMap::new(),
+            sessions: Map::default(),
             journal: Journal::default(),
             waiting: Waiting::default(),
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },

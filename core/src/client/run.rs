@@ -73,7 +73,7 @@ impl Client {
 
     fn push_send(&mut self, id: JobId, request: Request) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let command = entry.waiting.first().copied().unwrap_or(CommandId(0));
+        let command = entry.waiting.first().unwrap_or(CommandId(0));
         entry.parked = Parked::Sending(self.outbox.send(Pending::Send(id), command, request));
     }
 
@@ -180,7 +180,7 @@ impl Client {
     pub(super) fn notify(&mut self, id: JobId, what: EventKind) {
         if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
             let event = Event {
-                command: waiting.first().copied(),
+                command: waiting.first(),
                 operation: subject.operation,
                 intent: subject.intent.as_ref().map(ArcStr::to_string),
                 what,

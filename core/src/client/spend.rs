@@ -29,7 +29,7 @@ impl Client {
             return;
         }
         let call = StoreCall::Spend { space: self.account.space.clone(), day: None, entry, amount: usd, cap: self.spending.cap };
-        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first().copied());
+        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
         self.push_store(Pending::Count(id, usd), command, call);
     }
 

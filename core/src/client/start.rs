@@ -15,9 +15,8 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::entropy::digest;
 use crate::policy::{Error, Kind, Ledger, Report, Rule};
-use crate::state::{BoughtAs, CommandId, JobId, Name, User};
+use crate::state::{BoughtAs, CommandId, Few, Fingerprint, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
@@ -91,7 +90,7 @@ impl Client {
 
     /// Queues a job.
     pub(super) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
-        entry.waiting = vec![command];
+        entry.waiting = Few::one(command);
         let session = entry.subject.session_id.clone();
         let id = self.jobs.insert(Box::new(entry));
         if let Some(known) = self.commands.get_mut(&command) {
@@ -133,8 +132,8 @@ impl Client {
             intent: options.intent.as_deref().map(ArcStr::from),
             key: options.idempotency_key.as_deref().map(ArcStr::from),
             fingerprint: match options.idempotency_key {
-                Some(_) if !self.means.rules.holds(Rule::GivenKeyHasOneRequest) => Box::default(),
-                _ => Self::fingerprint(endpoint, &built, then).into(),
+                Some(_) if !self.means.rules.holds(Rule::GivenKeyHasOneRequest) => Fingerprint::default(),
+                _ => Self::fingerprint(endpoint, &built, then),
             },
         });
         let command = self.command(endpoint);
@@ -180,7 +179,7 @@ impl Client {
     pub(super) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
         let Some(session) = session else { return };
         let now = self.means.clock.monotonic();
-        let tracked = self.sessions.entry(session).or_default();
+        let tracked = self.sessions.get_or_insert_with(session, Box::default);
         tracked.jobs.insert(id);
         tracked.changing.insert(id);
         if endpoint.name == RotateSession::ENDPOINT.name {
@@ -222,13 +221,13 @@ impl Client {
     }
 
     /// What tells the request of an intent from another one.
-    fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> String {
+    fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> Fingerprint {
         let opens = if then == Then::Follow { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
         let clues = || serde_json::to_string(&built.clues).ok().filter(|_| !built.clues.is_empty());
         let plain = if built.secret { clues() } else { built.body.clone() };
         let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
-        digest("request", &[name, opens, &built.target, plain.as_deref().unwrap_or_default()])
+        Fingerprint::of(&[name, opens, &built.target, plain.as_deref().unwrap_or_default()])
     }
 
     /// A command that ended before it began.

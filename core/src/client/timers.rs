@@ -1,17 +1,16 @@
 //! What wakes, and when: each job and each name has one timer at most.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::waiting::Timer;
+use crate::map::Map;
 use crate::state::{JobId, Name};
 use crate::time::Millis;
 
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Timers {
-    due: BTreeSet<(Millis, Timer)>,
+    due: Map<(Millis, Timer), ()>,
     /// The one timer of a name. That of a job is in its entry.
-    names: BTreeMap<Name, Millis>,
+    names: Map<Name, Millis>,
     /// How often one was set, for the tests that count work.
     #[cfg(test)]
     pub(super) set: usize,
@@ -20,22 +19,23 @@ pub(super) struct Timers {
 impl Timers {
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<Millis> {
-        self.due.first().map(|(at, _)| *at)
+        self.due.first().map(|((at, _), ())| *at)
     }
 
     /// The next one that is due by now.
     pub(super) fn pop_due(&mut self, now: Millis) -> Option<(Millis, Timer)> {
-        if self.next()? <= now { self.due.pop_first() } else { None }
+        if self.next()? <= now { self.due.pop_first().map(|(due, ())| due) } else { None }
     }
 
     pub(super) fn add(&mut self, at: Millis, timer: Timer) {
-        self.due.insert((at, timer));
+        self.due.insert((at, timer), ());
     }
 
     /// Whether another job than this one wakes then.
     pub(super) fn has_other_job(&self, at: Millis, id: JobId) -> bool {
-        let jobs = (at, Timer::Job(JobId::MIN))..=(at, Timer::Job(JobId::MAX));
-        self.due.range(jobs).any(|(_, other)| *other != Timer::Job(id))
+        let from = (at, Timer::Job(JobId::MIN));
+        let mut jobs = self.due.from(&from).map(|(due, ())| due).take_while(|due| **due <= (at, Timer::Job(JobId::MAX)));
+        jobs.any(|(_, other)| *other != Timer::Job(id))
     }
 
     /// A job wakes then, and not when it was to.

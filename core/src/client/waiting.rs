@@ -1,6 +1,6 @@
 //! What waits in a client: for a name, for the store, for a list. Nothing here does anything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use arcstr::ArcStr;
 
 use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then};
+use crate::map::Map;
 use crate::policy::{Effect, Error};
 use crate::state::{BoughtAs, CommandId, JobId, Name, Numbered};
 use crate::time::{DAY, Millis};
@@ -18,7 +19,7 @@ use crate::wire::Built;
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Waiting {
     /// For a name.
-    pub(super) visits: BTreeMap<Name, VecDeque<Visit>>,
+    pub(super) visits: Map<Name, VecDeque<Visit>>,
     /// For the store to have answered.
     pub(super) finishing: Finishing,
     /// For a list.
@@ -238,7 +239,7 @@ pub(super) struct Finished {
 
 /// All of them, by what they wait for next.
 #[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Finishing(BTreeMap<After, Vec<Finished>>);
+pub(super) struct Finishing(Map<After, Vec<Finished>>);
 
 impl Finishing {
     /// A command that waits for this.
@@ -253,7 +254,7 @@ impl Finishing {
 
     /// These wait for that.
     pub(super) fn push(&mut self, after: After, finished: Finished) {
-        self.0.entry(after).or_default().push(finished);
+        self.0.get_or_insert_with(after, Vec::new).push(finished);
     }
 }
 

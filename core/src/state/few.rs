@@ -1,14 +1,13 @@
 //! A set that has one member at most most of the time, and takes no memory of its own then.
 
-use std::collections::BTreeSet;
-
 #[derive(Debug, Clone, Default, Hash)]
-#[expect(clippy::box_collection, reason = "a set is larger than all that there is most of the time")]
+#[expect(clippy::box_collection, reason = "a list is larger than all that there is most of the time")]
 pub(crate) enum Few<T> {
     #[default]
     None,
     One(T),
-    Many(Box<BTreeSet<T>>),
+    /// In order.
+    Many(Box<Vec<T>>),
 }
 
 impl<T: Copy + Ord> Few<T> {
@@ -20,8 +19,10 @@ impl<T: Copy + Ord> Few<T> {
         match self {
             Few::None => *self = Few::One(member),
             Few::One(first) if *first == member => {}
-            Few::One(first) => *self = Few::Many(Box::new(BTreeSet::from([*first, member]))),
-            Few::Many(members) => _ = members.insert(member),
+            Few::One(first) => *self = Few::Many(Box::new(vec![member.min(*first), member.max(*first)])),
+            Few::Many(members) => {
+                let _ = members.binary_search(&member).map_err(|at| members.insert(at, member));
+            }
         }
     }
 
@@ -30,7 +31,7 @@ impl<T: Copy + Ord> Few<T> {
         let was_there = match self {
             Few::None => false,
             Few::One(first) => first == member,
-            Few::Many(members) => members.remove(member),
+            Few::Many(members) => members.binary_search(member).map(|at| members.remove(at)).is_ok(),
         };
         match self {
             Few::One(_) if was_there => *self = Few::None,
@@ -48,11 +49,20 @@ impl<T: Copy + Ord> Few<T> {
         matches!(self, Few::None)
     }
 
+    pub(crate) fn is_many(&self) -> bool {
+        matches!(self, Few::Many(members) if members.len() > 1)
+    }
+
+    /// The least.
+    pub(crate) fn first(&self) -> Option<T> {
+        self.iter().next()
+    }
+
     pub(crate) fn contains(&self, member: &T) -> bool {
         match self {
             Few::None => false,
             Few::One(first) => first == member,
-            Few::Many(members) => members.contains(member),
+            Few::Many(members) => members.binary_search(member).is_ok(),
         }
     }
 

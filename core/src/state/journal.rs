@@ -1,17 +1,16 @@
 //! The names that this client owns or is about to.
 
-use std::collections::BTreeMap;
-
 use super::names::{Name, Version};
 use super::record::Data;
 use super::slot::{AfterWrite, JobId, Slot, StoreWrite, User, WriteResult};
 use super::store::StoreCall;
+use crate::map::Map;
 
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Journal {
-    /// Boxed, as a map's nodes have room for more than they hold.
-    slots: BTreeMap<Name, Box<Slot>>,
+    /// Boxed, as a map's lists have room for more than they hold.
+    slots: Map<Name, Box<Slot>>,
 }
 
 impl Journal {
@@ -69,7 +68,7 @@ impl Journal {
 
     /// It is to be claimed. False where it is this client's, or a step of it is out.
     pub(crate) fn claim(&mut self, name: &Name) -> bool {
-        self.slots.entry(name.clone()).or_default().claim()
+        self.slots.get_or_insert_with(name.clone(), Box::default).claim()
     }
 
     /// Whether the claim that is out has ended before its answer came.

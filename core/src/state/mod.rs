@@ -2,6 +2,7 @@
 
 mod errand;
 mod few;
+mod fingerprint;
 mod ids;
 mod journal;
 mod kept;
@@ -15,6 +16,7 @@ mod store;
 
 pub(crate) use self::errand::Errand;
 pub(crate) use self::few::Few;
+pub(crate) use self::fingerprint::Fingerprint;
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::Journal;
 pub use self::kept::{Holds, Saved, SavedPage};

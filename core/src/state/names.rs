@@ -1,6 +1,7 @@
 //! Names: what a record is kept under. Every process computes the same name for the same intent, and for the same key of a caller's own,
 //! so that whoever comes later finds what is there.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use arcstr::ArcStr;
@@ -17,6 +18,12 @@ pub struct Name(ArcStr);
 impl From<String> for Name {
     fn from(name: String) -> Self {
         Name(name.into())
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -1,8 +1,7 @@
 //! What is known by a number that its list gives it.
 
-use std::collections::BTreeMap;
-
 use super::ids::{CommandId, StepId};
+use crate::map::Map;
 
 /// A number of a list.
 pub(crate) trait Number: Copy + Ord {
@@ -29,13 +28,13 @@ impl Number for StepId {
 
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Numbered<K, T> {
-    all: BTreeMap<K, T>,
+    all: Map<K, T>,
     last: u32,
 }
 
 impl<K, T> Default for Numbered<K, T> {
     fn default() -> Self {
-        Numbered { all: BTreeMap::new(), last: 0 }
+        Numbered { all: Map::default(), last: 0 }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::Fingerprint;
 use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, any, endpoint};
 use crate::engine::{Counted, SavedAge};
 use crate::time::{At, Millis};
@@ -35,7 +36,7 @@ pub(crate) struct Data {
     pub(crate) key: Option<String>,
     /// Tells its request from another one under the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// The call that may be under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<SavedCall>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arcstr::{ArcStr, literal};
 
 use super::few::Few;
+use super::fingerprint::Fingerprint;
 use super::ids::CommandId;
 use super::names::Name;
 use super::observed::Observed;
@@ -78,7 +79,7 @@ pub(crate) struct BoughtAs {
     pub(crate) intent: Option<ArcStr>,
     pub(crate) key: Option<ArcStr>,
     /// Tells its request from another one.
-    pub(crate) fingerprint: Box<str>,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Tracked {

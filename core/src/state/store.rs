@@ -1,11 +1,9 @@
 //! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
 use super::names::{Name, Space};
 use crate::contract::Decimal;
 use crate::engine::sum;
+use crate::map::Map;
 use crate::time::{DAY, Millis};
 
 /// A call of a store. Each may be repeated and then does nothing new; where it is not certain whether it was done, the answer is
@@ -136,12 +134,12 @@ const PAGE: usize = 500;
 /// The names of a client without a store, in its own memory.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Memory {
-    kept: BTreeMap<Name, Kept>,
+    kept: Map<Name, Kept>,
     /// On which day of this client's life what may be dropped was dropped last.
     swept: i64,
     /// The day that counts, and its entries. Time that runs backwards does not bring an old day back.
     day: i64,
-    entries: BTreeMap<String, Decimal>,
+    entries: Map<String, Decimal>,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -164,7 +162,7 @@ impl Memory {
         self.sweep(elapsed);
         match call {
             StoreCall::Claim { names, .. } => {
-                let data = |kept: &mut BTreeMap<Name, Kept>, name: &Name| {
+                let data = |kept: &mut Map<Name, Kept>, name: &Name| {
                     if kept.get(name).is_some_and(|kept| kept.is_past(elapsed)) {
                         kept.remove(name);
                     }
@@ -196,8 +194,8 @@ impl Memory {
             }
             StoreCall::List { space, after, open } => {
                 let is_there = |kept: &Kept| kept.owned || kept.until.is_none_or(|until| until > elapsed && !open);
-                let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-                let behind = self.kept.range::<Name, _>((from, Bound::Unbounded));
+                let from = after.as_ref().map_or("", Name::as_str);
+                let behind = self.kept.from(from).filter(|(name, _)| name.as_str() != from);
                 let mut found = behind.filter(|(name, kept)| space.has(name) && is_there(kept));
                 let listed = |(name, kept): (&Name, &Kept)| {
                     let whose = if kept.owned { Whose::Mine } else { Whose::Free };
@@ -222,7 +220,7 @@ impl Memory {
     fn spend(&mut self, day: Option<i64>, entry: String, amount: Decimal, cap: Option<Decimal>, unix: Millis) -> StoreAnswer {
         let today = unix.div_euclid(DAY).max(self.day);
         if today > self.day {
-            (self.day, self.entries) = (today, BTreeMap::new());
+            (self.day, self.entries) = (today, Map::default());
         }
         let day = day.unwrap_or(today);
         if day != self.day {

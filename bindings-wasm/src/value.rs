@@ -3,7 +3,7 @@
 
 use hopline::client::{Event, EventKind, Phase, TakenText, Verdict};
 use hopline::contract::Json;
-use hopline::policy::{Advice, Effect, Error, Kind, Report};
+use hopline::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wasm_bindgen::JsValue;
 
@@ -76,7 +76,7 @@ fn number(number: impl Into<i64>) -> Value {
 impl From<&Error> for Value {
     fn from(error: &Error) -> Value {
         // All of it by name, so that nothing new is forgotten here.
-        let Report {
+        let ErrorFields {
             kind,
             effect,
             operation,

@@ -4,10 +4,10 @@
 use super::found::Found;
 use super::reconcile::no_doubt;
 use super::root::Client;
-use super::types::{Misfit, Outputs, Ticket};
+use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Act, After, Finished, Last, Left, Purpose, Visit, What};
 use crate::engine::{Answered, RecordId};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name};
 use crate::wire::Facts;
 
@@ -18,7 +18,7 @@ pub enum Acted {}
 impl Outputs for Acted {
     type Output = bool;
 
-    fn read(answered: Answered) -> Result<bool, Misfit> {
+    fn read(answered: Answered) -> Result<bool, ReadFailure> {
         answered.raw.read().map_err(|error| Box::new((answered, error)))
     }
 }
@@ -63,8 +63,8 @@ impl Client {
             && self.means.rules.holds(Rule::VersionIsNamed)
         {
             let what = "was not done, because the record has changed since you looked at it; look again";
-            let report = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_report();
-            let error = Error::from(Report { record: Some(name.at(version).0), ..report });
+            let fields = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_fields();
+            let error = Error::from(ErrorFields { record: Some(name.at(version).0), ..fields });
             return self.finish_visit(command, Err(error), None, name);
         }
         let others = act.others;

@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::root::Client;
 use super::waiting::Start;
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{BadRecord, CommandId, Name, SavedCall};
 
 impl Client {
@@ -19,7 +19,7 @@ impl Client {
             Found::Bad(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
                 // It may be this very write.
-                Error::from(Report { field: Some(field.to_owned()), ..self.unreadable(name, &start, bad, Effect::Unknown) })
+                Error::from(ErrorFields { field: Some(field.to_owned()), ..self.unreadable(name, &start, bad, Effect::Unknown) })
             }
         };
         self.finish_visit(command, Err(error), start.options.intent.clone(), name);
@@ -31,20 +31,20 @@ impl Client {
         let changes = |call: &&SavedCall| {
             call.session_id == session && call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.changes_session())
         };
-        let report = match found {
+        let fields = match found {
             Found::Data(data) => data.call.as_ref().filter(changes).map(|call| {
                 let what = format!(
                     "was not sent, because an earlier {} of this session is in doubt and is to be resumed or settled first",
                     call.operation
                 );
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                Report { record, ..Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_report() }
+                ErrorFields { record, ..Error::new(Kind::Busy, Effect::None, start.endpoint.name, what, Advice::Resume).into_fields() }
             }),
             Found::Bad(bad, _) => Some(self.unreadable(name, &start, bad, start.effect())),
             Found::Nothing => None,
         };
-        if let Some(report) = report {
-            let error = Error::from(Report { session_id: session, ..report });
+        if let Some(fields) = fields {
+            let error = Error::from(ErrorFields { session_id: session, ..fields });
             return self.finish_visit(command, Err(error), start.options.intent.clone(), name);
         }
         let known = session.as_deref().and_then(|session| self.sessions.get_mut(session));
@@ -53,7 +53,7 @@ impl Client {
     }
 
     /// Why nothing is sent before it is known what a record says.
-    fn unreadable(&self, name: &Name, start: &Start, bad: &BadRecord, effect: Effect) -> Report {
+    fn unreadable(&self, name: &Name, start: &Start, bad: &BadRecord, effect: Effect) -> ErrorFields {
         let (kind, effect, what, advice) = match bad {
             BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
                 let what = "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have \
@@ -68,12 +68,12 @@ impl Client {
             ),
         };
         let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-        Report { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_report() }
+        ErrorFields { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_fields() }
     }
 }
 
 /// What a caller calls by an intent is another request than it was.
 pub(super) fn used_intent(operation: &'static str) -> Error {
-    let report = Error::invalid(operation, "intent", "stands for another request").into_report();
-    Error::from(Report { advice: Advice::NewIntent, ..report })
+    let fields = Error::invalid(operation, "intent", "stands for another request").into_fields();
+    Error::from(ErrorFields { advice: Advice::NewIntent, ..fields })
 }

@@ -5,7 +5,7 @@ use super::outbox::Pending;
 use super::root::Client;
 use crate::contract::agent::GetBalance;
 use crate::contract::{Api, Operation, endpoint};
-use crate::engine::{EventKind, Exchange, Grant, Heard, Input, Received};
+use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, Received};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -52,10 +52,10 @@ impl Client {
         let now = self.means.clock.monotonic();
         let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
         let failing = match heard {
-            Heard::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
-            Heard::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
+            ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
+            ExchangeResult::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
             // Whatever the service says, it says what time it is.
-            Heard::Success(_) | Heard::Failure(_) | Heard::Unfit(_) => {
+            ExchangeResult::Success(_) | ExchangeResult::Failure(_) | ExchangeResult::Unfit(_) => {
                 self.errand_succeeded(Pending::Ask);
                 return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(Grant::ServerTime))));
             }

@@ -5,7 +5,7 @@ use super::root::Client;
 use super::types::busy;
 use super::waiting::{Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{Name, User, again_after};
 
 impl Client {
@@ -41,8 +41,8 @@ impl Client {
                 return;
             }
         }
-        let report = busy(operation, &format!("another client has it{with}")).into_report();
-        let error = Error::from(Report { session_id: session, intent, effect, ..report });
+        let fields = busy(operation, &format!("another client has it{with}")).into_fields();
+        let error = Error::from(ErrorFields { session_id: session, intent, effect, ..fields });
         self.complete(command, Err(error));
     }
 
@@ -65,7 +65,7 @@ impl Client {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
         let effect = if kind == Kind::Misuse { Effect::None } else { effect };
-        let report = Error::new(kind, effect, operation, what, advice).into_report();
-        self.complete(command, Err(Error::from(Report { intent, ..report })));
+        let fields = Error::new(kind, effect, operation, what, advice).into_fields();
+        self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
     }
 }

@@ -4,7 +4,7 @@ use super::job::Parked;
 use super::root::Client;
 use super::waiting::Purpose;
 use crate::engine::{Input, Received};
-use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Report, Sent};
+use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
 use crate::time::Now;
 
@@ -67,8 +67,8 @@ impl Client {
             true => (Effect::Unknown, "was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
             false => (Effect::None, "was cancelled before it had any effect", Advice::Nothing),
         };
-        let report = Error::new(Kind::Cancelled, effect, operation, what, advice).into_report();
-        self.complete(command, Err(Error::from(Report { intent, ..report })));
+        let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();
+        self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
     }
 
     /// Takes back a job's request that the host has not polled yet: nobody sends it. Whether there was one.

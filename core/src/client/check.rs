@@ -7,7 +7,7 @@ use super::types::busy;
 use crate::contract::{Endpoint, Safety};
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::forbidden;
 use crate::wire::Built;
 
@@ -44,13 +44,13 @@ impl Client {
         }
         if let Some(other) = tracked.changing.iter().next().and_then(|job| self.jobs.get(&job)) {
             let what = format!("the session's {} is under way", other.subject.operation);
-            return Err(Error::from(Report { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_report() }));
+            return Err(Error::from(ErrorFields { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_fields() }));
         }
         match forbidden(endpoint.name, tracked) {
-            Some(rule) => Err(Error::from(Report {
+            Some(rule) => Err(Error::from(ErrorFields {
                 session_id: Some(id.to_owned()),
                 advice: Advice::ReadSession,
-                ..Error::invalid(endpoint.name, "session_id", &rule).into_report()
+                ..Error::invalid(endpoint.name, "session_id", &rule).into_fields()
             })),
             None => Ok(()),
         }

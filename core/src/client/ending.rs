@@ -10,7 +10,7 @@ use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Safety, Shape, Shaped, endpoint};
 use crate::engine::{Answered, EventKind, Job, Phase, phase_of};
-use crate::policy::{Effect, Error, Kind, Report, Rule};
+use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Facts, kept_answer};
@@ -63,7 +63,7 @@ impl Client {
                 let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
                 let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
                 let record = name.and_then(|name| Some(name.at(self.journal.slot(name)?.version).0));
-                Err(Error::from(Report { record, ..error.into_report() }))
+                Err(Error::from(ErrorFields { record, ..error.into_fields() }))
             }
             result => result,
         }
@@ -163,7 +163,7 @@ impl Client {
         self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
         let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
         let record = name.at(version);
-        error = Error::from(Report { record: Some(record.0.clone()), ..error.into_report() });
+        error = Error::from(ErrorFields { record: Some(record.0.clone()), ..error.into_fields() });
         self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.end_in_doubt(id, error);
     }
@@ -173,7 +173,7 @@ impl Client {
         let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
         if let Some(name) = &name {
             let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-            error = Error::from(Report { record, ..error.into_report() });
+            error = Error::from(ErrorFields { record, ..error.into_fields() });
             self.release(name);
         }
         self.end_in_doubt(id, error);

@@ -3,7 +3,7 @@
 
 use super::outbox::Pending;
 use super::root::Client;
-use crate::engine::{Action, Cx, Exchange, Failing, Heard, Received, Subject, Wants, Wishes};
+use crate::engine::{Action, Cx, Exchange, ExchangeResult, Failing, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
@@ -43,14 +43,14 @@ impl Client {
     }
 
     /// What came of it.
-    pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: Received<'_>) -> Option<(Exchange, Heard)> {
+    pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: Received<'_>) -> Option<(Exchange, ExchangeResult)> {
         let out = &mut self.errand(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
         let (_, mut exchange) = out.remove(at);
         let heard = self.with_errand(|cx| exchange.take_in(received, cx));
         let errand = self.errand(which);
         errand.late = exchange.late;
-        if matches!(heard, Heard::Late) {
+        if matches!(heard, ExchangeResult::Late) {
             errand.attempts.unsent();
             errand.sends = errand.sends.saturating_sub(1);
         }

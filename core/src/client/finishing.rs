@@ -6,7 +6,7 @@ use super::root::Client;
 use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
 
 impl Client {
@@ -41,7 +41,7 @@ impl Client {
     pub(super) fn finish_visit(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
         let result = result.map_err(|error| match error.intent {
             Some(_) => error,
-            None => Error::from(Report { intent, ..error.into_report() }),
+            None => Error::from(ErrorFields { intent, ..error.into_fields() }),
         });
         let after = After::Name(name.clone());
         let finished = Finished {
@@ -89,15 +89,15 @@ impl Client {
             (WriteResult::Failed, Last::Erase) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                let report = match &finished.result {
+                let fields = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
                     Ok(_) => {
                         let what = "may not have been done, since the store could not delete the record: look again";
-                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_report()
+                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_fields()
                     }
                 };
                 finished.last = Last::Put;
-                finished.result = Err(Error::from(Report { record, ..report }));
+                finished.result = Err(Error::from(ErrorFields { record, ..fields }));
                 // The record may be there: whoever comes next finds it.
                 self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);

@@ -15,7 +15,7 @@ use super::types::{busy, misfit};
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Operation, Shape, endpoint};
 use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
-use crate::policy::{Error, Ledger, Report, Rule};
+use crate::policy::{Error, ErrorFields, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
 use crate::wire::{Built, Facts};
 
@@ -71,8 +71,8 @@ impl Client {
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
         if let Some(other) = changed.and_then(|session| self.sessions.get(session)?.changing.iter().next()) {
             let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
-            let report = busy(endpoint.name, &what).into_report();
-            let error = Error::from(Report { session_id: call.session_id.clone(), ..report });
+            let fields = busy(endpoint.name, &what).into_fields();
+            let error = Error::from(ErrorFields { session_id: call.session_id.clone(), ..fields });
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }
         let entry = self.entry_of(call, bought_as, options);

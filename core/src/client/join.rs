@@ -7,7 +7,7 @@ use super::root::Client;
 use super::types::busy;
 use super::waiting::{Purpose, Visit};
 use crate::engine::{Then, requested_type};
-use crate::policy::{Error, Report};
+use crate::policy::{Error, ErrorFields};
 use crate::state::{CommandId, Few, JobId};
 
 impl Client {
@@ -21,20 +21,20 @@ impl Client {
                     != start.bought_as.as_ref().map(|known| &known.fingerprint)
                 {
                     let operation = start.endpoint.name;
-                    let report = match start.options.intent {
+                    let fields = match start.options.intent {
                         Some(_) => used_intent(operation),
                         None => Error::invalid(operation, "idempotency_key", "belongs to another request that is under way"),
                     };
-                    let report = report.into_report();
-                    return self.complete(command, Err(Error::from(Report { intent: start.options.intent.clone(), ..report })));
+                    let fields = fields.into_fields();
+                    return self.complete(command, Err(Error::from(ErrorFields { intent: start.options.intent.clone(), ..fields })));
                 }
                 self.join_job(id, command, &start.options);
             }
             Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
             Purpose::Act(act) => self.act_on_job(command, *act),
             Purpose::Change(start) => {
-                let report = busy(start.endpoint.name, "the session's change is under way").into_report();
-                self.complete(command, Err(Error::from(Report { session_id: start.built.session_id.clone(), ..report })));
+                let fields = busy(start.endpoint.name, "the session's change is under way").into_fields();
+                self.complete(command, Err(Error::from(ErrorFields { session_id: start.built.session_id.clone(), ..fields })));
             }
             Purpose::Reclaim(..) => {}
         }
@@ -52,8 +52,8 @@ impl Client {
         };
         let then = if entry.job.follows() { Then::Follow } else { Then::End };
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
-            let report = error.into_report();
-            return self.complete(command, Err(Error::from(Report { intent: options.intent.clone(), ..report })));
+            let fields = error.into_fields();
+            return self.complete(command, Err(Error::from(ErrorFields { intent: options.intent.clone(), ..fields })));
         }
         let operation = entry.subject.operation;
         entry.join(options, policy);

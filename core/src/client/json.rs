@@ -132,17 +132,17 @@ impl Client {
 pub fn verdict_text(verdict: &Verdict) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "snake_case", tag = "verdict")]
-    enum Told<'a> {
+    enum VerdictAsJson<'a> {
         Keep,
         Rotate { reason: &'a str },
         Rotating { reason: &'a str, command: CommandId },
         Unsure { why: &'a str },
     }
     text(&match verdict {
-        Verdict::Keep => Told::Keep,
-        Verdict::Rotate(reason) => Told::Rotate { reason: reason.as_str() },
-        Verdict::Rotating(reason, command) => Told::Rotating { reason: reason.as_str(), command: *command },
-        Verdict::Unsure(why) => Told::Unsure { why },
+        Verdict::Keep => VerdictAsJson::Keep,
+        Verdict::Rotate(reason) => VerdictAsJson::Rotate { reason: reason.as_str() },
+        Verdict::Rotating(reason, command) => VerdictAsJson::Rotating { reason: reason.as_str(), command: *command },
+        Verdict::Unsure(why) => VerdictAsJson::Unsure { why },
     })
 }
 

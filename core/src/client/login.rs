@@ -6,7 +6,7 @@ use super::outbox::Pending;
 use super::root::Client;
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret};
-use crate::engine::{Exchange, Grant, Heard, Input, LOGIN, Received};
+use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -52,22 +52,22 @@ impl Client {
         let generation = self.means.tokens.generation();
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
-            Heard::Success(_) if self.means.tokens.generation() != generation => {
+            ExchangeResult::Success(_) if self.means.tokens.generation() != generation => {
                 self.errand_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
-            Heard::Late => return self.set_login_timers(self.means.clock.monotonic()),
-            Heard::Unfit(rule) => {
+            ExchangeResult::Late => return self.set_login_timers(self.means.clock.monotonic()),
+            ExchangeResult::Unfit(rule) => {
                 self.errands.login.done(None);
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
-            Heard::Success(answered) => {
+            ExchangeResult::Success(answered) => {
                 let what = "the response was not in the API's format; it may be a gateway's error page";
                 let mut error = Error::new(Kind::Protocol, Effect::None, LOGIN, what, Advice::CheckBaseUrl);
                 error.status = answered.http_status;
                 (error, false, 0)
             }
-            Heard::Failure(failing) => {
+            ExchangeResult::Failure(failing) => {
                 // A 401 without an envelope refuses the credentials all the same: sent again, they might lock the account.
                 let refused = failing.is_refusal(&self.service);
                 let (kind, advice) = match () {

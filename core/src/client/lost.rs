@@ -4,7 +4,7 @@ use super::job::Entry;
 use super::resume::can_resume;
 use super::root::Client;
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::JobId;
 
 const TAKEN_OVER: &str = "another client has taken it over and goes on with it";
@@ -56,7 +56,7 @@ pub(super) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
 /// What nobody has a name for can be resumed only by its record.
 fn with_record(entry: &Entry, error: Error) -> Error {
     match entry.custody.record().filter(|_| error.record.is_none() && entry.custody.bought_as.is_none()) {
-        Some(record) => Error::from(Report { record: Some(record.0), ..error.into_report() }),
+        Some(record) => Error::from(ErrorFields { record: Some(record.0), ..error.into_fields() }),
         None => error,
     }
 }
@@ -76,21 +76,21 @@ pub(super) fn taken_over(operation: &'static str, named: bool, result: &Result<A
         Effect::Unknown | Effect::None => Advice::Resume,
     };
     Error::from(match result {
-        Ok(answered) => Report {
+        Ok(answered) => ErrorFields {
             session_id: session_id.clone(),
             order_no: order_no.clone(),
             request_id: answered.facts.request_id.clone(),
             status: answered.http_status,
             attempts: answered.attempts,
-            ..Error::new(Kind::Busy, effect, operation, TAKEN_OVER, advice).into_report()
+            ..Error::new(Kind::Busy, effect, operation, TAKEN_OVER, advice).into_fields()
         },
         Err(error) => after(error, Kind::Busy, effect, TAKEN_OVER, advice),
     })
 }
 
 /// An error of the same operation that came of another one.
-pub(super) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> Report {
-    Report {
+pub(super) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> ErrorFields {
+    ErrorFields {
         idempotency_key: error.idempotency_key.clone(),
         intent: error.intent.clone(),
         session_id: error.session_id.clone(),
@@ -98,6 +98,6 @@ pub(super) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advic
         attempts: error.attempts,
         record: error.record.clone(),
         cause: Some(error.clone()),
-        ..Error::new(kind, effect, error.operation, what, advice).into_report()
+        ..Error::new(kind, effect, error.operation, what, advice).into_fields()
     }
 }

@@ -5,7 +5,7 @@ use arcstr::ArcStr;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
 use super::root::Client;
-use super::types::{Misfit, Outputs, Ticket};
+use super::types::{Outputs, ReadFailure, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Operation, StaticOrder};
 use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
@@ -31,7 +31,7 @@ pub struct OrderReply {
 impl Outputs for PlaceOrder {
     type Output = OrderReply;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         match answered.raw.read::<StaticOrder>() {
             Ok(order) => Ok(OrderReply { order_no: order.order_no.clone(), phase: answered.phase.unwrap_or(Phase::Unknown), order }),
             Err(error) => Err(Box::new((answered, error))),

@@ -171,14 +171,14 @@ pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     let facts = object.and_then(|object| serde_json::from_value::<Facts>(object.into()));
     let facts = facts.map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
     #[derive(Serialize)]
-    struct Told {
+    struct PageAsJson {
         #[serde(skip_serializing_if = "Option::is_none")]
         position: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<PagesEnd>,
     }
     let Turn { position, end } = position.turn(&facts);
-    Ok(serde_json::to_string(&Told { position: position.map(|position| position.text()), end }).unwrap_or_default())
+    Ok(serde_json::to_string(&PageAsJson { position: position.map(|position| position.text()), end }).unwrap_or_default())
 }
 
 fn read(position: &str) -> Result<Position, Error> {

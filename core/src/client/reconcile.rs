@@ -4,7 +4,7 @@ use super::became::name_of;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
 use super::root::Client;
-use super::types::{Misfit, Outputs, Ticket};
+use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::What;
 use crate::contract::{Json, Reconciliation};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
@@ -19,7 +19,7 @@ pub enum Reconcile {}
 impl Outputs for Reconcile {
     type Output = Reconciliation;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         match answered.raw.read() {
             Ok(found) => Ok(found),
             Err(error) => Err(Box::new((answered, error))),

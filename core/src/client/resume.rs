@@ -6,7 +6,7 @@ use super::root::Client;
 use super::waiting::{Purpose, Resume, Visit};
 use crate::contract::Safety;
 use crate::engine::{Answered, RecordId};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, Name, SavedCall};
 use crate::wire::Facts;
 
@@ -62,8 +62,8 @@ impl Client {
             Found::Bad(bad, known) => {
                 let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                let report = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_report();
-                let error = Error::from(Report { record, ..report });
+                let fields = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_fields();
+                let error = Error::from(ErrorFields { record, ..fields });
                 self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
             }
         }

@@ -4,7 +4,7 @@ use super::found::Found;
 use super::options::CallOptions;
 use super::resume::can_resume;
 use super::root::Client;
-use super::types::{Misfit, Outputs, Ticket};
+use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Listing, Purpose, Reading, Resume, Visit};
 use crate::engine::{Answered, Phase, phase_of};
 use crate::policy::Kind;
@@ -21,7 +21,7 @@ pub enum Resumed {}
 impl Outputs for Resumed {
     type Output = Vec<CommandId>;
 
-    fn read(answered: Answered) -> Result<Vec<CommandId>, Misfit> {
+    fn read(answered: Answered) -> Result<Vec<CommandId>, ReadFailure> {
         answered.raw.read().map_err(|error| Box::new((answered, error)))
     }
 }

@@ -13,7 +13,7 @@ use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::map::Map;
-use crate::policy::{Error, Quota, Report, Rules};
+use crate::policy::{Error, ErrorFields, Quota, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Numbered, Space, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
@@ -88,7 +88,7 @@ impl Client {
     pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
         let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
         let base = BaseUrl::new(&options.base_url, options.allow_http)
-            .map_err(|error| Error::from(Report { what: error.to_string(), ..refuse("base_url", "is refused").into_report() }))?;
+            .map_err(|error| Error::from(ErrorFields { what: error.to_string(), ..refuse("base_url", "is refused").into_fields() }))?;
         let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
         for (field, secret) in [("api_key", &options.api_key), ("token", &options.token)] {
             if secret.as_ref().is_some_and(|secret| !visible(secret)) {

@@ -4,7 +4,7 @@ use super::found::Found;
 use super::resume::can_resume;
 use super::root::Client;
 use super::settle::UNDER_WAY;
-use super::types::{Misfit, Outputs, Ticket};
+use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Listing, Reading};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
@@ -18,7 +18,7 @@ pub enum SavedRecords {}
 impl Outputs for SavedRecords {
     type Output = SavedPage;
 
-    fn read(answered: Answered) -> Result<SavedPage, Misfit> {
+    fn read(answered: Answered) -> Result<SavedPage, ReadFailure> {
         answered.raw.read().map_err(|error| Box::new((answered, error)))
     }
 }

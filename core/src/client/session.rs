@@ -3,12 +3,12 @@
 use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
 use super::root::Client;
-use super::types::{Misfit, Outputs};
+use super::types::{Outputs, ReadFailure};
 use crate::contract::Json;
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, Session};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Few, JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
@@ -33,7 +33,7 @@ pub struct SessionReply {
 impl Outputs for OpenSession {
     type Output = SessionReply;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         match answered.raw.read::<Session>() {
             Ok(session) => Ok(SessionReply {
                 session_id: session.session_id.clone(),
@@ -50,11 +50,11 @@ impl Outputs for OpenSession {
 pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
     let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
     let what = format!("its session `{id}` is over (`{status}`)");
-    Error::from(Report {
+    Error::from(ErrorFields {
         intent,
         session_id: facts.session_id.clone(),
         record: record.map(|record| record.0),
-        ..Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).into_report()
+        ..Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).into_fields()
     })
 }
 

@@ -9,7 +9,7 @@ use super::waiting::{Last, Settlement, What};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
 use crate::time::Millis;
 use crate::wire::{Built, Facts};
@@ -55,9 +55,9 @@ impl Client {
                 let left = UNDER_WAY.saturating_sub(self.means.clock.at_least_since(data.at));
                 if left > 0 && !early && self.means.rules.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
-                    let report = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_report();
+                    let fields = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_fields();
                     let retry_at = Some(self.means.clock.unix().saturating_add(left));
-                    return self.finish_visit(command, Err(Error::from(Report { retry_at, ..report })), None, name);
+                    return self.finish_visit(command, Err(Error::from(ErrorFields { retry_at, ..fields })), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
                 if let Open::Session(session) = &open {

@@ -9,7 +9,7 @@ use super::root::Client;
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input};
-use crate::policy::{Advice, Effect, Error, Kind, Report, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{JobId, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
@@ -46,13 +46,13 @@ impl Client {
                 let what = format!(
                     "was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used until midnight UTC"
                 );
-                let report = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_report();
+                let fields = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_fields();
                 let retry_at = self
                     .spending
                     .today(self.means.clock.unix())
                     .filter(|_| usd <= cap)
                     .map(|day| day.saturating_add(1).saturating_mul(DAY));
-                Err(Error::from(Report { retry_at, ..report }))
+                Err(Error::from(ErrorFields { retry_at, ..fields }))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
         };

@@ -15,7 +15,7 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::policy::{Error, Kind, Ledger, Report, Rule};
+use crate::policy::{Error, ErrorFields, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Few, Fingerprint, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
@@ -233,7 +233,7 @@ impl Client {
     /// A command that ended before it began.
     pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         let command = self.command_for(error.operation);
-        let error = Error::from(Report { intent: intent.clone(), ..error.into_report() });
+        let error = Error::from(ErrorFields { intent: intent.clone(), ..error.into_fields() });
         self.complete(command, Err(error));
         command
     }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Serialize;
 
 use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
@@ -155,20 +155,20 @@ impl<T> std::ops::Deref for Reply<T> {
 }
 
 /// An answer that does not fit its type, and where.
-pub type Misfit = Box<(Answered, serde_json::Error)>;
+pub type ReadFailure = Box<(Answered, serde_json::Error)>;
 
 /// What a ticket can be exchanged for.
 pub trait Outputs {
     /// The type of the answer.
     type Output;
     /// Reads the answer, or says what doesn't fit.
-    fn read(answered: Answered) -> Result<Self::Output, Misfit>;
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure>;
 }
 
 impl<O: Operation> Outputs for O {
     type Output = Reply<O::Output>;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         match serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text())) {
             Ok(data) => Ok(Reply { data, raw: answered.raw, facts: answered.facts, phase: answered.phase }),
             Err(error) => Err(Box::new((answered, error))),
@@ -179,7 +179,7 @@ impl<O: Operation> Outputs for O {
 impl Outputs for AnyRequest {
     type Output = Reply<Json>;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts, phase: answered.phase })
     }
 }
@@ -188,7 +188,7 @@ impl Outputs for AnyRequest {
 impl<O: Outputs> Outputs for Option<O> {
     type Output = Option<O::Output>;
 
-    fn read(answered: Answered) -> Result<Self::Output, Misfit> {
+    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         if answered.facts.nothing { Ok(None) } else { O::read(answered).map(Some) }
     }
 }
@@ -232,8 +232,8 @@ impl Taken {
         match self.answered.read(sink) {
             Ok(value) => Ok((value, self.answered)),
             Err(error) => {
-                let report = misfit(self.operation, self.answered, &error.to_string()).into_report();
-                Err(Error::from(Report { field: Some(error.place), ..report }))
+                let fields = misfit(self.operation, self.answered, &error.to_string()).into_fields();
+                Err(Error::from(ErrorFields { field: Some(error.place), ..fields }))
             }
         }
     }
@@ -249,14 +249,14 @@ pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -
         true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
         false => (format!("the answer does not fit its type: {place}"), Advice::ReadRaw),
     };
-    Error::from(Report {
+    Error::from(ErrorFields {
         session_id: answered.facts.session_id,
         order_no: answered.facts.order_no,
         request_id: answered.facts.request_id,
         raw: Some(answered.raw),
         status: answered.http_status,
         attempts: answered.attempts,
-        ..Error::new(Kind::Decode, effect, operation, what, advice).into_report()
+        ..Error::new(Kind::Decode, effect, operation, what, advice).into_fields()
     })
 }
 

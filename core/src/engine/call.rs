@@ -5,12 +5,12 @@ mod read;
 use super::answer::Answered;
 use super::attempts::{Attempts, Window};
 use super::event::EventKind;
-use super::exchange::{Exchange, Failing, Heard};
+use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Need};
 use super::service::Received;
 use crate::contract::{Endpoint, Safety};
-use crate::policy::{Advice, Again, Asked, Effect, Error, Judgement, Kind, Ledger, Report, RetryPolicy, SendFailure, judge};
+use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
 use crate::wire::Content;
 
@@ -110,16 +110,16 @@ impl Call {
             _ => "the login failed",
         };
         let (judgement, ended) = self.ending(error.kind, &format!("was not sent, because {why}: {}", error.what), error.advice, cx);
-        let report = Report {
+        let fields = ErrorFields {
             code: error.code.clone(),
             field: error.field.clone(),
             status: error.status,
             text: error.text.clone(),
             retry_at: error.retry_at,
             cause: Some(error.clone()),
-            ..ended.into_report()
+            ..ended.into_fields()
         };
-        Called::Failed(judgement, Error::from(report))
+        Called::Failed(judgement, Error::from(fields))
     }
 
     /// Sends it.
@@ -139,25 +139,25 @@ impl Call {
     /// What came of a send, as far as this call can tell.
     pub(crate) fn hear(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<Called, Box<Failing>> {
         match self.exchange.take_in(received, cx) {
-            Heard::Success(answered) => {
+            ExchangeResult::Success(answered) => {
                 self.ledger.unanswered = false;
                 self.attempts.succeeded(cx);
                 Ok(Called::Success(answered))
             }
-            Heard::Late => {
+            ExchangeResult::Late => {
                 self.unsent();
                 cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
                 Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))))
             }
-            Heard::Unfit(rule) if cx.wanted => {
+            ExchangeResult::Unfit(rule) if cx.wanted => {
                 self.unsent();
                 cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
                 let error = unfit(&rule, Effect::None, cx);
                 let (judgement, error) = self.not_sent(error, cx);
                 Ok(Called::Failed(judgement, error))
             }
-            Heard::Unfit(_) => Ok(Called::Unwanted),
-            Heard::Failure(failing) => {
+            ExchangeResult::Unfit(_) => Ok(Called::Unwanted),
+            ExchangeResult::Failure(failing) => {
                 if self.exchange.renews(&failing, self.attempts.policy.attempts > 1, cx) {
                     self.unsent();
                     return Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))));

@@ -2,7 +2,7 @@
 
 use super::answer::Answered;
 use super::attempts::Attempts;
-use super::exchange::{Exchange, Failing, Heard};
+use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Part};
 use super::poller::Poller;
@@ -57,10 +57,10 @@ impl Confirm {
     pub(crate) fn told(&mut self, input: Input<'_>, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
         let Input::Response(received) = input else { return self.due(credentials, cx) };
         match self.exchange.take_in(received, cx) {
-            Heard::Success(answered) => Part::Done(Confirmed::Shown(answered)),
-            Heard::Late => Part::Asks(Action::Wake(Wake::at(cx.now()))),
-            Heard::Unfit(rule) => Part::Done(Confirmed::Unfit(rule)),
-            Heard::Failure(failing) => self.not_read(failing, cx),
+            ExchangeResult::Success(answered) => Part::Done(Confirmed::Shown(answered)),
+            ExchangeResult::Late => Part::Asks(Action::Wake(Wake::at(cx.now()))),
+            ExchangeResult::Unfit(rule) => Part::Done(Confirmed::Unfit(rule)),
+            ExchangeResult::Failure(failing) => self.not_read(failing, cx),
         }
     }
 

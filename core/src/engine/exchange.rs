@@ -32,7 +32,7 @@ pub(crate) struct Exchange {
 }
 
 /// What came of a send.
-pub(crate) enum Heard {
+pub(crate) enum ExchangeResult {
     /// It was done.
     Success(Box<Answered>),
     /// It was not sent, because the host came too late to it: it may be sent now.
@@ -114,16 +114,16 @@ impl Exchange {
     }
 
     /// Takes in what came of it.
-    pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Heard {
+    pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> ExchangeResult {
         let answer = match received {
-            Received::Unfit(rule) => return Heard::Unfit(rule.to_owned()),
+            Received::Unfit(rule) => return ExchangeResult::Unfit(rule.to_owned()),
             Received::Failed(FailureKind::Late, Sent::Never) if self.late < MAX_LATE && cx.wanted => {
                 self.late += 1;
-                return Heard::Late;
+                return ExchangeResult::Late;
             }
             Received::Failed(kind, sent) => {
                 let lost = Some((kind, sent));
-                return Heard::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
+                return ExchangeResult::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
             }
             Received::Response { status, headers, body, truncated } => {
                 let expected = Expected::of(self.endpoint, cx.service.max_body);
@@ -146,11 +146,11 @@ impl Exchange {
                 self.learn(raw.text(), &facts, cx);
                 let attempts = cx.subject.attempts;
                 let shape = &self.endpoint.response;
-                Heard::Success(Box::new(Answered { raw, shape, http_status: Some(status), attempts, ..Answered::of(facts) }))
+                ExchangeResult::Success(Box::new(Answered { raw, shape, http_status: Some(status), attempts, ..Answered::of(facts) }))
             }
             answer => {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
-                Heard::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused }))
+                ExchangeResult::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused }))
             }
         }
     }

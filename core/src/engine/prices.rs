@@ -2,7 +2,7 @@
 
 use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
-use super::exchange::{Exchange, Failing, Heard};
+use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Part};
 use super::terms::Wanted;
@@ -89,13 +89,13 @@ impl Prices {
             Input::Stored(_) | Input::Granted(_) => return Part::Asks(Action::Wake(Wake::at(now))),
         };
         let answered = match self.exchange.take_in(received, cx) {
-            Heard::Success(answered) => answered,
-            Heard::Late => {
+            ExchangeResult::Success(answered) => answered,
+            ExchangeResult::Late => {
                 self.attempts.unsent();
                 return self.begin_list(Wake::at(now));
             }
-            Heard::Unfit(rule) => return Part::Done(Err(unfit(&rule, Effect::None, cx))),
-            Heard::Failure(failing) => return self.failed(&failing, cx),
+            ExchangeResult::Unfit(rule) => return Part::Done(Err(unfit(&rule, Effect::None, cx))),
+            ExchangeResult::Failure(failing) => return self.failed(&failing, cx),
         };
         self.attempts.succeeded(cx);
         self.attempts.begin_anew();

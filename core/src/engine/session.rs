@@ -2,7 +2,7 @@
 
 use super::answer::{Answered, Phase};
 use super::call::unfit;
-use super::exchange::{Exchange, Failing, Heard};
+use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
@@ -112,17 +112,17 @@ impl Follow {
         let heard = exchange.take_in(received, cx);
         self.late = exchange.late;
         match heard {
-            Heard::Success(answered) => {
+            ExchangeResult::Success(answered) => {
                 if !cx.wanted {
                     cx.notes.push(Note::Shown(answered.facts, None));
                     return Action::End(Err(self.let_go(cx)));
                 }
                 self.shown(*answered, true, cx)
             }
-            Heard::Late => Action::Wake(Wake::at(cx.now())),
-            Heard::Unfit(_) if !cx.wanted => Action::End(Err(self.let_go(cx))),
-            Heard::Unfit(rule) => Action::End(Err(unfit(&rule, self.effect(), cx))),
-            Heard::Failure(failing) => self.not_read(&exchange, &failing, cx),
+            ExchangeResult::Late => Action::Wake(Wake::at(cx.now())),
+            ExchangeResult::Unfit(_) if !cx.wanted => Action::End(Err(self.let_go(cx))),
+            ExchangeResult::Unfit(rule) => Action::End(Err(unfit(&rule, self.effect(), cx))),
+            ExchangeResult::Failure(failing) => self.not_read(&exchange, &failing, cx),
         }
     }
 

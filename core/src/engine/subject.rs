@@ -2,7 +2,7 @@
 
 use arcstr::ArcStr;
 
-use crate::policy::{Advice, Effect, Error, Kind, Report};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 
 /// What an error of a job is about, and what it says of the sends so far.
 #[derive(Debug, Clone, Default, Hash)]
@@ -21,14 +21,14 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
-        Error::from(Report {
+        Error::from(ErrorFields {
             idempotency_key: self.key.as_ref().map(ArcStr::to_string),
             intent: self.intent.as_ref().map(ArcStr::to_string),
             session_id: self.session_id.as_ref().map(ArcStr::to_string),
             order_no: self.order_no.as_ref().map(ArcStr::to_string),
             attempts: self.attempts,
             cause: self.cause.clone(),
-            ..Error::new(kind, effect, self.operation, what, advice).into_report()
+            ..Error::new(kind, effect, self.operation, what, advice).into_fields()
         })
     }
 

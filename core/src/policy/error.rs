@@ -54,13 +54,13 @@ pub enum Effect {
 }
 
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
-/// its [`Report`], whose fields can be read as if they were its own.
+/// its [`ErrorFields`], whose fields can be read as if they were its own.
 #[derive(Clone, PartialEq, Hash)]
-pub struct Error(Box<Report>);
+pub struct Error(Box<ErrorFields>);
 
 /// What an [`Error`] says.
 #[derive(Clone, PartialEq, Hash, Serialize)]
-pub struct Report {
+pub struct ErrorFields {
     /// What kind of failure.
     pub kind: Kind,
     /// Whether the operation had its effect.
@@ -123,7 +123,7 @@ pub struct Report {
 impl Error {
     /// An error with nothing but the facts that every error has.
     pub(crate) fn new(kind: Kind, effect: Effect, operation: &'static str, what: impl Into<String>, advice: Advice) -> Self {
-        Error::from(Report {
+        Error::from(ErrorFields {
             kind,
             effect,
             operation,
@@ -161,16 +161,16 @@ impl Error {
     }
 
     /// What it says, to change some of it.
-    pub(crate) fn into_report(self) -> Report {
+    pub(crate) fn into_fields(self) -> ErrorFields {
         *self.0
     }
 
     /// A request that was refused before it was sent.
     pub(crate) fn invalid(operation: &'static str, field: &str, rule: &str) -> Self {
         let what = format!("`{field}` {rule}");
-        Error::from(Report {
+        Error::from(ErrorFields {
             field: Some(field.to_owned()),
-            ..Error::new(Kind::Invalid, Effect::None, operation, what, Advice::ChangeRequest).into_report()
+            ..Error::new(Kind::Invalid, Effect::None, operation, what, Advice::ChangeRequest).into_fields()
         })
     }
 
@@ -199,33 +199,33 @@ impl Error {
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct ErrorAsJson<'a> {
             message: String,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             refused_by_us: bool,
             #[serde(flatten)]
-            report: &'a Report,
+            fields: &'a ErrorFields,
         }
-        Told { message: self.to_string(), refused_by_us: self.is_refused_by_us(), report: &self.0 }.serialize(serializer)
+        ErrorAsJson { message: self.to_string(), refused_by_us: self.is_refused_by_us(), fields: &self.0 }.serialize(serializer)
     }
 }
 
-impl From<Report> for Error {
-    fn from(report: Report) -> Self {
-        Error(Box::new(report))
+impl From<ErrorFields> for Error {
+    fn from(fields: ErrorFields) -> Self {
+        Error(Box::new(fields))
     }
 }
 
 impl std::ops::Deref for Error {
-    type Target = Report;
+    type Target = ErrorFields;
 
-    fn deref(&self) -> &Report {
+    fn deref(&self) -> &ErrorFields {
         &self.0
     }
 }
 
 impl std::ops::DerefMut for Error {
-    fn deref_mut(&mut self) -> &mut Report {
+    fn deref_mut(&mut self) -> &mut ErrorFields {
         &mut self.0
     }
 }

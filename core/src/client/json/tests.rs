@@ -54,7 +54,8 @@ fn a_misuse_and_a_word_that_is_none_are_errors() {
 #[test]
 fn a_cause_has_its_sentence_too() {
     let cause = Error::invalid("get_session", "x", "is wrong");
-    let error = Error::from(crate::policy::Report { cause: Some(cause.clone()), ..Error::invalid("start", "y", "is too").into_report() });
+    let error =
+        Error::from(crate::policy::ErrorFields { cause: Some(cause.clone()), ..Error::invalid("start", "y", "is too").into_fields() });
     let told = json(&error_text(&error));
     assert_eq!(told["message"], error.to_string());
     assert_eq!(told["cause"]["message"], cause.to_string());
@@ -87,6 +88,6 @@ fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
 fn details_stay_as_they_were_written() {
     let details = r#"{"unit":4.10,"big":12345678901234567890123}"#;
     let error =
-        Error::from(crate::policy::Report { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_report() });
+        Error::from(crate::policy::ErrorFields { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_fields() });
     assert!(error_text(&error).contains(details));
 }

@@ -194,7 +194,7 @@ fn a_login_is_refused_by_what_was_sent_and_not_by_a_service_that_failed_at_it() 
         let mut given = Given::reseller();
         let mut exchange = given.exchange("login", r#"{"username":"u","password":"p"}"#);
         let received = Received::Response { status, headers: &[], body: body.as_bytes(), truncated: false };
-        let Heard::Failure(failing) = exchange.take_in(received, &mut given.cx()) else { panic!("{status} is a failure") };
+        let ExchangeResult::Failure(failing) = exchange.take_in(received, &mut given.cx()) else { panic!("{status} is a failure") };
         assert_eq!(failing.is_refusal(&given.service), is_refusal, "{status} {body}");
     }
 }
@@ -220,12 +220,12 @@ fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
         let mut call = given.read("get_balance", "{}");
         let said = r#"{"success":false,"error":{"code":"INVALID_REQUEST","message":"no","details":{"k":987654321}}}"#;
         given.tell(&mut call, [due(), response(400, said)]);
-        let shown = given.error.and_then(|error| error.into_report().details);
+        let shown = given.error.and_then(|error| error.into_fields().details);
         assert_eq!(shown.as_ref().map(|details| details.text()), details);
     }
     let mut given = Given::reseller();
     let mut call = refused_once(&mut given);
     given.tell(&mut call, [granted(), due(), response(400, r#"{"code":5,"message":"token-1 token-2 the-password the-username"}"#)]);
-    let text = given.error.and_then(|error| error.into_report().text);
+    let text = given.error.and_then(|error| error.into_fields().text);
     assert_eq!(text.as_deref(), Some("[redacted] [redacted] [redacted] [redacted]"));
 }

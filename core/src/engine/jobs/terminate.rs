@@ -52,7 +52,7 @@ impl Terminate {
         let session_id = cx.subject.session_id.as_ref().map(ArcStr::to_string);
         let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
         if missing && cx.known.is_some_and(|known| known.seen) {
-            let facts = Facts { session_id, request_id: error.into_report().request_id, ..Facts::default() };
+            let facts = Facts { session_id, request_id: error.into_fields().request_id, ..Facts::default() };
             return gone(Answered { phase: Some(Phase::Ended), ..Answered::of(facts) }, cx);
         }
         let call = &self.write.call;

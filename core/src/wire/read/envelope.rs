@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::place::{told, way};
 use super::response::{ContentRef, Data, Expected, Failure};
-use super::walk::{Misfit, Walk};
+use super::walk::{FirstMisfit, Walk};
 use crate::contract::{Api, Shape, Sink};
 use crate::json::{NotJson, pick, text_of};
 use crate::wire::text::is_number;
@@ -90,7 +90,7 @@ impl<'a, V> Envelope<'a, V> {
         let Envelope { members: [raw, ..], data, walk } = self;
         let (begin, value) = data.map_or((0, None), |(begin, value)| (begin, Some(value)));
         // There may be no `data`, which fits just what nobody documents.
-        let absent = || Misfit { at: begin, missing: None, expected: shape.expected() };
+        let absent = || FirstMisfit { at: begin, missing: None, expected: shape.expected() };
         let misfit = walk.misfit.or_else(|| (value.is_none() && !matches!(shape, Shape::Json)).then(absent));
         let mut scan = walk.scan;
         scan.seek(begin);

@@ -21,7 +21,7 @@ pub(crate) use response::{ContentRef, Data, Failure};
 pub use response::{DecodeError, Expected, Received, Response};
 pub use text::Text;
 pub(crate) use walk::integer;
-use walk::{Misfit, Walk};
+use walk::{FirstMisfit, Walk};
 
 /// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
 pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
@@ -46,7 +46,7 @@ pub(crate) fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) 
     match (walk.misfit, value) {
         (None, Ok(value)) => Ok(value),
         (Some(misfit), Ok(_)) => Err(told(misfit, Scanner::new(json), shape)),
-        (_, Err(NotJson)) => Err(told(Misfit { at: 0, missing: None, expected: Shape::Json.expected() }, Scanner::new(json), shape)),
+        (_, Err(NotJson)) => Err(told(FirstMisfit { at: 0, missing: None, expected: Shape::Json.expected() }, Scanner::new(json), shape)),
     }
 }
 

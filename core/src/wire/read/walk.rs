@@ -9,7 +9,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// The first value that does not fit its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Misfit {
+pub(super) struct FirstMisfit {
     /// Where it begins.
     pub(super) at: usize,
     /// Of an object, the member that is missing in it.
@@ -21,7 +21,7 @@ pub(super) struct Misfit {
 /// What is found on the way through a value, beside the value itself.
 pub(super) struct Walk<'a> {
     pub(super) scan: Scanner<'a>,
-    pub(super) misfit: Option<Misfit>,
+    pub(super) misfit: Option<FirstMisfit>,
     /// Where members begin that came in two spellings with two values.
     pub(super) differing: Vec<usize>,
     /// Whether something was written in another way than the table does.
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
     /// Notes what does not fit. The first one counts.
     #[cold]
     pub(super) fn note(&mut self, at: usize, missing: Option<&'static str>, expected: &'static str) {
-        self.misfit = self.misfit.or(Some(Misfit { at, missing, expected }));
+        self.misfit = self.misfit.or(Some(FirstMisfit { at, missing, expected }));
     }
 
     /// Past a value that does not fit, which is given as it is written.

@@ -41,7 +41,7 @@ fn a_price_in_another_currency_needs_the_callers_word_and_that_is_held_against_t
         let mut given = Given::agent();
         let mut write = given.write_within("create_session", DYNAMIC, Some("5"), said);
         assert_eq!(given.tell(&mut write, [due(), euros()]), [LIST, asks]);
-        let field = given.error.and_then(|error| error.into_report().field);
+        let field = given.error.and_then(|error| error.into_fields().field);
         assert_eq!(field.as_deref(), said.is_none().then_some(PRICE_FIELD));
     }
 }

@@ -3,6 +3,7 @@
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
 //! options, facts, errors, events and lists are JSON text; the native types over them are generated from the table.
 
+mod packed;
 mod store;
 mod types;
 
@@ -26,7 +27,7 @@ pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
 }
 
-/// The error, as JSON, for an answer that `take` gave and that does not fit its type; `place` says where.
+/// The error, as JSON, for an answer that `take` gave and that is of another type than its operation's; `place` says so.
 #[uniffi::export]
 pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
     error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None, may_hide: true }, place))
@@ -144,12 +145,14 @@ impl Client {
 
     /// The result of a command that completed, once.
     pub fn take(&self, command: u32) -> Option<Taken> {
-        self.lock().take_text(command).map(Taken::from)
+        let taken = self.lock().take_to_read(CommandId(command));
+        taken.map(Taken::from)
     }
 
     /// The same, and the result stays until it is taken or abandoned.
     pub fn result(&self, command: u32) -> Option<Taken> {
-        self.lock().result_text(command).map(Taken::from)
+        let taken = self.lock().result_to_read(CommandId(command));
+        taken.map(Taken::from)
     }
 
     /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in what

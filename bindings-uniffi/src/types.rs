@@ -3,9 +3,10 @@
 use std::fmt;
 
 pub use hopline::client::{FailureKind, Sent};
-use hopline::client::{TakenText, error_text, event_text};
+use hopline::client::{Phase, error_text, event_text, facts_text};
 
 use crate::StoreCall;
+use crate::packed::pack;
 
 /// Why a Send has no response.
 #[uniffi::remote(Enum)]
@@ -173,8 +174,10 @@ pub struct Answer {
     pub facts: String,
     /// The whole `data`, as the service wrote it. It may hold secrets.
     pub raw: String,
-    /// The same under the names and with the words of the table, where the service wrote it in another way.
-    pub view: Option<String>,
+    /// The same as its type, for the printed constructors. It may hold secrets.
+    pub packed: Vec<u8>,
+    /// The request's id, as the service gave it.
+    pub request_id: Option<String>,
     /// Of a session or an order: `pending`, `ready`, `ended` or `unknown`.
     pub phase: Option<String>,
 }
@@ -200,12 +203,18 @@ pub enum Taken {
     },
 }
 
-impl From<Result<TakenText, hopline::Error>> for Taken {
-    fn from(taken: Result<TakenText, hopline::Error>) -> Self {
-        match taken {
-            Ok(TakenText { facts, raw, view, phase, .. }) => {
-                Taken::Answered { answer: Answer { facts, raw, view, phase: phase.map(str::to_owned) } }
-            }
+impl From<Result<hopline::client::Taken, hopline::Error>> for Taken {
+    fn from(taken: Result<hopline::client::Taken, hopline::Error>) -> Self {
+        match taken.and_then(pack) {
+            Ok((packed, answered)) => Taken::Answered {
+                answer: Answer {
+                    facts: facts_text(&answered),
+                    raw: answered.raw.text().to_owned(),
+                    packed,
+                    request_id: answered.facts.request_id,
+                    phase: answered.phase.map(|phase| Phase::as_str(phase).to_owned()),
+                },
+            },
             Err(error) => Taken::Failed { error: error_text(&error) },
         }
     }

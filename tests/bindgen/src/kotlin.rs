@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{REPLIES, Record, Shape, Words, endpoints};
+use hopline::contract::{Field, REPLIES, Record, Shape, Words, endpoints};
 
 use crate::model::{APIS, Kind, Type, camel, client, lines, named_in_camel, types};
 
@@ -61,7 +61,6 @@ const KEYWORDS: [&str; 28] = [
 fn print_types() -> String {
     let mut out = HEADER.to_owned();
     put!(out, "import java.math.BigDecimal");
-    put!(out, "import kotlinx.serialization.json.JsonElement");
     let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
     let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in types() {
@@ -87,7 +86,8 @@ fn print_words(out: &mut String, words: &Words) {
     }
     let all: Vec<&str> = words.words.iter().map(|word| word.name).collect();
     put!(out, "        /** The words that the contract names. */");
-    put!(out, "        public val entries: List<{name}> = listOf({})", all.join(", "));
+    put!(out, "        public val entries: List<{name}> = listOf({})\n", all.join(", "));
+    put!(out, "        internal val words: Array<String> = Array(entries.size) {{ entries[it].word }}");
     put!(out, "    }}\n}}");
 }
 
@@ -106,18 +106,30 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
         put!(out, "    override val phase: Phase? = null,");
     }
     put!(out, "){}\n", if is_answer { " : Reply" } else { "" });
-    let more = if is_answer { ", told: Told = Told.NOTHING" } else { "" };
-    put!(out, "internal fun read{}(value: JsonElement, place: String{more}): {} {{", record.name, record.name);
-    put!(out, "    val of = members(value, place)");
+    print_reader(out, record, is_answer);
+}
+
+/// How it is read from what the core packed.
+fn print_reader(out: &mut String, record: &Record, is_answer: bool) {
+    let parameter = if is_answer { "told: Told = Told.NOTHING" } else { "" };
+    put!(out, "internal fun Packed.read{}({parameter}): {} {{", record.name, record.name);
+    let looks = record.fields.iter().any(|field| !is_there(field));
+    put!(out, "    {}members({})", if looks { "val of = " } else { "" }, record.fields.len());
     put!(out, "    return {}(", record.name);
-    for field in record.fields {
-        let how = if field.required { "must" } else { "may" };
-        put!(out, "        {} = of.{how}({}, {}),", member(field.name, is_answer), quoted(field.name), reader(field.shape));
+    for (index, field) in record.fields.iter().enumerate() {
+        let (read, otherwise) = (reader(field.shape), if field.required { "Raw.NONE" } else { "null" });
+        let read = if is_there(field) { read } else { format!("if (of.has({index})) {read} else {otherwise}") };
+        put!(out, "        {} = {read},", member(field.name, is_answer));
     }
     if is_answer {
         put!(out, "        raw = told.raw,\n        requestId = told.requestId,\n        phase = told.phase,");
     }
     put!(out, "    )\n}}");
+}
+
+/// Whether a member is always there. JSON that nobody documents may be null.
+fn is_there(field: &Field) -> bool {
+    field.required && !matches!(field.shape, Shape::Json)
 }
 
 fn record_of(shape: Shape) -> Option<&'static Record> {
@@ -173,17 +185,18 @@ fn option_type(kind: Kind) -> &'static str {
     }
 }
 
+/// What reads a value from what the core packed.
 fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Text | Shape::Label => "::text".to_owned(),
-        Shape::Secret => "::secret".to_owned(),
-        Shape::Bool => "::flag".to_owned(),
-        Shape::Integer => "::whole".to_owned(),
-        Shape::Decimal => "::decimal".to_owned(),
-        Shape::Json => "::anything".to_owned(),
-        Shape::Word(words) => format!("{{ word, at -> {}(text(word, at)) }}", words.name),
-        Shape::Record(record) => format!("{{ value, at -> read{}(value, at) }}", record.name),
-        Shape::List(item) | Shape::OneOrMany(item) => format!("list({})", reader(*item)),
+        Shape::Text | Shape::Label => "text()".to_owned(),
+        Shape::Secret => "Secret(text())".to_owned(),
+        Shape::Bool => "flag()".to_owned(),
+        Shape::Integer => "integer()".to_owned(),
+        Shape::Decimal => "decimal()".to_owned(),
+        Shape::Json => "Raw(text())".to_owned(),
+        Shape::Word(words) => format!("{}(word({}.words))", words.name, words.name),
+        Shape::Record(record) => format!("read{}()", record.name),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("list {{ {} }}", reader(*item)),
     }
 }
 

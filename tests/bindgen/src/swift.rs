@@ -95,7 +95,7 @@ fn print_types() -> String {
 fn print_words(out: &mut String, words: &Words) {
     put!(out, "");
     doc(out, "", lines(words.doc));
-    put!(out, "public struct {}: RawRepresentable, Codable, Hashable, Sendable, Parameter {{", words.name);
+    put!(out, "public struct {}: RawRepresentable, Codable, Hashable, Sendable, Parameter, Words {{", words.name);
     put!(out, "    /// The word as it is sent and answered.\n    public let rawValue: String\n");
     put!(out, "    /// Any word. One that the contract does not name is refused before it is sent.");
     put!(out, "    public init(rawValue: String) {{\n        self.rawValue = rawValue\n    }}\n");
@@ -103,33 +103,67 @@ fn print_words(out: &mut String, words: &Words) {
         doc(out, "    ", lines(word.doc));
         put!(out, "    public static let {} = {}(rawValue: {:?})", name(&lower(word.name)), words.name, word.word);
     }
+    let all: Vec<String> = words.words.iter().map(|word| name(&lower(word.name))).collect();
+    put!(out, "\n    /// All of these, in the order of the contract.");
+    put!(out, "    static let words: [{}] = [{}]", words.name, all.join(", "));
     put!(out, "}}");
 }
 
 fn print_record(out: &mut String, record: &'static Record) {
     put!(out, "");
     doc(out, "", lines(record.doc));
-    let kind = if holds_secret(Shape::Record(record)) { "Decodable" } else { "Codable" };
-    put!(out, "public struct {}: {kind}, Hashable, Sendable {{", record.name);
+    put!(out, "public struct {}: Hashable, Sendable {{", record.name);
     for field in record.fields {
         doc(out, "    ", lines(field.doc));
-        put!(out, "    public let {}: {}{}", name(&camel(field.name)), answer_type(field.shape), if field.required { "" } else { "?" });
+        put!(out, "    public let {}: {}", name(&camel(field.name)), member_type(field));
     }
-    put!(out, "\n    enum CodingKeys: String, CodingKey {{");
+    put!(out, "\n    /// One of your own, such as for a preview or a test.");
+    let default = |field: &Field| if field.required { "" } else { " = nil" };
+    let given = |field: &Field| format!("{}: {}{}", name(&camel(field.name)), member_type(field), default(field));
+    put!(out, "    public init({}) {{", record.fields.iter().map(given).collect::<Vec<_>>().join(", "));
     for field in record.fields {
-        put!(out, "        case {} = {:?}", name(&camel(field.name)), field.name);
+        put!(out, "        self.{} = {}", camel(field.name), name(&camel(field.name)));
+    }
+    put!(out, "    }}\n}}\n");
+    print_reader(out, record);
+}
+
+/// How it is read from what the core packed.
+fn print_reader(out: &mut String, record: &Record) {
+    put!(out, "extension {}: Packable {{\n    static let type = {:?}\n", record.name, record.name);
+    put!(out, "    init(_ packed: inout Packed) {{");
+    let looks = record.fields.iter().any(|field| !is_there(field));
+    put!(out, "        {} = packed.members({})", if looks { "let there" } else { "_" }, record.fields.len());
+    for (index, field) in record.fields.iter().enumerate() {
+        let (read, otherwise) = (reader(field.shape), if field.required { "Raw(text: \"null\")" } else { "nil" });
+        let read = if is_there(field) { read } else { format!("there.has({index}) ? {read} : {otherwise}") };
+        put!(out, "        {} = {read}", name(&camel(field.name)));
     }
     put!(out, "    }}\n}}");
 }
 
-/// What holds a secret, or what is not documented and may hold one, can be read, and is never written.
-fn holds_secret(shape: Shape) -> bool {
+/// Whether a member is always there. JSON that nobody documents may be null.
+fn is_there(field: &Field) -> bool {
+    field.required && !matches!(field.shape, Shape::Json)
+}
+
+/// What reads a value from what the core packed.
+fn reader(shape: Shape) -> String {
     match shape {
-        Shape::Secret | Shape::Json => true,
-        Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
-        Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
-        _ => false,
+        Shape::Text | Shape::Label => "packed.text()".to_owned(),
+        Shape::Secret => "packed.secret()".to_owned(),
+        Shape::Bool => "packed.flag()".to_owned(),
+        Shape::Integer => "packed.integer()".to_owned(),
+        Shape::Decimal => "packed.decimal()".to_owned(),
+        Shape::Json => "packed.raw()".to_owned(),
+        Shape::Word(_) => "packed.word()".to_owned(),
+        Shape::Record(record) => format!("{}(&packed)", record.name),
+        Shape::List(item) | Shape::OneOrMany(item) => format!("packed.list {{ packed in {} }}", reader(*item)),
     }
+}
+
+fn member_type(field: &Field) -> String {
+    format!("{}{}", answer_type(field.shape), if field.required { "" } else { "?" })
 }
 
 fn answer_type(shape: Shape) -> String {
@@ -193,10 +227,8 @@ mod tests {
     #[test]
     fn what_holds_a_secret_is_never_written() {
         let printed = print_types();
-        assert!(printed.contains("public struct Proxy: Decodable,") && printed.contains("public struct Session: Decodable,"));
-        assert!(printed.contains("public struct SubUser: Decodable,") && printed.contains("public struct SubUserList: Decodable,"));
-        assert!(printed.contains("public struct OpenList: Decodable,") && printed.contains("    public let items: [Raw]\n"));
-        assert!(printed.contains("public struct Product: Codable,") && !printed.contains("JSON"));
+        assert!(printed.contains("public struct Proxy: Hashable, Sendable {") && !printed.contains("JSON"));
+        assert!(printed.matches("Codable").count() == types().iter().filter(|found| found.record().is_none()).count());
     }
 
     #[test]
@@ -211,10 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn a_member_has_a_name_of_swifts_and_is_read_by_that_of_the_wire() {
+    fn a_member_is_read_in_its_place_of_the_table() {
         let printed = print_types();
-        for (name, wire) in [("orderNo", "orderNo"), ("sessionId", "session_id"), ("async", "async"), ("nextCursor", "next_cursor")] {
-            assert!(printed.contains(&format!("        case {name} = {wire:?}\n")), "{wire}");
+        for record in types().into_iter().filter_map(Type::record) {
+            let reader = printed.split(&format!("extension {}: Packable {{", record.name)).nth(1).and_then(|rest| rest.split("\n}").next());
+            let lines: Vec<&str> = reader.unwrap_or_else(|| panic!("{}", record.name)).lines().collect();
+            let read = lines.iter().skip_while(|line| !line.contains("packed.members(")).skip(1);
+            for (field, line) in record.fields.iter().zip(read) {
+                assert!(line.trim_start().starts_with(&format!("{} = ", name(&camel(field.name)))), "{} {line}", field.name);
+                assert_eq!(line.contains("there.has("), !is_there(field), "{} {line}", field.name);
+            }
         }
         assert!(printed.contains("    public static let month = OrderUnit(rawValue: \"month\")\n"));
     }

@@ -60,6 +60,10 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         try await answer(operation, params.json.text, told).session(operation, self)
     }
 
+    override func isWaited(_ answered: Answered) -> Bool {
+        answered.holds(Session.self)
+    }
+
     override func waited(_ answered: Answered) throws(HoplineError) -> Resumed {
         .session(try answered.session("create_session", self))
     }

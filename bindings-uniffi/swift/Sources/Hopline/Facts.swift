@@ -13,10 +13,7 @@ public enum Phase: String, Sendable, Decodable {
 }
 
 /// What an answer holds that the contract does not document: read it from `raw`.
-public struct Unshown: Sendable, Decodable {
-    /// Whatever was answered.
-    public init(from decoder: any Decoder) {}
-}
+public struct Unshown: Sendable {}
 
 /// Progress of a command, for people and metrics. Nothing depends on it.
 public struct Event: Sendable {

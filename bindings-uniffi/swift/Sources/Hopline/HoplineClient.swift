@@ -176,7 +176,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     /// Every operation is called here.
-    func call<Value: Decodable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
+    func call<Value: Packable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
         try await answer(operation, params.json.text, told).reply(operation)
     }
 
@@ -184,6 +184,11 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
         let options = told.json.text
         return try await run(operation) { $0.start(operation: operation, params: params, options: options) }
+    }
+
+    /// Whether something was answered that its API waits for.
+    func isWaited(_ answered: Answered) -> Bool {
+        false
     }
 
     /// What was waited for after it was resumed: each API has something of its own.
@@ -205,7 +210,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     private func resumed(_ answered: Answered) throws(HoplineError) -> Resumed {
-        answered.phase == nil ? .answer(try answered.reply("resume")) : try waited(answered)
+        isWaited(answered) ? try waited(answered) : .answer(try answered.reply("resume"))
     }
 
     func check(_ operation: String) throws(HoplineError) {

@@ -7,11 +7,6 @@ import Foundation
 #endif
 
 extension Proxy {
-    /// A proxy that no session showed, such as one of a static order.
-    public init(host: String, port: Int, protocol: Hopline.`Protocol`, username: Secret, password: Secret) {
-        self.init(host: host, port: port, protocol: `protocol`, username: username, password: password, fullUrl: nil)
-    }
-
     /// The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up.
     public func url() throws(HoplineError) -> Secret {
         try Secret(told().url)

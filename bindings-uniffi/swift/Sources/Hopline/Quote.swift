@@ -32,8 +32,19 @@ public struct Quote: Codable, Hashable, Sendable {
 ///   - product: A product of a list.
 ///   - quantity: GB (dynamic, fractions allowed) or addresses (static, whole).
 public func quote(_ product: Product, quantity: Decimal = 1) throws(HoplineError) -> Quote {
-    try core {
-        let given = try String(decoding: JSONEncoder().encode(product), as: UTF8.self)
-        return try JSONDecoder().decode(Quote.self, from: Data(quote(product: given, quantity: quantity.description).utf8))
+    var given = Parameters()
+    given.add("product_no", product.productNo)
+    given.add("name", product.name)
+    given.add("type", product.type)
+    given.add("sharing", product.sharing)
+    given.add("available", product.available)
+    given.add("price", product.price)
+    given.add("currency", product.currency)
+    given.add("unit", product.unit)
+    given.add("stock", product.stock)
+    given.add("country", product.country)
+    given.add("city", product.city)
+    return try core {
+        return try JSONDecoder().decode(Quote.self, from: Data(quote(product: given.json.text, quantity: quantity.description).utf8))
     }
 }

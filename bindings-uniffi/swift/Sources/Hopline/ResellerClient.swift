@@ -44,6 +44,10 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         try await answer(operation, params.json.text, told).order()
     }
 
+    override func isWaited(_ answered: Answered) -> Bool {
+        answered.holds(StaticOrder.self)
+    }
+
     override func waited(_ answered: Answered) throws(HoplineError) -> Resumed {
         .order(try answered.order())
     }

@@ -17,7 +17,7 @@ public enum WalkEnd: String, Sendable, Decodable {
 /// The items of a list, over all of its pages. Each page is read when it is come to. Which one that is the core says.
 ///
 /// A read that fails throws a `HoplineError` and moves nothing: iterate again to try that page again.
-public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequence, @unchecked Sendable {
+public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @unchecked Sendable {
     /// An item of the list.
     public typealias Element = Item
 
@@ -26,6 +26,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     private let params: String
     private let told: Parameters
     private let items: @Sendable (List) -> [Item]
+    private let reply: @Sendable (Answered) throws(HoplineError) -> Reply<List>
     private let lock = NSLock()
     /// The lock guards it.
     private var turn: Turn
@@ -33,8 +34,9 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
     init(
         _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: String,
         _ items: @escaping @Sendable (List) -> [Item]
-    ) {
+    ) where List: Packable {
         (self.client, self.operation, self.params, self.told, self.items) = (client, operation, params.json.text, told, items)
+        reply = { answered throws(HoplineError) in try answered.reply(operation) }
         turn = Turn(position: begin, end: nil)
     }
 
@@ -106,7 +108,7 @@ public final class Walk<List: Decodable & Sendable, Item: Sendable>: AsyncSequen
         guard now.end == nil, let position = now.position else { return nil }
         let asked = try core { try pageParams(position: position, params: params) }
         let answered = try await client.answer(operation, asked, told)
-        let reply: Reply<List> = try answered.reply(operation)
+        let reply = try self.reply(answered)
         let after = try core { try pageTurn(position: position, facts: answered.facts) }
         let next = try core { try JSONDecoder().decode(Turn.self, from: Data(after.utf8)) }
         return (reply, items(reply.value), next)
@@ -137,7 +139,7 @@ private struct Begun: Decodable {
 
 extension HoplineClient {
     /// Every walk begins here. Nothing is sent.
-    func walk<List, Item>(
+    func walk<List: Packable, Item>(
         _ operation: String, _ params: Parameters, _ told: Parameters, _ position: String?, _ maxPages: Int?,
         _ items: @escaping @Sendable (List) -> [Item]
     ) throws(HoplineError) -> Walk<List, Item> {

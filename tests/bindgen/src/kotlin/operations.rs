@@ -45,8 +45,8 @@ pub(super) fn print(api: Api) -> String {
 
 fn print_method(out: &mut String, endpoint: &Endpoint) {
     let (answer, read) = match record_of(endpoint.response) {
-        Some(record) => (record.name, format!(") {}", reader_of(record))),
-        None => ("RawReply", ", ::rawReply)".to_owned()),
+        Some(record) => (record.name, format!(", {})", reader_of(record))),
+        None => ("RawReply", ", rawReply)".to_owned()),
     };
     Method {
         fun: "suspend fun",
@@ -179,14 +179,14 @@ fn print_request(out: &mut String) {
         takes: Use::Request,
         beside: Vec::new(),
         answer: "RawReply".to_owned(),
-        call: ["call(\"request\", ", ", ::rawReply)"].map(str::to_owned),
+        call: ["call(\"request\", ", ", rawReply)"].map(str::to_owned),
     }
     .print(out);
 }
 
-/// A function of Kotlin that reads an answer.
+/// What reads an answer.
 fn reader_of(record: &Record) -> String {
-    format!("{{ data, told -> read{}(data, \"data\", told) }}", record.name)
+    format!("Reader({}, Packed::read{})", quoted(record.name), record.name)
 }
 
 /// The name of a parameter, which may not be that of an option.

@@ -6,8 +6,9 @@ import Testing
 @Suite("what goes beyond the table")
 struct BeyondTests {
     private func product(_ price: String, _ kind: String = "dynamic") throws -> Product {
-        let text = #"{"product_no":"p-1","name":"P","type":"\#(kind)","sharing":"shared","available":true,"price":\#(price),"currency":"USD","unit":"GB"}"#
-        return try JSONDecoder().decode(Product.self, from: Data(text.utf8))
+        try Product(
+            productNo: "p-1", name: "P", type: SessionType(rawValue: kind), sharing: .shared, available: true, price: number(price),
+            currency: "USD", unit: "GB")
     }
 
     @Test("a quote is what the service charges")

@@ -59,7 +59,7 @@ public class AgentClient(
             advice = asked { core.observe(id, told(seen), clock.unix(), clock.monotonic()) }?.let { parse(it) as JsonObject }
             advice?.number("command")?.toUInt()
         }) { rotations ->
-            val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended) { data, told -> readSession(data, "data", told) } }
+            val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended, waits) }
             advice?.let { verdict(it, rotated) }
         }
     }
@@ -73,8 +73,10 @@ public class AgentClient(
         return engine.ask("release_session") { it.releaseSession(id) }
     }
 
+    override val waits = Reader("Session", Packed::readSession)
+
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {
-        val session = typed(operation, ended) { data, told -> readSession(data, "data", told) }
+        val session = typed(operation, ended, waits)
         return OpenSession(this, session.phase ?: Phase.UNKNOWN, session)
     }
 }

@@ -1,20 +1,15 @@
 package hopline
 
+import hopline.core.Answer
 import hopline.core.Client
 import hopline.core.Taken
 import hopline.core.misfit
 import hopline.core.pageParams
 import hopline.core.pageTurn
 import kotlinx.serialization.json.JsonElement
-import kotlinx.serialization.json.JsonObject
 
 /** Writes the parameters of a call as JSON. That is work, so it is not done in the thread of who calls. */
 internal typealias Params = () -> String
-
-/** Reads the `data` of an answer as a type. */
-internal typealias Reader<T> = (JsonElement, Told) -> T
-
-internal fun rawReply(@Suppress("UNUSED_PARAMETER") data: JsonElement, told: Told): RawReply = RawReply(told.raw, told.requestId, told.phase)
 
 /** What the printed operations do with a call; `W` is what waiting gives. */
 public abstract class Caller<W : Reply> internal constructor() {
@@ -52,19 +47,21 @@ public abstract class Caller<W : Reply> internal constructor() {
     private fun begin(operation: String, params: Params, call: Call): (Client) -> UInt =
         { core -> core.start(operation, sound(operation, "parameters", params()), sound(operation, "options", call.told())) }
 
-    internal fun <T> typed(operation: String, ended: Engine.Ended, read: Reader<T>): T {
-        val answer =
-            when (val taken = ended.taken) {
-                is Taken.Failed -> throw exception(taken.error).also { it.notes = ended.notes }
-                is Taken.Answered -> taken.answer
-            }
-        val raw = Raw(answer.raw)
-        try {
-            // What the service wrote, or the same under the table's names.
-            val data = answer.view?.let(::parse) ?: raw.json
-            return read(data, Told(raw, (parse(answer.facts) as? JsonObject)?.text("request_id"), answer.phase?.let(::phase)))
-        } catch (misfit: Misfit) {
-            throw exception(misfit(operation, answer.facts, answer.raw, misfit.place))
+    internal fun <T> typed(operation: String, ended: Engine.Ended, reader: Reader<T>): T {
+        val answer = answered(ended)
+        val packed = Packed(answer.packed)
+        if (packed.text() != reader.type && reader.type != "") {
+            throw exception(misfit(operation, answer.facts, answer.raw, "it is the answer of another operation"))
         }
+        return reader.read(packed, Told(Raw(answer.raw), answer.requestId, answer.phase?.let(::phase)))
     }
+
+    /** What the core answers itself, as JSON. */
+    internal fun told(ended: Engine.Ended): JsonElement = parse(answered(ended).raw)
+
+    private fun answered(ended: Engine.Ended): Answer =
+        when (val taken = ended.taken) {
+            is Taken.Failed -> throw exception(taken.error).also { it.notes = ended.notes }
+            is Taken.Answered -> taken.answer
+        }
 }

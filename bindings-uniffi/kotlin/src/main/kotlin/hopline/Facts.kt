@@ -69,7 +69,7 @@ internal fun event(text: String): Event? {
     val told =
         try {
             parse(text) as? JsonObject
-        } catch (_: Misfit) {
+        } catch (_: IllegalArgumentException) {
             null
         }
     return told?.let(::event)

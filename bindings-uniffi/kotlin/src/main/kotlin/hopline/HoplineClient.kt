@@ -7,6 +7,8 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.boolean
 
 /**
  * The client of one account at one of the two APIs: what [AgentClient] and [ResellerClient] have in common. Any number of
@@ -19,6 +21,9 @@ import kotlinx.serialization.json.JsonObject
  * @param W what waiting gives
  */
 public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W>(), AutoCloseable {
+    /** What it reads that [waited] gives. */
+    internal abstract val waits: Reader<out Reply>
+
     /** Progress, from when it is collected until the client is closed. */
     public val events: Flow<Event> get() = engine.events.flow
 
@@ -28,7 +33,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         var after: String? = null
         do {
             val from = after
-            val page = run("saved", { it.saved(from) }) { ended -> typed("saved", ended) { data, _ -> savedPage(data as JsonObject) } }
+            val page = run("saved", { it.saved(from) }) { ended -> savedPage(told(ended) as JsonObject) }
             all += page.entries
             after = page.after
         } while (after != null)
@@ -96,7 +101,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
         val begin = { core: Client -> core.resumeAll(sound("resume_all", "options", call.told())) }
         return engine.run("resume_all", begin, parts = true) { all ->
-            typed("resume_all", all.first(), ::rawReply)
+            told(all.first())
             all.drop(1).map(::result)
         }
     }
@@ -144,15 +149,18 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
 
     /** What waiting gave where that was what was resumed; otherwise the answer alone. */
     private fun resumed(operation: String, ended: Engine.Ended): Reply =
-        if ((ended.taken as? Taken.Answered)?.answer?.phase == null) typed(operation, ended, ::rawReply) else waited(operation, ended)
+        if (isWaited(ended)) waited(operation, ended) else typed(operation, ended, rawReply)
+
+    /** Whether something was answered that [waited] reads. */
+    private fun isWaited(ended: Engine.Ended): Boolean = (ended.taken as? Taken.Answered)?.answer?.let { Packed(it.packed).text() == waits.type } == true
 
     internal suspend fun lookUp(record: String, params: Params, call: Call): Reconciliation {
         sound("reconcile", "record", record)
-        return call("reconcile", params, call) { data, told -> readReconciliation(data, "data", told) }
+        return call("reconcile", params, call, Reader("Reconciliation", Packed::readReconciliation))
     }
 
     private suspend fun acted(operation: String, begin: (Client) -> UInt): Boolean =
-        run(operation, begin) { ended -> typed(operation, ended) { data, _ -> flag(data, "data") } }
+        run(operation, begin) { ended -> (told(ended) as JsonPrimitive).boolean }
 }
 
 private fun standsForNothing(ended: Engine.Ended): Boolean =

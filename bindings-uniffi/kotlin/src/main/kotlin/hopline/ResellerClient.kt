@@ -49,8 +49,10 @@ public class ResellerClient(
     /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */
     public val token: Secret? get() = engine.token()
 
+    override val waits = Reader("StaticOrder", Packed::readStaticOrder)
+
     override fun waited(operation: String, ended: Engine.Ended): OrderReply {
-        val order = typed(operation, ended) { data, told -> readStaticOrder(data, "data", told) }
+        val order = typed(operation, ended, waits)
         return OrderReply(order.orderNo, order.phase ?: Phase.UNKNOWN, order)
     }
 }

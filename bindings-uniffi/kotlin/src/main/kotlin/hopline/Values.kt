@@ -27,7 +27,11 @@ public class Raw(
     /** The text. */
     public val text: String,
 ) {
-    /** The text as a tree; each number keeps its digits. */
+    /**
+     * The text as a tree; each number keeps its digits.
+     *
+     * @throws IllegalArgumentException if kotlinx.serialization can't read the text
+     */
     public val json: JsonElement by lazy(LazyThreadSafetyMode.PUBLICATION) { parse(text) }
 
     override fun toString(): String = "[redacted]"
@@ -112,15 +116,7 @@ public sealed interface Patch<out T> {
     public data class Set<out T>(val value: T) : Patch<T>
 }
 
-/** An answer does not have the shape of its type; the text says where. */
-internal class Misfit(val place: String) : Exception(place)
-
-internal fun parse(text: String): JsonElement =
-    try {
-        Json.parseToJsonElement(text)
-    } catch (_: IllegalArgumentException) {
-        throw Misfit("a place that is no JSON")
-    }
+internal fun parse(text: String): JsonElement = Json.parseToJsonElement(text)
 
 /** Writes parameters or options as JSON, without those that are left out. */
 internal fun encode(vararg members: Pair<String, Any?>): String =

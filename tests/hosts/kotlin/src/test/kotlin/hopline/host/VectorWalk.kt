@@ -40,7 +40,7 @@ internal fun World.walk(step: JsonObject) {
         check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
         when (val taken = client.take(command)) {
             is Taken.Answered -> {
-                items.addAll((Json.parseToJsonElement(taken.answer.view ?: taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
+                items.addAll((Json.parseToJsonElement(taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
                 val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
                 position = turn.maybe("position")
                 end = turn.maybe("end")

@@ -1,0 +1,194 @@
+//! An answer as one byte array, made while it is read; the printed constructors of Kotlin and Swift read it.
+//!
+//! It begins with the name of its type, which is empty where nobody documents it; then nothing follows. A value is:
+//!
+//! | Shape | Bytes |
+//! |---|---|
+//! | a text, a label, a secret, undocumented JSON, a decimal | its length, and its UTF-8 |
+//! | a flag | 1 or 0 |
+//! | a whole number | 8, the lowest first |
+//! | a word | its place in its list, counted from 1; or 0 and a text |
+//! | a list | how many items in 4 bytes, the lowest first, and each of them |
+//! | a record | a bit for each member that is there, the first lowest, in whole bytes; then those members in the table's order |
+//!
+//! A length and a place are numbers of 7 bits a byte, the lowest first, each but the last with the highest bit set.
+
+use hopline::Error;
+use hopline::client::{Answered, Taken};
+use hopline::contract::{Record, Shape, Sink, Word, Words};
+
+/// Packs what a command was answered with; or says that it does not fit its type.
+pub(crate) fn pack(taken: Taken) -> Result<(Vec<u8>, Answered), Error> {
+    let mut packer = Packer::default();
+    match taken.shape() {
+        Shape::Record(record) => {
+            packer.utf8(record.name);
+            taken.read(&mut packer).map(|(_, answered)| (packer.bytes, answered))
+        }
+        _ => {
+            packer.utf8("");
+            taken.read(&mut ()).map(|((), answered)| (packer.bytes, answered))
+        }
+    }
+}
+
+#[derive(Default)]
+struct Packer {
+    bytes: Vec<u8>,
+    /// Of the records that are open, the members that came so far, and where each begins.
+    members: Vec<(usize, usize)>,
+    /// The list of the word that follows.
+    words: Option<&'static Words>,
+}
+
+/// A record or a list that is open.
+enum Nest {
+    Record {
+        record: &'static Record,
+        /// Where it begins, and where its members begin among those that are open.
+        at: usize,
+        first: usize,
+    },
+    List {
+        /// Where their count is, and the count.
+        at: usize,
+        count: u32,
+        words: Option<&'static Words>,
+    },
+}
+
+impl Packer {
+    fn number(&mut self, mut number: usize) {
+        while number > 0x7f {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    fn utf8(&mut self, text: &str) {
+        self.number(text.len());
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Puts the members of a record in the table's order, most often as they are.
+    fn sort(&mut self, first: usize) {
+        let Some(members) = self.members.get_mut(first..).filter(|members| !members.is_sorted()) else { return };
+        let Some((_, begin)) = members.first().copied() else { return };
+        let ends = members.iter().skip(1).map(|(_, at)| *at).chain([self.bytes.len()]);
+        let mut ranges: Vec<(usize, &[u8])> =
+            members.iter().zip(ends).filter_map(|((index, at), end)| Some((*index, self.bytes.get(*at..end)?))).collect();
+        ranges.sort_by_key(|(index, _)| *index);
+        let sorted: Vec<u8> = ranges.into_iter().flat_map(|(_, bytes)| bytes).copied().collect();
+        self.bytes.truncate(begin);
+        self.bytes.extend(sorted);
+    }
+}
+
+/// The words that a value of this shape, or an item of it, may be.
+fn words_of(shape: Shape) -> Option<&'static Words> {
+    match shape {
+        Shape::Word(words) => Some(words),
+        Shape::List(item) | Shape::OneOrMany(item) => words_of(*item),
+        _ => None,
+    }
+}
+
+/// A value is whether there is one.
+impl Sink for Packer {
+    type Value = bool;
+    type Nest = Nest;
+
+    fn null(&mut self) -> bool {
+        false
+    }
+
+    fn flag(&mut self, value: bool) -> bool {
+        self.bytes.push(value.into());
+        true
+    }
+
+    fn integer(&mut self, value: i64) -> bool {
+        self.bytes.extend(value.to_le_bytes());
+        true
+    }
+
+    fn decimal(&mut self, digits: &str) -> bool {
+        self.utf8(digits);
+        true
+    }
+
+    fn text(&mut self, text: &str, _secret: bool) -> bool {
+        self.utf8(text);
+        true
+    }
+
+    fn word(&mut self, text: &str, known: Option<&'static Word>) -> bool {
+        let place = |words: &Words| words.words.iter().position(|word| Some(word.word) == known.map(|known| known.word));
+        match self.words.and_then(place) {
+            Some(place) => self.number(place + 1),
+            None => {
+                self.number(0);
+                self.utf8(text);
+            }
+        }
+        true
+    }
+
+    fn json(&mut self, text: &str) -> bool {
+        self.utf8(text);
+        true
+    }
+
+    fn object(&mut self, record: &'static Record) -> Nest {
+        let at = self.bytes.len();
+        self.bytes.resize(at + record.fields.len().div_ceil(8), 0);
+        Nest::Record { record, at, first: self.members.len() }
+    }
+
+    fn list(&mut self) -> Nest {
+        let at = self.bytes.len();
+        self.bytes.extend([0; 4]);
+        Nest::List { at, count: 0, words: self.words }
+    }
+
+    fn next(&mut self, nest: &mut Nest, index: usize) {
+        match nest {
+            Nest::Record { record, .. } => {
+                self.words = record.fields.get(index).and_then(|field| words_of(field.shape));
+                self.members.push((index, self.bytes.len()));
+            }
+            Nest::List { words, .. } => self.words = *words,
+        }
+    }
+
+    fn put(&mut self, nest: &mut Nest, index: usize, there: bool) {
+        match nest {
+            Nest::Record { at, .. } if there => {
+                if let Some(byte) = self.bytes.get_mut(*at + index / 8) {
+                    *byte |= 1 << (index % 8);
+                }
+            }
+            Nest::Record { .. } => _ = self.members.pop(),
+            Nest::List { count, .. } => *count += 1,
+        }
+    }
+
+    fn end(&mut self, nest: Nest) -> bool {
+        match nest {
+            Nest::Record { first, .. } => {
+                self.sort(first);
+                self.members.truncate(first);
+            }
+            Nest::List { at, count, .. } => {
+                if let Some(place) = self.bytes.get_mut(at..at + 4) {
+                    place.copy_from_slice(&count.to_le_bytes());
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What is packed, byte for byte, and read again as a host does.
+
+use hopline::client::{Client, CommandId, Now, Outcome};
+use hopline::contract::{REPLIES, endpoints};
+use hopline::{Error, Step};
+
+use super::*;
+
+const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+
+/// What an operation of the agent API without parameters is answered with, where that is its data.
+fn packed(operation: &str, params: &str, data: &str) -> Result<Vec<u8>, Error> {
+    let mut client = Client::from_text(r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#, &[7; 16]).expect("is sound");
+    let command = client.start_text(operation, params, r#"{"attempts":1}"#);
+    let body = format!(r#"{{"success":true,"data":{data}}}"#);
+    loop {
+        match client.poll(NOW) {
+            Step::Send { id, .. } => {
+                let answer = Outcome::Response { status: 200, headers: &[], body: body.as_bytes(), truncated: false };
+                client.resolve(id, answer, NOW).expect("is answered once");
+            }
+            Step::Completed { command: CommandId(ended) } if ended == command.0 => break,
+            Step::Wait { .. } => panic!("it does not end"),
+            _ => {}
+        }
+    }
+    client.take_to_read(command).expect("has ended").and_then(pack).map(|(packed, _)| packed)
+}
+
+fn session(data: &str) -> Vec<u8> {
+    packed("get_session", r#"{"session_id":"s-1"}"#, data).expect("fits")
+}
+
+/// Reads what was packed, as text that names the members.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take(&mut self, length: usize) -> Vec<u8> {
+        let (head, tail) = self.0.split_at(length);
+        self.0 = tail;
+        head.to_vec()
+    }
+
+    fn number(&mut self) -> usize {
+        let byte = usize::from(self.take(1)[0]);
+        if byte < 0x80 { byte } else { (byte & 0x7f) | self.number() << 7 }
+    }
+
+    fn text(&mut self) -> String {
+        let length = self.number();
+        String::from_utf8(self.take(length)).expect("is text")
+    }
+
+    fn value(&mut self, shape: Shape) -> String {
+        match shape {
+            Shape::Bool => (self.take(1) == [1]).to_string(),
+            Shape::Integer => i64::from_le_bytes(self.take(8).try_into().expect("are 8")).to_string(),
+            Shape::Word(words) => match self.number() {
+                0 => format!("other {}", self.text()),
+                place => words.words[place - 1].word.to_owned(),
+            },
+            Shape::List(item) | Shape::OneOrMany(item) => {
+                let count = u32::from_le_bytes(self.take(4).try_into().expect("are 4"));
+                let items: Vec<String> = (0..count).map(|_| self.value(*item)).collect();
+                format!("[{}]", items.join(" "))
+            }
+            Shape::Record(record) => {
+                let bits = self.take(record.fields.len().div_ceil(8));
+                let there = |index: usize| bits[index / 8] >> (index % 8) & 1 == 1;
+                let fields = record.fields.iter().enumerate().filter(|(index, _)| there(*index));
+                let members: Vec<String> = fields.map(|(_, field)| format!("{}={}", field.name, self.value(field.shape))).collect();
+                format!("{{{}}}", members.join(" "))
+            }
+            _ => self.text(),
+        }
+    }
+}
+
+fn shown(packed: &[u8]) -> String {
+    let mut reader = Reader(packed);
+    let name = reader.text();
+    let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
+    let shape = shapes.into_iter().find(|shape| matches!(shape, Shape::Record(record) if record.name == name)).expect("is an answer");
+    let shown = reader.value(shape);
+    assert!(reader.0.is_empty(), "bytes are left");
+    shown
+}
+
+#[test]
+fn members_come_in_the_tables_order_and_what_is_null_or_unknown_does_not() {
+    let written = session(r#"{"status":"active","proxy":{"port":1080,"host":"h"},"other":[1],"session_id":"s-1","session_type":null}"#);
+    assert_eq!(shown(&written), "{session_id=s-1 status=active proxy={host=h port=1080}}");
+    assert_eq!(written, session(r#"{"session_id":"s-1","status":"active","proxy":{"host":"h","port":1080}}"#));
+}
+
+#[test]
+fn a_record_is_a_bitmap_and_its_members() {
+    let head = [&[7_u8][..], b"Session", &[0b101, 3], b"s-1"].concat();
+    let written = session(r#"{"session_id":"s-1","status":"active"}"#);
+    let words = written.strip_prefix(head.as_slice()).expect("begins so");
+    assert!(matches!(words, [place] if *place > 0), "a word that is known is its place: {words:?}");
+    let other = session(r#"{"session_id":"s-1","status":"paused"}"#);
+    assert_eq!(other.strip_prefix(head.as_slice()), Some(&b"\0\x06paused"[..]));
+}
+
+#[test]
+fn numbers_are_exact_and_a_long_text_has_a_long_length() {
+    let name = "é".repeat(100);
+    let product = format!(
+        r#"{{"price":4.10,"product_no":"p","name":"{name}","sharing":"dedicated","type":"dynamic","currency":"USD","unit":"GB","available":true}}"#
+    );
+    let written = packed("list_products", "{}", &format!(r#"{{"items":[{product},{product}],"next_cursor":null}}"#)).expect("fits");
+    let shown = shown(&written);
+    assert_eq!((shown.matches("price=4.10").count(), shown.matches(&format!("name={name} ")).count()), (2, 2), "{shown}");
+}
+
+#[test]
+fn what_nobody_documents_is_not_packed_and_what_does_not_fit_is_an_error() {
+    assert_eq!(packed("get_balance", "{}", r#"{"balance":1}"#).as_deref(), Ok(&[0_u8][..]));
+    let error = packed("list_products", "{}", r#"{"items":[7]}"#).expect_err("does not fit");
+    assert_eq!(error.field.as_deref(), Some("data.items[0]"));
+}

@@ -1,0 +1,104 @@
+import Foundation
+
+/// Reads an answer that the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
+/// initialisers are printed from, so nothing in it can be wrong; all the same nothing is read beyond its end.
+struct Packed {
+    private let bytes: UnsafeRawBufferPointer
+    private var at = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// Which members of a record are there: a bit for each of so many.
+    mutating func members(_ count: Int) -> Members {
+        Members(bits: whole((count + 7) / 8))
+    }
+
+    mutating func text() -> String {
+        String(decoding: next(number()), as: UTF8.self)
+    }
+
+    mutating func secret() -> Secret {
+        Secret(text())
+    }
+
+    mutating func raw() -> Raw {
+        Raw(text: text())
+    }
+
+    mutating func flag() -> Bool {
+        whole(1) != 0
+    }
+
+    mutating func integer() -> Int {
+        Int(truncatingIfNeeded: whole(8))
+    }
+
+    mutating func decimal() -> Decimal {
+        amount(text()) ?? .nan
+    }
+
+    /// A word of a list: one that the list has, or another.
+    mutating func word<Word: Words>() -> Word {
+        let place = number()
+        return place == 0 ? Word(rawValue: text()) : Word.words[place - 1]
+    }
+
+    mutating func list<Item>(_ item: (inout Packed) -> Item) -> [Item] {
+        let count = Int(whole(4))
+        var items: [Item] = []
+        items.reserveCapacity(count)
+        for _ in 0..<count { items.append(item(&self)) }
+        return items
+    }
+
+    /// A number in so many bytes.
+    private mutating func whole(_ count: Int) -> UInt64 {
+        next(count).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private mutating func number() -> Int {
+        var (number, shift) = (0, 0)
+        while true {
+            let byte = Int(next(1)[0])
+            number |= (byte & 0x7f) << shift
+            if byte < 0x80 { return number }
+            shift += 7
+        }
+    }
+
+    private mutating func next(_ count: Int) -> UnsafeRawBufferPointer {
+        precondition(count >= 0 && count <= bytes.count - at, "an answer ends early: the package and its library are of two versions")
+        defer { at += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[at..<(at + count)])
+    }
+}
+
+/// Which members of a record are there.
+struct Members {
+    let bits: UInt64
+
+    func has(_ member: Int) -> Bool {
+        bits >> UInt64(member) & 1 == 1
+    }
+}
+
+/// A list of words that the contract names.
+protocol Words: Sendable {
+    static var words: [Self] { get }
+    init(rawValue: String)
+}
+
+/// What an answer is made of: a type of the table, or one that nobody documents.
+protocol Packable: Sendable {
+    /// Its name in the table; none where nobody documents it.
+    static var type: String { get }
+    init(_ packed: inout Packed)
+}
+
+extension Unshown: Packable {
+    static let type = ""
+
+    init(_ packed: inout Packed) {}
+}

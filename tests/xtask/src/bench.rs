@@ -10,12 +10,12 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::Value;
 
 use crate::cargo::{cargo, root, run, target};
-use crate::{Fail, node, python};
+use crate::{Fail, browser, node, python};
 
 /// A host, and what measures there.
 type Host = (&'static str, fn() -> Result<Command, Fail>);
 
-const HOSTS: &[Host] = &[("rust", rust), ("python", python::bench), ("node", node::bench)];
+const HOSTS: &[Host] = &[("rust", rust), ("python", python::bench), ("node", node::bench), ("browser", browser::bench)];
 
 /// Measures in all hosts, or in those named, and writes their tables anew.
 pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {

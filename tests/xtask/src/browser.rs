@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::cargo::{Profile, is_ci, root, run, sandbox};
+use crate::cargo::{Profile, is_ci, programs, root, run, sandbox};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::CERTUTIL;
 use crate::{Fail, debian, node};
@@ -21,6 +21,9 @@ pub(crate) const CHECKS: &[Check] =
         Check::new(Lane::Scripts, MADE, 120, |_| install(&node::tarball()?).map(|()| Outcome::ONE))
             .needs(&[node::MADE, "browser: Chromium, and what the tests need"])
             .makes(&["browser/node_modules/hopline"]),
+        Check::new(Lane::Scripts, "browser: what is measured comes to its result", 180, |_| run(measure()?.arg("--once")))
+            .needs(&[MADE])
+            .reads(&["tests/bench/browser", "tests/bench/rounds.mjs", "tests/bench/products.json", "tests/hosts/browser/test"]),
         Check::new(Lane::Scripts, "browser: vectors, bundlers, stores, crashes, CORS", 900, |_| tests(None))
             .needs(&[CERTUTIL, MADE])
             .reads(&["tests/hosts/browser", "tests/hosts/node/test", "tests/vectors", "bindings-wasm/examples"]),
@@ -42,6 +45,27 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     demo.arg(place()?.join("hosts/browser/demo.mjs")).args(arguments);
     demo.env("HOPLINE_CHROMIUM", found).env("HOPLINE_SANDBOX", sandbox()?);
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What measures, with the package as it ships.
+pub(crate) fn bench() -> Result<Command, Fail> {
+    ready()??;
+    programs()?;
+    let tarball = node::package(Profile::Release)?;
+    install(&tarball)?;
+    measure()
+}
+
+/// What measures, with the package that is installed.
+fn measure() -> Result<Command, Fail> {
+    let chromium = ready()??;
+    let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
+    node::copy(&scripts.join("browser"), &folder)?;
+    node::copy(&host().join("test"), &folder.join("test"))?;
+    std::fs::copy(scripts.join("rounds.mjs"), folder.join("rounds.mjs"))?;
+    let mut measure = Command::new("node");
+    measure.arg(folder.join("bench.mjs")).arg(scripts.join("products.json")).env("HOPLINE_CHROMIUM", chromium);
+    Ok(measure)
 }
 
 /// Installs what the tests need.

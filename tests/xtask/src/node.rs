@@ -35,7 +35,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
     Check::new(Lane::Scripts, "node: what is measured comes to its result", 180, |_| run(measure(&tarball()?)?.arg("--once")))
         .needs(&[MADE])
-        .reads(&["tests/bench/node", "tests/bench/products.json"]),
+        .reads(&["tests/bench/node", "tests/bench/rounds.mjs", "tests/bench/products.json"]),
     Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
@@ -92,6 +92,7 @@ pub(crate) fn bench() -> Result<Command, Fail> {
 fn measure(tarball: &Path) -> Result<Command, Fail> {
     let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
     copy(&scripts.join("node"), &folder)?;
+    std::fs::copy(scripts.join("rounds.mjs"), folder.join("rounds.mjs"))?;
     run(npm(&["ci"]).current_dir(&folder))?;
     run(npm(&["install", "--offline", "--no-save"]).arg(tarball).current_dir(&folder))?;
     let mut measure = Command::new("node");

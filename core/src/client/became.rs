@@ -30,7 +30,8 @@ pub(super) fn what_became(operation: &str, became: &str) -> Result<Facts, String
     let number = || bad_order_no(became).map_or_else(|| Ok(name()), |rule| Err(rule.to_owned()));
     match operation {
         "create_session" => {
-            let params = serde_json::json!({ "session_id": became }).to_string();
+            let read = GetSession { session_id: became.to_owned(), include_credentials: None };
+            let params = serde_json::to_string(&read).unwrap_or_default();
             build(GetSession::ENDPOINT, &params).map_err(|refusal| refusal.rule)?;
             // A session is more than its id, so there is no answer to read.
             Ok(Facts { session_id: name(), settled: true, ..Facts::default() })

@@ -9,12 +9,13 @@ use super::options::CallOptions;
 use super::root::Client;
 use super::types::{Event, Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::endpoint;
+use crate::contract::{Shape, endpoint};
 use crate::engine::{Answered, Phase, RecordId};
+use crate::json::Scanner;
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use crate::wire::{Facts, Guard};
+use crate::wire::{Facts, Guard, way};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -204,21 +205,27 @@ pub(super) fn text(value: &impl Serialize) -> String {
 /// Reads what a caller gave as JSON. The text may hold a key, so of serde's own sentence only a name that is none of the
 /// options is repeated; of a value that does not fit only where it is.
 fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let (place, said) = (error.path().to_string(), error.inner().to_string());
-        match (said.starts_with("unknown field"), place.as_str()) {
-            (true, _) => Error::invalid(operation, field, &format!("has an {said}")),
-            (false, ".") => Error::invalid(operation, field, NOT_JSON),
-            (false, place) => {
-                let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
-                let inner = inner.strip_prefix('.').unwrap_or(inner);
-                let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
-                Error::invalid(operation, name, &format!("must be a value of its type{part}"))
-            }
-        }
-    })?;
-    reader.end().map_err(|_| Error::invalid(operation, field, NOT_JSON)).map(|()| value)
+    serde_json::from_str(text).map_err(|error| refused(operation, field, text, &error))
+}
+
+#[cold]
+fn refused(operation: &'static str, field: &str, text: &str, error: &serde_json::Error) -> Error {
+    let said = error.to_string();
+    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+    if said.starts_with("unknown field") {
+        return Error::invalid(operation, field, &format!("has an {said}"));
+    }
+    // Where it was noticed: at the last byte of what does not fit, or at its first.
+    let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let place = way(Scanner::new(text), &Shape::Json, (line + error.column()).saturating_sub(1));
+    let place = place.strip_prefix('.').unwrap_or(&place);
+    if place.is_empty() || !error.is_data() {
+        return Error::invalid(operation, field, NOT_JSON);
+    }
+    let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
+    let inner = inner.strip_prefix('.').unwrap_or(inner);
+    let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
+    Error::invalid(operation, name, &format!("must be a value of its type{part}"))
 }
 
 const NOT_JSON: &str = "must be JSON of its kind";

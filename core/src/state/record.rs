@@ -164,7 +164,7 @@ pub struct Description {
 
 /// Says what a record holds. `None` for what is no record of this version.
 pub fn describe(data: &[u8]) -> Option<Description> {
-    let data: Data = serde_json::from_slice(data).ok()?;
+    let data: Data = from_bytes(data).ok()?;
     let (call, done) = (data.call, data.done);
     let of_done = |pick: fn(&Facts) -> &Option<String>| done.as_ref().and_then(|done| pick(&done.facts).clone());
     Some(Description {
@@ -195,19 +195,26 @@ pub enum BadRecord {
     OtherAccount,
 }
 
+/// By way of a text, as everything else is read, so that a small program has one reader of JSON.
+fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ()> {
+    let text = std::str::from_utf8(bytes).map_err(drop)?;
+    serde_json::from_str(text).map_err(drop)
+}
+
 /// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
 pub(crate) fn intent_of(bytes: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         intent: Option<String>,
     }
-    let whole = serde_json::from_slice::<Named>(bytes).ok().and_then(|named| named.intent);
+    let whole = from_bytes::<Named>(bytes).ok().and_then(|named| named.intent);
     whole.or_else(|| {
         // No text inside a record can hold these bytes: its quotes would be escaped.
         let member = b"\"intent\":";
         let at = bytes.windows(member.len()).position(|window| window == member)?;
         let rest = bytes.get(at.saturating_add(member.len())..)?;
-        serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()
+        let rest = rest.utf8_chunks().next()?.valid();
+        serde_json::Deserializer::from_str(rest).into_iter::<String>().next()?.ok()
     })
 }
 
@@ -237,11 +244,11 @@ impl Data {
         if bytes.len() > MAX_BYTES {
             return Err(BadRecord::Damaged("larger than any record"));
         }
-        let version: Version = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("not a JSON object with a version"))?;
+        let version: Version = from_bytes(bytes).map_err(|()| BadRecord::Damaged("not a JSON object with a version"))?;
         if version.hopline != VERSION {
             return Err(BadRecord::OtherVersion(version.hopline));
         }
-        let data: Data = serde_json::from_slice(bytes).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
+        let data: Data = from_bytes(bytes).map_err(|()| BadRecord::Damaged("a member is missing or has the wrong type"))?;
         if data.call.is_none() && data.session.is_none() && data.done.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }

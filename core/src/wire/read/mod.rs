@@ -17,6 +17,7 @@ use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
 pub(crate) use guard::Guard;
 use place::told;
+pub(crate) use place::way;
 pub(crate) use response::{ContentRef, Data, Failure};
 pub use response::{DecodeError, Expected, Received, Response};
 pub use text::Text;

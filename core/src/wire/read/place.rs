@@ -15,7 +15,7 @@ pub(super) fn told(misfit: FirstMisfit, data: Scanner<'_>, shape: &'static Shape
 }
 
 /// The way from a value to the one within it that begins at `at`, such as `.items[3].price`.
-pub(super) fn way(mut scan: Scanner<'_>, shape: &'static Shape, at: usize) -> String {
+pub(crate) fn way(mut scan: Scanner<'_>, shape: &'static Shape, at: usize) -> String {
     let mut way = String::new();
     let mut shape = Some(shape);
     loop {

@@ -174,6 +174,14 @@ impl<K: Ord, V> Map<K, V> {
     }
 }
 
+impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
+        let mut map = Map::default();
+        members.into_iter().for_each(|(key, value)| _ = map.insert(key, value));
+        map
+    }
+}
+
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()

@@ -33,11 +33,17 @@ pub struct TakenText {
     pub may_hide: bool,
 }
 
+#[derive(Serialize)]
+struct FactsAsJson<'a> {
+    #[serde(flatten)]
+    facts: &'a Facts,
+    #[serde(flatten)]
+    sends: Sends,
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct FactsTold {
-    #[serde(flatten)]
-    facts: Facts,
+struct Sends {
     #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
     attempts: u32,
@@ -164,13 +170,14 @@ impl Taken {
 
 /// The facts of an answer, a JSON object, with `http_status` (where it was asked for now) and `attempts`.
 pub fn facts_text(answered: &Answered) -> String {
-    text(&FactsTold { facts: answered.facts.clone(), http_status: answered.http_status, attempts: answered.attempts })
+    text(&FactsAsJson { facts: &answered.facts, sends: Sends { http_status: answered.http_status, attempts: answered.attempts } })
 }
 
 /// The error for an answer that does not fit the type that a host has for it; `place` says where.
 pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
-    let FactsTold { facts, http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
+    let facts: Facts = serde_json::from_str(&taken.facts).unwrap_or_default();
+    let Sends { http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
     let raw = taken.raw.parse().unwrap_or_default();
     super::types::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }

@@ -1,13 +1,12 @@
 //! Walking a list page by page: which request comes next, and why there is none.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::members::Members;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::entropy::digest;
 use crate::json::{members, quoted};
+use crate::map::Map;
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
 
@@ -76,11 +75,11 @@ impl Position {
     pub fn params(&self, params: &str) -> Result<String, Error> {
         let list = self.list()?;
         let refuse = |rule| Error::invalid(list.name, "parameters", rule);
-        let mut given: BTreeMap<_, _> = members(params).map_err(|_| refuse("must be a JSON object"))?.into_iter().collect();
+        let mut given: Map<_, _> = members(params).map_err(|_| refuse("must be a JSON object"))?.into_iter().collect();
         let (cursor, page) = (self.cursor.as_deref().map(quoted), (u64::from(self.pages) + 1).to_string());
         match (page_size(list), &cursor) {
             (Some(size), _) => {
-                given.entry(size.into()).or_insert(FULL_PAGE);
+                given.get_or_insert_with(size.into(), || FULL_PAGE);
                 given.insert("page".into(), &page);
             }
             (None, Some(cursor)) => _ = given.insert("cursor".into(), cursor),

@@ -1,8 +1,6 @@
 //! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
 //! known what became of it.
 
-use std::collections::BTreeSet;
-
 use super::job::Parked;
 use super::outbox::Pending;
 use super::root::Client;
@@ -22,7 +20,7 @@ impl Client {
         }
         self.park(id, Parked::Counting);
         // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
-        let out: BTreeSet<u32> = self.outbox.pending.values().filter_map(Pending::spend).collect();
+        let out: Vec<u32> = self.outbox.pending.values().filter_map(Pending::spend).collect();
         self.spending.open.retain(|number, spend| spend.counted.entry != entry || out.contains(number));
         if let Some(spend) = self.spending.open.values_mut().find(|spend| spend.counted.entry == entry) {
             spend.then = Some((id, usd));

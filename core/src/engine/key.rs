@@ -8,10 +8,31 @@ use crate::time::{At, Clock, Millis};
 
 /// How old a key was when that was written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "AgeInRecord", into = "AgeInRecord")]
 pub(crate) struct SavedAge {
     pub(crate) ms: Millis,
-    #[serde(flatten)]
     pub(crate) at: At,
+}
+
+/// As a record has it, in one object.
+#[derive(Serialize, Deserialize)]
+struct AgeInRecord {
+    ms: Millis,
+    unix: Millis,
+    client: u32,
+    elapsed: Millis,
+}
+
+impl From<AgeInRecord> for SavedAge {
+    fn from(AgeInRecord { ms, unix, client, elapsed }: AgeInRecord) -> Self {
+        SavedAge { ms, at: At { unix, client, elapsed } }
+    }
+}
+
+impl From<SavedAge> for AgeInRecord {
+    fn from(SavedAge { ms, at: At { unix, client, elapsed } }: SavedAge) -> Self {
+        AgeInRecord { ms, unix, client, elapsed }
+    }
 }
 
 /// How old a key is.

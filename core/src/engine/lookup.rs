@@ -13,6 +13,7 @@ use super::machine::{Action, Cx, Input};
 use super::until::stop;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
 use crate::json::{self, plain, quoted};
+use crate::map::Map;
 use crate::policy::{LookupRead, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 
@@ -132,7 +133,7 @@ impl Lookup {
 fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize, page: u32) -> Option<(&'static Endpoint, Built)> {
     let read: &LookupRead = lookups(operation).get(read)?;
     let endpoint = endpoint(read.read)?;
-    let mut params: BTreeMap<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
+    let mut params: Map<&str, Cow<'_, str>> = read.fixed.iter().map(|(to, json)| (*to, Cow::Borrowed(*json))).collect();
     for (to, from) in read.filled {
         let Some(value) = match_fields.get(*from) else { continue };
         let number = endpoint.request.field(to).is_some_and(|field| matches!(field.shape, Shape::Integer));

@@ -45,12 +45,11 @@ fn without(secrets: &[&Secret], text: &str) -> Option<String> {
     let escaped = |secret: &str| json::quoted(secret).get(1..).and_then(|json| json.strip_suffix('"')).map(str::to_owned);
     let mut forms: Vec<String> =
         secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
-    forms.extend(forms.iter().filter_map(|secret| escaped(secret)).collect::<Vec<_>>());
+    forms.extend(forms.iter().filter_map(|secret| escaped(secret).filter(|escaped| escaped != secret)).collect::<Vec<_>>());
     // Of two that begin alike the longer one goes first, so that nothing of it is left.
-    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-    forms.dedup();
     let mut clean = text.to_owned();
-    for form in forms {
+    while let Some((longest, _)) = forms.iter().enumerate().max_by_key(|(_, form)| form.len()) {
+        let form = forms.swap_remove(longest);
         clean = replaced(&clean, &form);
         // A text that was cut, never through a character, may end within it.
         let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { form.len() };

@@ -1,13 +1,14 @@
 //! What an outcome means for an operation: whether it settles the key, whether it may be sent again and with which key,
 //! and what to report if it ends here.
 
+use rust_decimal::prelude::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
 use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
 use super::ledger::Ledger;
 use super::rules::{Rule, Rules};
-use crate::contract::{Api, Endpoint, Safety};
+use crate::contract::{Api, Decimal, Endpoint, Safety};
 
 /// Why a host has no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -219,10 +220,8 @@ pub(crate) fn is_passing(status: u16) -> bool {
 /// What a failure envelope of the reseller API is judged by: its HTTP status, or a code that is itself a status of 500 to 599,
 /// since such services answer their failures with HTTP 200.
 pub(crate) fn failure_status(code: &str, status: u16) -> u16 {
-    match code.parse::<f64>() {
-        Ok(own) if status < 500 && (500.0..600.0).contains(&own) => own as u16,
-        _ => status,
-    }
+    let own = code.parse::<Decimal>().ok().and_then(|code| code.0.to_u16());
+    own.filter(|own| status < 500 && (500..600).contains(own)).unwrap_or(status)
 }
 
 /// A failure envelope of the reseller API, whose codes are not documented: a status is all there is to go by.

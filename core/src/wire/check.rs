@@ -6,6 +6,7 @@ use super::read::integer;
 use super::time;
 use crate::contract::{Decimal, Field, Record, Rule, Shape};
 use crate::json::{self, NotJson, plain, quoted, text_of};
+use crate::map::Map;
 
 /// A parameter that was refused: the field and the rule it broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,12 +187,9 @@ fn shorten(name: &str) -> String {
 /// The members of a JSON object in their order, refusing one that is repeated.
 pub(crate) fn members(text: &str) -> Result<Members<'_>, NotJson> {
     let found = json::members(text)?;
-    let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_ref()).collect();
-    names.sort_unstable();
-    match names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
-        true => Err(NotJson),
-        false => Ok(found),
-    }
+    let mut names = Map::default();
+    let is_repeated = found.iter().any(|(name, _)| names.insert(name.as_ref(), ()).is_some());
+    if is_repeated { Err(NotJson) } else { Ok(found) }
 }
 
 #[cfg(test)]

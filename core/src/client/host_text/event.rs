@@ -2,6 +2,7 @@
 //! so the names of the facts are Hopline's own.
 
 use super::super::members::Members;
+use crate::contract::Decimal;
 use crate::json::{quoted, text_of};
 use crate::policy::Error;
 use crate::wire::host_of;
@@ -14,7 +15,7 @@ const FACTS: [Fact; 5] = [
     Fact("seen", |json| matches!(json, r#""captcha""# | r#""timeout""# | r#""block""#), "must be one of captcha, timeout, block"),
     Fact(
         "latency_ms",
-        |json| json.parse::<f64>().is_ok_and(|ms| ms.is_finite() && ms >= 0.0),
+        |json| json.parse::<Decimal>().is_ok_and(|ms| ms >= Decimal::default()),
         "must be a number of milliseconds, at least 0",
     ),
     Fact("bytes", |json| json.parse::<u64>().is_ok(), "must be a whole number of bytes, at least 0"),

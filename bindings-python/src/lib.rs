@@ -19,16 +19,23 @@ use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
 #[pyclass(frozen, module = "hopline._hopline")]
-pub struct Client(Mutex<hopline::Client>);
+pub struct Client(Mutex<hopline::Client>, Mutex<Option<u32>>);
 
 impl Client {
     fn lock(&self) -> MutexGuard<'_, hopline::Client> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a command, and keeps its name for `last`.
+    fn begin(&self, start: impl FnOnce(&mut hopline::Client) -> CommandId) -> u32 {
+        let command = start(&mut self.lock()).0;
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
+        command
     }
 }
 
@@ -58,12 +65,17 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
-        hopline::Client::from_text(options, entropy).map(|client| Client(Mutex::new(client))).map_err(refused)
+        hopline::Client::from_text(options, entropy).map(|client| Client(Mutex::new(client), Mutex::default())).map_err(refused)
+    }
+
+    /// The command that was started last, for those who were interrupted before they heard of it.
+    fn last(&self) -> Option<u32> {
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
     fn start(&self, operation: &str, params: &str, options: &str) -> u32 {
-        self.lock().start_text(operation, params, options).0
+        self.begin(|client| client.start_text(operation, params, options))
     }
 
     /// What to do next, a tuple that begins with a word:
@@ -75,9 +87,19 @@ impl Client {
     ///   and say `respond` or `fail`;
     /// - `("completed", command)`: take its result;
     /// - `("notify", event)`: progress, as JSON.
-    fn poll<'py>(&self, py: Python<'py>, unix_ms: i64, monotonic_ms: i64) -> PyResult<Bound<'py, PyTuple>> {
+    ///
+    /// What is to be done is put into `todo`, too, if that is given: an interrupt may lose what a call has returned.
+    #[pyo3(signature = (unix_ms, monotonic_ms, todo=None))]
+    fn poll<'py>(
+        &self,
+        py: Python<'py>,
+        unix_ms: i64,
+        monotonic_ms: i64,
+        todo: Option<&Bound<'py, PyList>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let step = self.lock().poll(at(unix_ms, monotonic_ms));
-        match step {
+        let todo = todo.filter(|_| !matches!(step, Step::Wait { .. }));
+        let step = match step {
             Step::Wait { until } => ("wait", until).into_pyobject(py),
             Step::Store { id, command, call } => {
                 ("store", id.0, command.map(|command| command.0), store::call_tuple(py, call)?).into_pyobject(py)
@@ -89,7 +111,8 @@ impl Client {
             }
             Step::Completed { command } => ("completed", command.0).into_pyobject(py),
             Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
-        }
+        }?;
+        todo.map_or(Ok(()), |todo| todo.append(&step)).map(|()| step)
     }
 
     /// The store has answered: a tuple of a word and what belongs to it (see `store::answer`).
@@ -127,10 +150,16 @@ impl Client {
         self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `("answered", reply, facts)` or `("failed", error)`, else `None`.
-    fn take<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let taken = self.lock().take_to_read(CommandId(command));
-        taken.map(|taken| result_tuple(py, taken)).transpose()
+    /// The result of a command that completed, once: `("answered", reply, facts)` or `("failed", error)`, else `None`. It is put into
+    /// `taken`, too, if that is given. It stays where it is until it has been read: an interrupt may break that off.
+    #[pyo3(signature = (command, taken=None))]
+    fn take<'py>(&self, py: Python<'py>, command: u32, taken: Option<&Bound<'py, PyList>>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let result = self.result(py, command)?;
+        if let (Some(result), Some(taken)) = (&result, taken) {
+            taken.append(result)?;
+        }
+        drop(self.lock().take_to_read(CommandId(command)));
+        Ok(result)
     }
 
     /// The same, left where it is.
@@ -147,33 +176,33 @@ impl Client {
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
     fn resume(&self, record: String, options: &str) -> u32 {
-        self.lock().resume_text(record, options).0
+        self.begin(|client| client.resume_text(record, options))
     }
 
     /// Goes on with what an intent stands for, as a command; its `raw` is null if the intent stands for nothing.
     fn resume_intent(&self, intent: &str, options: &str) -> u32 {
-        self.lock().resume_intent_text(intent, options).0
+        self.begin(|client| client.resume_intent_text(intent, options))
     }
 
     /// Goes on with all that is open, as a command; its `raw` is a list of the commands that have ended, for `take`.
     fn resume_all(&self, options: &str) -> u32 {
-        self.lock().resume_all_text(options).0
+        self.begin(|client| client.resume_all_text(options))
     }
 
     /// Closes a doubt by hand, as a command; its `raw` says whether there was one. `became` is the session or the order that came of
     /// it, where that is known; `early` says that it did not happen before that is certain.
     fn settle(&self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
-        self.lock().settle_text(record, happened, became, early).0
+        self.begin(|client| client.settle_text(record, happened, became, early))
     }
 
     /// Forgets a session or an accepted intent, as a command; its `raw` says whether something was forgotten.
     fn forget(&self, record: String) -> u32 {
-        self.lock().forget(&RecordId(record)).command.0
+        self.begin(|client| client.forget(&RecordId(record)).command)
     }
 
     /// A page of what the store holds, behind a name, as a command; its `raw` is `{"entries":[…],"after"}`. Nothing is sent.
     fn saved(&self, after: Option<String>) -> u32 {
-        self.lock().saved(after.map(Name::from)).command.0
+        self.begin(|client| client.saved(after.map(Name::from)).command)
     }
 
     /// Follows a session no more, so that another client may have it. Returns whether it was followed.

@@ -10,7 +10,6 @@ import os
 import threading
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
@@ -30,6 +29,7 @@ from ._work import Ask, Done, Owner, Send, Taken, Wait, now
 
 S = TypeVar("S", bound=Stream)
 T = TypeVar("T")
+W = TypeVar("W", Ask, Send)
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
 _log = logging.getLogger("hopline")
@@ -55,8 +55,8 @@ class Engine:
         self.over: Future[None] = Future()
         """The client is closed, and its store has let go of everything."""
         self._present: set[Owner] = set()
-        self._exchanging = 0
-        """How many of them send by themselves."""
+        self._exchanging: set[Owner] = set()
+        """Those of them that send by themselves."""
         self._owners: dict[int, Owner] = {}
         self._keeper: Owner | None = None
         self._until: int | None = None
@@ -64,8 +64,10 @@ class Engine:
         """When the core wanted to go on, at the last look."""
         self._ended: set[int] = set()
         self._sends = Sends(self._core)
-        self._left_asks: deque[Ask] = deque()
-        self._left_sends: deque[Send] = deque()
+        self._todo: list[Any] = []
+        """What the core gave out, and nobody has been given yet."""
+        self._left_asks: dict[int, Ask] = {}
+        self._left_sends: dict[int, Send] = {}
         """What an owner left undone that others may wait for."""
         self._background = Background(self)
         self._troubles: dict[str, str] = {}
@@ -83,15 +85,26 @@ class Engine:
     def admit(self, owner: Owner, operation: str) -> None:
         """The owner is here, so the client does not finish before it has left."""
         self.check(operation)
-        with self._lock:
-            self._check_closed(operation)
-            self._present.add(owner)
+        try:
+            with self._lock:
+                self._check_closed(operation)
+                self._present.add(owner)
+        except BaseException:
+            self._present.discard(owner)
+            raise
 
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
         """Starts a command for its owner. Where there is none to wait for, the owner does what is left to do."""
         with self._lock:
             self._check_closed(operation)  # meanwhile
-            owner.command = begin(self._core)
+            last = self._core.last()
+            try:
+                owner.command = begin(self._core)
+            except BaseException:
+                if (begun := self._core.last()) != last and begun is not None:  # it was interrupted when it had begun
+                    owner.command = begun
+                    self._owners[begun] = owner
+                raise
             owner.has_parts = operation == "resume_all"
             if owner.command is not None:
                 self._owners[owner.command] = owner
@@ -120,13 +133,10 @@ class Engine:
             # To take a result lets its record be deleted.
             until = self._drain(owner, events)
         # The store first: somebody's purchase may wait for it.
-        if owner.asks or self._left_asks:
-            work = (owner.asks or self._left_asks).popleft()
-            owner.asking[work.step] = work
+        if (work := _begun(owner.asks, owner.asking) or _begun(self._left_asks, owner.asking)) is not None:
             self._keep_time(until)
             return work
         if (send := self._next_send(owner)) is not None:
-            owner.sending[send.step] = send
             self._keep_time(until)
             return send
         until = self._sends.soonest(until)
@@ -141,36 +151,55 @@ class Engine:
         return Wait(None)
 
     def _drain(self, owner: Owner, events: list[str]) -> int | None:
-        at = now()
+        at, todo = now(), self._todo
         while True:
-            step = self._core.poll(*at)
+            while todo:
+                self._give(todo, todo[0], owner, events)
+            step = self._core.poll(*at, todo)
             if step[0] == "wait":
                 self._due = step[1]
                 return self._due
-            match step:
-                case ("store", step_id, command, call):
-                    asker = owner if command is None else self._owners.get(command, owner)
-                    if asker.exchange is not None:
-                        asker = owner
-                    asker.asks.append(Ask(step_id, command, call))
-                    self._wake(asker, owner)
-                case ("send", *_):
-                    send = self._sends.add(step)
-                    sender = self._owners.get(send.command, owner)
-                    if sender.given_up or sender.exchange is not None:
-                        self._left_sends.append(send)
-                        self._wake_one(None)
-                    else:
-                        sender.sends.append(send)
-                        self._wake(sender, owner)
-                case ("completed", command):
-                    if waiting := self._owners.get(command):
-                        waiting.completed = True
-                        self._wake(waiting, owner)
-                    else:
-                        self._ended.add(command)
-                case ("notify", event):
-                    events.append(event)
+
+    def _give(self, todo: list[Any], step: "_hopline._Step", owner: Owner, events: list[str]) -> None:
+        """Gives somebody what is to be done first.
+
+        INVARIANT: Whoever is interrupted here, by Ctrl-C or to run a finaliser that uses the client, has either given it or not. An
+        interrupt comes where something is called, so nothing is called from the look at `todo` on.
+        """
+        match step:
+            case ("store", step_id, command, call):
+                asker = owner if command is None else self._owners.get(command, owner)
+                if asker.exchange is not None:
+                    asker = owner
+                ask = Ask(step_id, command, call)
+                self._wake(asker, owner)
+                if todo and todo[0] is step:
+                    del todo[0]
+                    asker.asks[step_id] = ask
+            case ("send", step_id, *_):
+                send, out = self._sends.made(step), self._sends.out
+                sender = self._owners.get(send.command, owner)
+                if sender.given_up or sender.exchange is not None:
+                    sends = self._left_sends
+                    self._wake_one(None)
+                else:
+                    sends = sender.sends
+                    self._wake(sender, owner)
+                if todo and todo[0] is step:
+                    del todo[0]
+                    out[step_id] = sends[step_id] = send
+            case ("completed", command):
+                if waiting := self._owners.get(command):
+                    self._wake(waiting, owner)
+                    waiting.completed = True
+                else:
+                    self._ended.add(command)
+                if todo and todo[0] is step:
+                    del todo[0]
+            case ("notify", event):
+                events.append(event)
+                if todo and todo[0] is step:
+                    del todo[0]
 
     def _wake(self, other: Owner, owner: Owner) -> None:
         if other is not owner:
@@ -198,15 +227,20 @@ class Engine:
             waiting.wake()
 
     def _take(self, owner: Owner, command: int) -> Taken:
-        if owner.given_up:
+        results = owner.results
+        if owner.given_up and not results:
             # Nobody gets what it was done as, so its record is to stay.
             result = self._core.result(command)
             self._core.abandon(command)
             return self._taken(result, owner.notes)
-        taken = self._taken(self._core.take(command), owner.notes)
+        if not results:
+            self._core.take(command, results)
+        taken = self._taken(results[0], owner.notes)
         if owner.has_parts and isinstance(taken.reply, Reply):
-            # At once, so that an interrupt finds all of them taken or none.
-            taken.parts = [self._taken(self._core.take(part), []) for part in taken.reply.raw]
+            # An interrupt finds all of them taken or none.
+            for part in taken.reply.raw[len(results) - 1 :]:
+                self._core.take(part, results)
+            taken.parts = [self._taken(result, []) for result in results[1:]]
         return taken
 
     def _taken(self, result: "_hopline._Taken | None", notes: list[str]) -> Taken:
@@ -230,8 +264,8 @@ class Engine:
                 self._keeper = None
                 self._keep_time(self._until)
             # Of a call that was interrupted twice nobody knows whether it was made.
-            self._left_asks.extend((*owner.asking.values(), *owner.asks))
-            self._left_sends.extend((*owner.sending.values(), *owner.sends))
+            _move(self._left_asks, owner.asking, owner.asks)
+            _move(self._left_sends, owner.sending, owner.sends)
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
             self._attend()
@@ -239,7 +273,7 @@ class Engine:
 
     def _is_attended(self) -> bool:
         """Whether somebody is here who does not send by itself, and so sees to what there is to do for all."""
-        return len(self._present) > self._exchanging
+        return len(self._present) > len(self._exchanging)
 
     def _attend(self) -> None:
         """Where nobody sees to what is left to do, a thread does."""
@@ -313,13 +347,16 @@ class Engine:
     def _next_send(self, owner: Owner) -> Send | None:
         """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
         if owner.given_up:
-            wanted = self._sends.wanted(owner.sends)
-            owner.sends.clear()
-            if wanted:
-                self._left_sends.extend(wanted)
+            if wanted := self._sends.wanted(owner.sends):
+                self._left_sends.update(wanted)
                 self._wake_one(None)
+            owner.sends.clear()
             return None
-        return self._sends.next(owner.sends, self._left_sends)
+        while (send := _begun(owner.sends, owner.sending) or _begun(self._left_sends, owner.sending)) is not None:
+            if send.step in self._sends.out:
+                return send
+            del owner.sending[send.step]
+        return None
 
     def vouched(self) -> "Future[bool]":
         """Whether the store vouches for its claims, which is to be known before a request goes out."""
@@ -330,11 +367,10 @@ class Engine:
         else may have by now nothing is sent; a store that does not say so in time does not know."""
         is_sure = vouched is SURE or (not vouched.cancel() and vouched.done() and vouched.result())
         with self._lock:
-            owner.sending.pop(work.step, None)
             if self._sends.begin(work, is_sure):
                 if is_here:
+                    self._exchanging.add(owner)
                     owner.exchange = work
-                    self._exchanging += 1
                 if self._is_attended():
                     self._keep_time(self._sends.soonest(self._due))
                 else:
@@ -346,20 +382,19 @@ class Engine:
             return False
 
     def _end_exchange(self, owner: Owner) -> None:
-        if owner.exchange is not None:
-            owner.exchange = None
-            self._exchanging -= 1
+        owner.exchange = None
+        self._exchanging.discard(owner)
 
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
             owner = self._owners.get(work.command)
             is_own = owner is not None and owner.exchange is work
-            if owner is not None and is_own:
-                self._end_exchange(owner)
             # Whoever has sent by itself goes on by itself.
             if self._sends.answered(work, answer, [] if owner is None else owner.notes) and not is_own:
                 self._wake_one(work.command)
+            if owner is not None and is_own:
+                self._end_exchange(owner)
 
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
@@ -368,25 +403,30 @@ class Engine:
         with self._lock:
             owner.given_up = True
             self._cancel(owner.command)
-            if owner.exchange is not None:  # it broke off with whoever sent it, even if others wait for it
-                self._sends.break_off(owner.exchange.step)
+            if (send := owner.exchange) is not None:  # it broke off with whoever sent it, even if others wait for it
                 self._end_exchange(owner)
                 self._wake_one(None)
+                self._sends.break_off(send.step)
 
     def do_again(self, owner: Owner) -> None:
         """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm. What it was about to
         send was not sent."""
         with self._lock:
-            owner.asks.extendleft(owner.asking.values())
-            owner.asking.clear()
-            owner.sends.extendleft(owner.sending.values())
-            owner.sending.clear()
+            for step, send in list(owner.sending.items()):
+                if send.is_begun:
+                    self._sends.break_off(step)
+            _move(owner.asks, owner.asking)
+            _move(owner.sends, owner.sending)
 
     def _cancel(self, command: int | None) -> None:
         """The core names the request to break off, unless somebody else waits for the same."""
         step = None if command is None else self._core.cancel(command, *now())
-        if step is not None:
-            self._sends.break_off(step)
+        if step is None:
+            return
+        for given in [given for given in self._todo if given[:2] == ("send", step)]:
+            self._todo.remove(given)
+            self._sends.out[step] = self._sends.made(given)
+        self._sends.break_off(step)
 
     # What is known.
 
@@ -444,18 +484,15 @@ class Engine:
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
         if self._closed or self._is_attended():
-            self._left_asks.extend(owner.asks)
-            owner.asks.clear()
+            _move(self._left_asks, owner.asks)
             self._wake_one(None)
             self._background.stop()
             return None
         while self._left_sends and not self._present:  # nobody waits for what they would bring
-            self._sends.break_off(self._left_sends.popleft().step)
+            self._sends.break_off(self._left_sends.popitem()[0])
         self._sends.expire()
         until = self._sends.soonest(self._drain(owner, events))
-        if asks := owner.asks or self._left_asks:
-            work = asks.popleft()
-            owner.asking[work.step] = work
+        if (work := _begun(owner.asks, owner.asking) or _begun(self._left_asks, owner.asking)) is not None:
             self._present.add(owner)
             return work
         if until is None:
@@ -546,6 +583,22 @@ class Engine:
                 listener(event)
             except Exception:
                 _log.exception("a listener of Hopline's events raised")
+
+
+def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
+    """The first of a queue, which is begun. INVARIANT: as in `_give`, an interrupt finds it in one of the two."""
+    for step in queue:
+        work = queue[step]
+        begun[step] = work
+        del queue[step]
+        return work
+    return None
+
+
+def _move(to: dict[int, W], *queues: dict[int, W]) -> None:
+    for queue in queues:
+        to.update(queue)
+        queue.clear()
 
 
 def _new_core(options: Secret) -> _hopline.Client:

@@ -16,18 +16,25 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
     engine.admit(owner, operation)
     try:
         engine.enter(owner, operation, begin)
-        return work(engine, send, owner, bell)
+        taken = work(engine, send, owner, bell)
+        _leave(engine, owner)
+        return taken
     except BaseException as why:
         if not engine.is_forked():
-            engine.do_again(owner)
-            engine.give_up(owner)
-            work(engine, send, owner, bell)
-            explain(operation, owner, why)
+            try:
+                engine.do_again(owner)
+                engine.give_up(owner)
+                work(engine, send, owner, bell)
+                explain(operation, owner, why)
+            finally:
+                _leave(engine, owner)
         raise
-    finally:
-        if engine.leave(owner):
-            engine.finish()
-            engine.wait_until_over(PATIENCE)
+
+
+def _leave(engine: Engine, owner: Owner) -> None:
+    if engine.leave(owner):
+        engine.finish()
+        engine.wait_until_over(PATIENCE)
 
 
 def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | None:
@@ -44,6 +51,7 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
                 is_own = one.command == owner.command and not owner.has_parts
                 if engine.begin(owner, one, vouched, is_here=is_own):
                     _send(engine, send, one, is_own)
+                owner.sending.pop(one.step, None)
             case Wait(seconds):
                 bell.wait(seconds)
             case Done():

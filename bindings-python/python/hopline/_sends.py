@@ -1,8 +1,6 @@
 """The sends of one client that were not answered yet, whether they were begun or not. The engine's lock is held around every call."""
 
 import heapq
-from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
 from . import _hopline
@@ -19,39 +17,29 @@ class Sends:
 
     def __init__(self, core: _hopline.Client) -> None:
         self._core = core
-        self._out: dict[int, Send] = {}
+        self.out: dict[int, Send] = {}
+        """By their steps."""
         self._deadlines: list[tuple[int, int]] = []
 
-    def add(self, step: tuple[Any, ...]) -> Send:
-        """A send that the core gave out."""
+    def made(self, step: tuple[Any, ...]) -> Send:
+        """A send that the core gives out."""
         _, step_id, command, method, url, headers, body, timeout, send_before, max_body = step
         sent = {"user-agent": USER_AGENT, **dict(headers)}
         request = Request(method=method, url=url, headers=sent, body=body, timeout=timeout / 1000, max_body=max_body)
-        send = self._out[step_id] = Send(step_id, command, request, send_before)
-        return send
+        return Send(step_id, command, request, send_before)
 
-    def wanted(self, sends: Iterable[Send]) -> list[Send]:
+    def wanted(self, sends: dict[int, Send]) -> dict[int, Send]:
         """Those that were not broken off meanwhile."""
-        return [send for send in sends if send.step in self._out]
-
-    def next(self, *queues: deque[Send]) -> Send | None:
-        """The first of the queues that was not broken off meanwhile."""
-        for queue in queues:
-            while queue:
-                send = queue.popleft()
-                if send.step in self._out:
-                    return send
-        return None
+        return {step: send for step, send in sends.items() if step in self.out}
 
     def begin(self, send: Send, is_sure: bool) -> bool:
         """Whether it is to be sent now. If it took too long to come to it, or the claims of its store may have ended, the core decides
         anew."""
-        if send.is_begun or send.step not in self._out:
+        if send.is_begun or send.step not in self.out:
             return False
         at = now()
         if not is_sure or at[1] > send.send_before:
-            del self._out[send.step]
-            self._core.fail(send.step, "late", "never", *at)
+            self._fail(send, "late")
             return False
         send.is_begun = True
         heapq.heappush(self._deadlines, (at[1] + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
@@ -59,23 +47,26 @@ class Sends:
 
     def lose(self) -> None:
         """Claims have ended: what has not begun is not sent, and the core decides anew."""
-        for step in [step for step, send in self._out.items() if not send.is_begun]:
-            del self._out[step]
-            self._core.fail(step, "late", "never", *now())
+        for send in [send for send in self.out.values() if not send.is_begun]:
+            self._fail(send, "late")
 
     def soonest(self, until: int | None) -> int | None:
         """When to look again: when the core wants to go on, or the next send has taken too long."""
-        while self._deadlines and self._deadlines[0][1] not in self._out:
-            heapq.heappop(self._deadlines)
+        self._drop_deadlines()
         if not self._deadlines:
             return until
         end = self._deadlines[0][0]
         return end if until is None else min(end, until)
 
+    def _drop_deadlines(self) -> None:
+        while self._deadlines and self._deadlines[0][1] not in self.out:
+            heapq.heappop(self._deadlines)
+
     def expire(self) -> None:
         """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
         while self._deadlines and self._deadlines[0][0] <= now()[1]:
-            self._end(heapq.heappop(self._deadlines)[1], "timeout")
+            self._end(self._deadlines[0][1], "timeout")
+            self._drop_deadlines()
 
     def break_off(self, step: int) -> None:
         """Ends a send that nobody waits for any more."""
@@ -83,19 +74,32 @@ class Sends:
 
     def _end(self, step: int, kind: str) -> None:
         """Ends a send from here. Whatever comes of it later is not heard."""
-        if (send := self._out.pop(step, None)) is not None:
-            self._core.fail(step, kind, "maybe" if send.is_begun else "never", *now())
+        if (send := self.out.get(step)) is not None:
+            self._fail(send, kind)
             send.request.abort()
+
+    def _fail(self, send: Send, kind: str) -> None:
+        try:
+            self._core.fail(send.step, kind, "maybe" if send.is_begun else "never", *now())
+        except ValueError:  # the core was told before an interrupt
+            pass
+        self.out.pop(send.step, None)
 
     def answered(self, work: Send, answer: Any, notes: list[str]) -> bool:
         """Tells the core what came of a send: a response, an exception, or something that is neither. Whether it wanted to know."""
-        if self._out.pop(work.step, None) is None:
+        if work.step not in self.out:
             return False
+        self._tell(work, answer, notes)
+        self.out.pop(work.step, None)
+        return True
+
+    def _tell(self, work: Send, answer: Any, notes: list[str]) -> None:
         failure = answer if isinstance(answer, Failed) else None
         if isinstance(answer, Response):
             try:
-                self._core.respond(work.step, answer.status, named(answer.headers), bytes(answer.body), answer.truncated, *now())
-                return True
+                body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
+                self._core.respond(work.step, answer.status, named(answer.headers), body, answer.truncated, *now())
+                return
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
                 notes.append(f"the transport's response could not be read: {type(error).__name__}")
         elif isinstance(answer, BaseException) and failure is None:
@@ -108,5 +112,4 @@ class Sends:
         try:
             self._core.fail(work.step, kind, sent, *now())
         except (TypeError, ValueError):
-            self._core.fail(work.step, "other", "maybe", *now())
-        return True
+            self._fail(work, "other")

@@ -140,6 +140,7 @@ _exchanges: set["asyncio.Task[None]"] = set()
 def _send(engine: Engine, send: AsyncTransport, owner: Owner, work: Send) -> None:
     """One send, in a task of its own. Exceptions are values here, since the core is to hear of them."""
     loop = asyncio.get_running_loop()
+    owner.sending.pop(work.step, None)  # nothing interrupts a task between here and the send
     vouched = engine.vouched()
     if vouched is SURE and not engine.begin(owner, work, SURE):
         return

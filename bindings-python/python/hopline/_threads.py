@@ -1,6 +1,7 @@
 """Threads that wait for a store or an HTTP client in place of others. None of them keeps a program from ending."""
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +13,14 @@ PATIENCE = 5.0
 
 def in_background(work: Callable[[], object]) -> None:
     """Does it in a thread of its own. Raises `RuntimeError` where there can be no more threads, as in an interpreter that ends."""
-    threading.Thread(target=work, name="hopline-store", daemon=True).start()
+    _start(threading.Thread(target=work, name="hopline-store", daemon=True))
+
+
+def _start(thread: threading.Thread) -> None:
+    # Before Python 3.12 an interpreter that ends waits for ever for a thread that it does not let begin.
+    if sys.is_finalizing():
+        raise RuntimeError("the interpreter ends")
+    thread.start()
 
 
 class Threads:
@@ -74,7 +82,7 @@ def in_warm_thread(work: Callable[[], object]) -> None:
     try:
         _idle.pop().put(work)
     except IndexError:
-        threading.Thread(target=_linger, args=(work,), name="hopline-send", daemon=True).start()
+        _start(threading.Thread(target=_linger, args=(work,), name="hopline-send", daemon=True))
 
 
 def _linger(work: Callable[[], object]) -> None:

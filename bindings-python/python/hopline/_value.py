@@ -90,7 +90,10 @@ class Value(metaclass=_Class):
         return _made_of, (type(self), self._members())
 
     def __replace__(self, **members: Any) -> Any:
-        return _made_of(type(self), {**self._members(), **members})
+        if (unknown := next((name for name in members if name not in type(self)._fields), None)) is not None:
+            raise TypeError(f"`{type(self).__name__}` has no `{unknown}`")
+        slots = [name for kind in type(self).__mro__ for name in getattr(kind, "_own", ()) if hasattr(self, name)]
+        return _made_of(type(self), {name: getattr(self, name) for name in slots} | members)
 
 
 def _made_of(kind: type[Value], members: dict[str, Any]) -> Value:
@@ -115,6 +118,9 @@ class Reply(Value):
 
         def __init__(self, *, raw: Any = None, **members: Any) -> None:
             super().__init__(_raw=raw, **members)
+
+        def __replace__(self, **members: Any) -> Any:
+            return super().__replace__(**{"_raw" if name == "raw" else name: value for name, value in members.items()})
 
         @property
         def raw(self) -> Any:

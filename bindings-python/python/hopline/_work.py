@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from ._http import Request
 from ._store import Call
@@ -71,6 +71,7 @@ class Owner:
         "given_up",
         "has_parts",
         "notes",
+        "results",
         "sending",
         "sends",
         "taken",
@@ -83,8 +84,10 @@ class Owner:
         self.wake = wake
         self.thread = threading.get_ident()
         self.command: int | None = None
-        self.asks: deque[Ask] = deque()
-        self.sends: deque[Send] = deque()
+        self.asks: dict[int, Ask] = {}
+        """The calls of the store that it is to make, by their steps."""
+        self.sends: dict[int, Send] = {}
+        """The requests that it is to send, by their steps."""
         self.asking: dict[int, Ask] = {}
         """The calls of the store that it has begun, by their steps."""
         self.sending: dict[int, Send] = {}
@@ -92,6 +95,8 @@ class Owner:
         self.exchange: Send | None = None
         """What it sends by itself, so that it does nothing else meanwhile."""
         self.notes: list[str] = []
+        self.results: list[Any] = []
+        """What the core gave as its result, and as those of its parts."""
         self.taken: Taken | None = None
         self.completed = self.waiting = self.given_up = self.has_parts = False
 

@@ -334,3 +334,45 @@ def test_every_public_name_is_documented() -> None:
             assert value.__doc__, name
             for method, found in inspect.getmembers(value, inspect.isroutine):
                 assert method.startswith("_") or found.__doc__ or value.__module__ == "builtins" or not hasattr(found, "__code__"), f"{name}.{method}"
+
+
+def test_an_object_that_is_called_as_a_coroutine_is_for_tasks_only() -> None:
+    class Sender:
+        async def __call__(self, request: hopline.Request) -> hopline.Response:
+            return hopline.Response(status=200, body=b'{"success":true,"data":{"balance":1}}')
+
+    with pytest.raises(hopline.Misuse, match="`http` can't be a `Sender`"):
+        hopline.AgentClient(**SOUND, http=Sender())
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**SOUND, http=Sender()) as agent:
+            assert (await agent.get_balance()).raw == {"balance": 1}
+
+    asyncio.run(life())
+
+
+def test_a_body_is_bytes_and_no_number_of_them() -> None:
+    for body in (10**18, [1], None):
+        with hopline.AgentClient(**SOUND, attempts=1, http=lambda _, body=body: hopline.Response(status=200, body=body)) as agent:  # type: ignore[misc]
+            with pytest.raises(hopline.Unavailable) as caught:
+                agent.get_balance()
+            assert "could not be read: TypeError" in str(caught.value.__notes__)
+
+
+def test_what_is_replaced_is_the_same_but_for_that() -> None:
+    proxy = hopline.Proxy(host="h", port=1)
+    assert proxy.__replace__(port=2) == hopline.Proxy(host="h", port=2)
+    with pytest.raises(TypeError, match="`Proxy` has no `prot`"):
+        proxy.__replace__(prot=2)
+    aborted: list[str] = []
+    request = hopline.Request(method="GET", url="https://api.example/v1", headers={}, body=None, timeout=20, max_body=1)
+    request.__replace__(timeout=5).on_abort(lambda: aborted.append("it"))
+    request.abort()
+    assert aborted == ["it"]
+
+    def http(request: hopline.Request) -> hopline.Response:
+        return hopline.Response(status=200, body=b'{"success":true,"data":{"session_id":"s-1","session_type":"static","status":"active"}}')
+
+    with hopline.AgentClient(**SOUND, http=http) as agent:
+        with agent.open_session(**BUY).__replace__(phase="unknown") as session:
+            assert session.phase == "unknown" and session.session.__replace__(raw=1).raw == 1

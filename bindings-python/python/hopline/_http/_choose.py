@@ -37,9 +37,7 @@ def _blocking(http: Any) -> Transport:
             return _urllib3.transport(http)
         case "httpx.AsyncClient" | "aiohttp.ClientSession" as name:
             misuse("client", f"`http` is an {name}, which clients for tasks take; give this client a blocking one")
-    from inspect import iscoroutinefunction
-
-    if iscoroutinefunction(http) or not callable(http):
+    if _is_for_tasks(http) or not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
     return cast(Transport, http)
 
@@ -59,18 +57,25 @@ def choose_async(http: Any) -> AsyncTransport:
             return InTask(_blocking(http))
     if not callable(http):
         misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
-    import inspect
-
-    if inspect.iscoroutinefunction(http) or inspect.iscoroutinefunction(getattr(http, "__call__", None)):
+    if _is_for_tasks(http):
         return cast(AsyncTransport, http)
+    from inspect import isawaitable
+
     # What it does is not known before it is called, and it may block.
     in_threads = InTask(http)
 
     async def send(request: Request) -> Response:
         answer: Any = await in_threads(request)
-        return cast(Response, await answer if inspect.isawaitable(answer) else answer)
+        return cast(Response, await answer if isawaitable(answer) else answer)
 
     return send
+
+
+def _is_for_tasks(http: Any) -> bool:
+    """Whether it is a coroutine function, or an object that is called as one."""
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(http) or iscoroutinefunction(getattr(http, "__call__", None))
 
 
 def _library(http: Any) -> str:

@@ -1,5 +1,7 @@
 """The clients of the Agent Proxy Session API."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -67,7 +69,7 @@ class AgentClient(Blocking, AgentOperations):
         send = choose(http)
         self._attach(send, new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options), on_event)
 
-    def to_async(self, *, http: Any = None) -> "AsyncAgentClient":
+    def to_async(self, *, http: Any = None) -> AsyncAgentClient:
         """The same client for tasks: one account, one store, one core. To close either is to close both."""
         return self._for_tasks(AsyncAgentClient, http)
 

@@ -1,5 +1,7 @@
 """What a command ended with, as its type or as the failure to raise."""
 
+from __future__ import annotations
+
 from typing import Any, TypeVar
 
 from ._errors import HoplineError

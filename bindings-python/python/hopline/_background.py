@@ -1,5 +1,7 @@
 """What is done while nobody else sees to it: a thread that asks a store again which failed, and ends requests that take too long."""
 
+from __future__ import annotations
+
 import weakref
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 class Background:
     """One thread at most, for as long as there is something to do. It keeps no client alive that everybody else has dropped."""
 
-    def __init__(self, engine: "Engine") -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = weakref.ref(engine)
         self._bell = Bell()
         self._runs = False
@@ -51,7 +53,7 @@ class Background:
         self._bell.ring()
 
 
-def _tend(client: "weakref.ref[Engine]", bell: Bell, seconds: float | None) -> None:
+def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> None:
     owner = Owner(bell.ring)
     # It sends nothing.
     owner.given_up = True

@@ -1,12 +1,14 @@
 """What the clients are made of, below their operations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _hopline
 from ._answers import read, read_order, read_session
 from ._engine import Begin, Engine
-from ._errors import HoplineError
+from ._errors import HoplineError, is_text, refuse
 from ._http._base import AsyncTransport, Transport
 from ._order import OrderReply
 from ._pages import AsyncPages, Pages
@@ -15,7 +17,7 @@ from ._proxy import UseWith, check_use_with
 from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
 from ._types import Reconciliation
 from ._value import Reply
-from ._values import dumps
+from ._values import dumps, loads
 from ._work import Taken
 
 if TYPE_CHECKING:
@@ -36,7 +38,15 @@ def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
     """The same, with parameters that are JSON already."""
     told = in_core_words(options)
     chosen = dumps(told) if told else "{}"
-    return lambda core: core.start(operation, params, chosen)
+
+    def start(core: _hopline.Client) -> int:
+        try:
+            return core.start(operation, params, chosen)
+        except UnicodeEncodeError:
+            known = {**loads(params), **options}
+            refuse(operation, "not_text", field=next(name for name, value in known.items() if not is_text(value)))
+
+    return start
 
 
 def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +139,7 @@ class AsyncCaller:
     __slots__ = ("_disk", "_engine", "_send")
     _engine: Engine
     _send: AsyncTransport
-    _disk: "Disk"
+    _disk: Disk
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
         found = read(await self._run(operation, begin(operation, params, options)), reply)

@@ -1,5 +1,7 @@
 """What the clients of both APIs do: records, events, and their end. One class for threads, and one for tasks."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, TypeVar, overload
 

@@ -5,6 +5,8 @@ the result. Calls of the store and sends end by themselves, so whoever began one
 sends.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import threading
@@ -58,6 +60,8 @@ class Engine:
         self._exchanging: set[Owner] = set()
         """Those of them that send by themselves."""
         self._owners: dict[int, Owner] = {}
+        self._last: int | None = None
+        """The command that was begun last."""
         self._keeper: Owner | None = None
         self._until: int | None = None
         self._due: int | None = None
@@ -97,16 +101,16 @@ class Engine:
         """Starts a command for its owner. Where there is none to wait for, the owner does what is left to do."""
         with self._lock:
             self._check_closed(operation)  # meanwhile
-            last = self._core.last()
             try:
                 owner.command = begin(self._core)
             except BaseException:
-                if (begun := self._core.last()) != last and begun is not None:  # it was interrupted when it had begun
-                    owner.command = begun
+                if (begun := self._core.last()) is not None and begun != self._last:  # it was interrupted when it had begun
+                    owner.command = self._last = begun
                     self._owners[begun] = owner
                 raise
             owner.has_parts = operation == "resume_all"
             if owner.command is not None:
+                self._last = owner.command
                 self._owners[owner.command] = owner
                 # One that was begun before anybody waited for it may have ended meanwhile.
                 owner.completed = owner.command in self._ended
@@ -133,7 +137,7 @@ class Engine:
             # To take a result lets its record be deleted.
             until = self._drain(owner, events)
         # The store first: somebody's purchase may wait for it.
-        if (work := _begun(owner.asks, owner.asking) or _begun(self._left_asks, owner.asking)) is not None:
+        if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._keep_time(until)
             return work
         if (send := self._next_send(owner)) is not None:
@@ -160,7 +164,7 @@ class Engine:
                 self._due = step[1]
                 return self._due
 
-    def _give(self, todo: list[Any], step: "_hopline._Step", owner: Owner, events: list[str]) -> None:
+    def _give(self, todo: list[Any], step: _hopline._Step, owner: Owner, events: list[str]) -> None:
         """Gives somebody what is to be done first.
 
         INVARIANT: Whoever is interrupted here, by Ctrl-C or to run a finaliser that uses the client, has either given it or not. An
@@ -243,7 +247,7 @@ class Engine:
             taken.parts = [self._taken(result, []) for result in results[1:]]
         return taken
 
-    def _taken(self, result: "_hopline._Taken | None", notes: list[str]) -> Taken:
+    def _taken(self, result: _hopline._Taken | None, notes: list[str]) -> Taken:
         match result:
             case ("answered", reply, facts):
                 return Taken(reply=reply, facts=facts)
@@ -264,8 +268,9 @@ class Engine:
                 self._keeper = None
                 self._keep_time(self._until)
             # Of a call that was interrupted twice nobody knows whether it was made.
-            _move(self._left_asks, owner.asking, owner.asks)
-            _move(self._left_sends, owner.sending, owner.sends)
+            if owner.asking or owner.asks or owner.sending or owner.sends:
+                _move(self._left_asks, owner.asking, owner.asks)
+                _move(self._left_sends, owner.sending, owner.sends)
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
             self._attend()
@@ -352,17 +357,17 @@ class Engine:
                 self._wake_one(None)
             owner.sends.clear()
             return None
-        while (send := _begun(owner.sends, owner.sending) or _begun(self._left_sends, owner.sending)) is not None:
+        while (send := _begun(owner.sends or self._left_sends, owner.sending)) is not None:
             if send.step in self._sends.out:
                 return send
             del owner.sending[send.step]
         return None
 
-    def vouched(self) -> "Future[bool]":
+    def vouched(self) -> Future[bool]:
         """Whether the store vouches for its claims, which is to be known before a request goes out."""
         return SURE if self._store is None else self._store.vouches()
 
-    def begin(self, owner: Owner, work: Send, vouched: "Future[bool]", is_here: bool = False) -> bool:
+    def begin(self, owner: Owner, work: Send, vouched: Future[bool], is_here: bool = False) -> bool:
         """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
         else may have by now nothing is sent; a store that does not say so in time does not know."""
         is_sure = vouched is SURE or (not vouched.cancel() and vouched.done() and vouched.result())
@@ -492,7 +497,7 @@ class Engine:
             self._sends.break_off(self._left_sends.popitem()[0])
         self._sends.expire()
         until = self._sends.soonest(self._drain(owner, events))
-        if (work := _begun(owner.asks, owner.asking) or _begun(self._left_asks, owner.asking)) is not None:
+        if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._present.add(owner)
             return work
         if until is None:
@@ -616,7 +621,7 @@ def _made(options: Secret) -> _hopline.Client | HoplineError:
         return HoplineError._parse(str(error))
 
 
-def _losing(client: "weakref.ref[Engine]") -> Lost:
+def _losing(client: weakref.ref[Engine]) -> Lost:
     """What a store calls whose claims have ended. It keeps no client alive."""
 
     def lost(names: Sequence[str] | None = None, /) -> None:

@@ -1,5 +1,7 @@
 """What an operation can end with other than its answer: one exception for each kind of failure."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
@@ -108,7 +110,7 @@ class HoplineError(Exception):
         return _again, (type(self), str(self), self._fields, notes)
 
     @staticmethod
-    def _of(fields: dict[str, Any]) -> "HoplineError":
+    def _of(fields: dict[str, Any]) -> HoplineError:
         """The exception of an error that the core gave."""
         known = dict(fields)
         cls = HoplineError._kinds.get(known.pop("kind", ""), Misuse)
@@ -116,7 +118,7 @@ class HoplineError(Exception):
         return cls(message, **known)
 
     @staticmethod
-    def _parse(text: str) -> "HoplineError":
+    def _parse(text: str) -> HoplineError:
         try:
             return HoplineError._of(loads(text))
         except Misfit:
@@ -190,16 +192,20 @@ class Misuse(HoplineError, kind="misuse"):
 
 def ask(question: str, **given: Any) -> dict[str, Any]:
     """Asks the core what needs no client, and raises its error."""
-    texts = {name: dumps(value) for name, value in given.items()}
-    for name, text in texts.items():
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
+    for name, value in given.items():
+        if not is_text(value):
             refuse(question, "not_text", field=name)
-    members = ",".join(f"{dumps(name)}:{text}" for name, text in texts.items())
+    members = ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in given.items())
     try:
         told: dict[str, Any] = loads(_hopline.host_text(question, f"{{{members}}}"))
     except ValueError as error:
         raise HoplineError._parse(str(error)) from None
     return told
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value can be sent: JSON holds no half of a surrogate pair."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in dumps(value))
 
 
 def refuse(operation: str, because: str, **given: str) -> NoReturn:

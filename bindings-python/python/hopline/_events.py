@@ -1,5 +1,7 @@
 """The events of a client as an iterator: from when it was asked for until the client is closed, or the iterator dropped."""
 
+from __future__ import annotations
+
 from collections import deque
 from typing import Self
 

@@ -1,5 +1,7 @@
 """What a client is made of, from arguments and the environment."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal

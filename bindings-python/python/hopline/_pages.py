@@ -1,5 +1,7 @@
 """Walking a list page by page. Which page comes next, and whether there is one, the core says."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 

@@ -1,5 +1,7 @@
 """A session's proxy, as HTTP clients want to be told of it. What is told, the core says."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias

@@ -1,5 +1,7 @@
 """The clients of the Reseller Backend API."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
@@ -62,7 +64,7 @@ class ResellerClient(Blocking, ResellerOperations):
         """The token that is used at present: keep it in a safe place, to start from next time."""
         return _token(self._engine)
 
-    def to_async(self, *, http: Any = None) -> "AsyncResellerClient":
+    def to_async(self, *, http: Any = None) -> AsyncResellerClient:
         """The same client for tasks: one account, one store, one core. To close either is to close both."""
         return self._for_tasks(AsyncResellerClient, http)
 

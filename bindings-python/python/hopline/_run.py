@@ -1,5 +1,7 @@
 """What a thread does, from the start of a command to its result. What a task does is in `_tasks`."""
 
+from __future__ import annotations
+
 from ._engine import Begin, Engine, explain
 from ._http._base import Transport
 from ._http._thread import begin_in_thread

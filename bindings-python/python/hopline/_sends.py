@@ -1,5 +1,7 @@
 """The sends of one client that were not answered yet, whether they were begun or not. The engine's lock is held around every call."""
 
+from __future__ import annotations
+
 import heapq
 from typing import Any
 

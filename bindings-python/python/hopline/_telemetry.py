@@ -1,5 +1,7 @@
 """What is told about a session. What an event may say, the core decides."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from ._errors import ask

@@ -1,5 +1,7 @@
 """Threads that wait for a store or an HTTP client in place of others. None of them keeps a program from ending."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
@@ -64,7 +66,7 @@ class Threads:
         self.close()
 
 
-def _serve(queue: "SimpleQueue[Callable[[], object] | None]") -> None:
+def _serve(queue: SimpleQueue[Callable[[], object] | None]) -> None:
     while (work := queue.get()) is not None:
         work()
         del work

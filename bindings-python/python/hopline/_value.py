@@ -50,10 +50,27 @@ class _Class(type):
 _set = object.__setattr__
 
 
+class _DataclassFields:
+    """The members as `dataclasses` wants them, whose `replace`, `fields` and `asdict` a type checker allows. Most programs never ask."""
+
+    def __get__(self, instance: object, kind: type[Value]) -> dict[str, Any]:
+        import dataclasses
+
+        def member(name: str, said: _Member) -> Any:
+            default = dataclasses.MISSING if said.default is _NEEDED else said.default
+            made: Any = dataclasses.field(default=default, repr=said.repr, compare=said.compare, kw_only=True)
+            made.name, made.type, made._field_type = name, Any, dataclasses._FIELD  # type: ignore[attr-defined]
+            return made
+
+        names = {name: name.removeprefix("_") for name in kind._fields}
+        return {names[name]: member(names[name], said) for name, said in kind._fields.items()}
+
+
 class Value(metaclass=_Class):
     """An object of the API. It cannot be changed; it can be compared, copied and pickled."""
 
     if not TYPE_CHECKING:  # a type checker knows better: it reads the members
+        __dataclass_fields__ = _DataclassFields()
 
         def __init__(self, **members: Any) -> None:
             for name, member in type(self)._fields.items():

@@ -1,5 +1,7 @@
 """What the core wants done, and who waits for it."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable

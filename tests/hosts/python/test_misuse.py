@@ -1,6 +1,7 @@
 """Bad input: one clear error each, in Python's own idiom, and nothing is lost."""
 
 import asyncio
+import dataclasses
 import gc
 import inspect
 import os
@@ -376,3 +377,25 @@ def test_what_is_replaced_is_the_same_but_for_that() -> None:
     with hopline.AgentClient(**SOUND, http=http) as agent:
         with agent.open_session(**BUY).__replace__(phase="unknown") as session:
             assert session.phase == "unknown" and session.session.__replace__(raw=1).raw == 1
+
+
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb"])
+def test_half_of_a_surrogate_pair_is_refused_by_the_name_of_its_parameter(agent: hopline.AgentClient, half: str) -> None:
+    for name, given in {"product_no": {**BUY, "product_no": half}, "intent": {**BUY, "intent": half}, "headers": {**BUY, "headers": {"x": half}}}.items():
+        with pytest.raises(hopline.Invalid) as caught:
+            agent.create_session(**given)
+        assert caught.value.field == name and caught.value.effect == "none"
+
+
+def test_values_are_dataclasses_to_python_as_they_are_to_type_checkers() -> None:
+    body = b'{"success":true,"data":{"session_id":"s-1","session_type":"static","status":"active","proxy":{"host":"h","password":"p"}}}'
+    with hopline.AgentClient(**SOUND, http=lambda _: hopline.Response(status=200, body=body)) as agent:
+        session = agent.get_session(session_id="s-1")
+    assert dataclasses.is_dataclass(session) and "session_id" in [field.name for field in dataclasses.fields(session)]
+    other = dataclasses.replace(session, status="expired")
+    assert (other.status, other.session_id, other.raw) == ("expired", "s-1", session.raw)
+    told = dataclasses.asdict(session)
+    assert told["proxy"]["host"] == "h" and str(told["proxy"]["password"]) == "[redacted]"
+    assert dataclasses.fields(hopline.Until)[0].name == "at"
+    with pytest.raises(TypeError, match="has no `staus`"):
+        dataclasses.replace(session, staus="expired")

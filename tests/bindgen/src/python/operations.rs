@@ -31,6 +31,8 @@ const OPENING: [Given; 2] = [
 /// The text of the file of an API.
 pub(super) fn print(api: Api) -> String {
     let mut out = format!("{HEADER}\"\"\"The operations of the API, one method each.\"\"\"\n\n");
+    // Python would take longer to evaluate the annotations than to import all else.
+    put!(out, "from __future__ import annotations\n");
     put!(out, "from collections.abc import Mapping, Sequence");
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any\n");

@@ -24,8 +24,8 @@ pub(crate) fn is_host(host: &str) -> bool {
     letters && (host.parse::<Ipv4Addr>().is_ok() || !number)
 }
 
-/// The host of a URL, in lower case and without its login and port; also where the scheme is left out. A name may be in letters
-/// other than those of ASCII.
+/// The host of a URL, without its login and port; also where the scheme is left out. A name may be in letters other than those of ASCII;
+/// those are lower case afterwards, and the others as they were.
 pub(crate) fn host_of(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -34,9 +34,11 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
         Some((host, port)) if !port.contains(']') => (host, port),
         _ => (address, ""),
     };
-    let is_name = |host: &str| !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'));
+    let is_letter =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_') || !(c.is_ascii() || c.is_whitespace() || c.is_control());
+    let is_name = |host: &str| !host.is_empty() && host.chars().all(is_letter);
     let is_one = if host.starts_with('[') { is_host(host) } else { is_name(host) };
-    (is_one && port.bytes().all(|byte| byte.is_ascii_digit())).then(|| host.to_lowercase())
+    (is_one && port.bytes().all(|byte| byte.is_ascii_digit())).then(|| host.to_ascii_lowercase())
 }
 
 #[cfg(test)]

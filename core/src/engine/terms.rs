@@ -1,9 +1,12 @@
 //! What a purchase may cost: the caller's limits, the price that was read, and what is set aside of the day's cap for it.
 
+use std::borrow::Cow;
+
 use super::counted::{Counted, entry_of};
 use super::machine::{Cx, Note};
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
+use crate::json::{pick, text_of};
 use crate::policy::{Error, Rule, Rules, times};
 use crate::time::Millis;
 use crate::wire::Built;
@@ -25,12 +28,15 @@ impl Wanted {
     /// What a request buys, if it buys a session.
     fn of(endpoint: &Endpoint, built: &Built) -> Option<Wanted> {
         let body = built.body.as_deref().filter(|_| endpoint.name == CreateSession::ENDPOINT.name)?;
-        let purchase: CreateSession = serde_json::from_str(body).ok()?;
-        (purchase.provisioning_mode != Some(ProvisioningMode::Existing)).then(|| Wanted {
-            by_unit: purchase.session_type == SessionType::Dynamic || purchase.duration.is_none(),
-            quantity: purchase.quantity.unwrap_or(Decimal::from(1)),
-            session_type: purchase.session_type,
-            product_no: purchase.product_no,
+        let [product_no, session_type, mode, duration, quantity] =
+            pick(body, ["product_no", "session_type", "provisioning_mode", "duration", "quantity"])?;
+        let word = |json: Option<&'_ str>| json.and_then(text_of).map(Cow::into_owned);
+        let session_type = SessionType::from(word(session_type)?.as_str());
+        (word(mode).as_deref() != Some(ProvisioningMode::Existing.as_str())).then_some(Wanted {
+            by_unit: session_type == SessionType::Dynamic || duration.is_none(),
+            quantity: quantity.map_or(Ok(Decimal::from(1)), str::parse).ok()?,
+            session_type,
+            product_no: word(product_no)?,
         })
     }
 }

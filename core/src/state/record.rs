@@ -1,5 +1,6 @@
 //! What survives a crash: versioned JSON without secrets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::Fingerprint;
 use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, any, endpoint};
 use crate::engine::{Counted, SavedAge};
+use crate::json::{Scanner, pick, text_of};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
 
@@ -164,7 +166,7 @@ pub struct Description {
 
 /// Says what a record holds. `None` for what is no record of this version.
 pub fn describe(data: &[u8]) -> Option<Description> {
-    let data: Data = from_bytes(data).ok()?;
+    let data: Data = serde_json::from_str(std::str::from_utf8(data).ok()?).ok()?;
     let (call, done) = (data.call, data.done);
     let of_done = |pick: fn(&Facts) -> &Option<String>| done.as_ref().and_then(|done| pick(&done.facts).clone());
     Some(Description {
@@ -195,26 +197,19 @@ pub enum BadRecord {
     OtherAccount,
 }
 
-/// By way of a text, as everything else is read, so that a small program has one reader of JSON.
-fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ()> {
-    let text = std::str::from_utf8(bytes).map_err(drop)?;
-    serde_json::from_str(text).map_err(drop)
-}
-
 /// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
 pub(crate) fn intent_of(bytes: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        intent: Option<String>,
-    }
-    let whole = from_bytes::<Named>(bytes).ok().and_then(|named| named.intent);
-    whole.or_else(|| {
+    let whole = || {
+        let [intent] = pick(std::str::from_utf8(bytes).ok()?, ["intent"])?;
+        text_of(intent?).map(Cow::into_owned)
+    };
+    whole().or_else(|| {
         // No text inside a record can hold these bytes: its quotes would be escaped.
         let member = b"\"intent\":";
         let at = bytes.windows(member.len()).position(|window| window == member)?;
         let rest = bytes.get(at.saturating_add(member.len())..)?;
         let rest = rest.utf8_chunks().next()?.valid();
-        serde_json::Deserializer::from_str(rest).into_iter::<String>().next()?.ok()
+        Scanner::new(rest).string().ok()?.plain().map(Cow::into_owned)
     })
 }
 
@@ -237,18 +232,17 @@ impl Data {
 
     /// Reads a record and checks all that the engine will rely on.
     pub(crate) fn read(bytes: &[u8], api: Api) -> Result<Data, BadRecord> {
-        #[derive(Deserialize)]
-        struct Version {
-            hopline: u32,
-        }
         if bytes.len() > MAX_BYTES {
             return Err(BadRecord::Damaged("larger than any record"));
         }
-        let version: Version = from_bytes(bytes).map_err(|()| BadRecord::Damaged("not a JSON object with a version"))?;
-        if version.hopline != VERSION {
-            return Err(BadRecord::OtherVersion(version.hopline));
+        let text = std::str::from_utf8(bytes).ok();
+        let version = text.and_then(|text| pick(text, ["hopline"])).and_then(|[version]| version?.parse().ok());
+        let version: u32 = version.ok_or(BadRecord::Damaged("not a JSON object with a version"))?;
+        if version != VERSION {
+            return Err(BadRecord::OtherVersion(version));
         }
-        let data: Data = from_bytes(bytes).map_err(|()| BadRecord::Damaged("a member is missing or has the wrong type"))?;
+        let data: Data =
+            serde_json::from_str(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
         if data.call.is_none() && data.session.is_none() && data.done.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }

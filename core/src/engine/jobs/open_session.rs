@@ -1,11 +1,13 @@
 //! `open_session`: a session is bought, and followed until it can be used.
 
-use crate::contract::agent::CreateSession;
+use std::borrow::Cow;
+
 use crate::engine::answer::Answered;
 use crate::engine::event::EventKind;
 use crate::engine::machine::{Action, Bought, Cx, Input, Note, Part};
 use crate::engine::session::Follow;
 use crate::engine::write::{Write, Written};
+use crate::json::{pick, text_of};
 use crate::policy::{Advice, Effect, Kind};
 use crate::wire::Built;
 
@@ -63,8 +65,8 @@ fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, A
 
 /// The type of the session that a request buys.
 pub(crate) fn requested_type(built: &Built) -> Option<String> {
-    let body = built.body.as_deref()?;
-    serde_json::from_str::<CreateSession>(body).ok().map(|request| request.session_type.as_str().to_owned())
+    let [session_type] = pick(built.body.as_deref()?, ["session_type"])?;
+    text_of(session_type?).map(Cow::into_owned)
 }
 
 #[cfg(test)]

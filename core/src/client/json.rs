@@ -9,7 +9,7 @@ use super::options::CallOptions;
 use super::root::Client;
 use super::types::{Event, Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::{Shape, endpoint};
+use crate::contract::{NotDecimal, Shape, endpoint};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::Scanner;
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
@@ -224,7 +224,13 @@ fn refused(operation: &'static str, field: &str, text: &str, error: &serde_json:
     }
     // Where it was noticed: at the last byte of what does not fit, or at its first.
     let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
-    let place = way(Scanner::new(text), &Shape::Json, (line + error.column()).saturating_sub(1));
+    let noticed = (line + error.column()).saturating_sub(1);
+    // Of a number that is none, behind it: where it is the last member, at the end of its object.
+    let noticed = match text.as_bytes().get(noticed) {
+        Some(b'}') if said == NotDecimal.to_string() => text[..noticed].trim_end().len().saturating_sub(1),
+        _ => noticed,
+    };
+    let place = way(Scanner::new(text), &Shape::Json, noticed);
     let place = place.strip_prefix('.').unwrap_or(&place);
     if place.is_empty() || !error.is_data() {
         return Error::invalid(operation, field, NOT_JSON);

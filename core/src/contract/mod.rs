@@ -27,6 +27,7 @@ pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub(crate) use shape::all_fit;
 pub use shape::{Field, Place, Record, Rule, Shape, Word, Words};
 pub use sink::Sink;
+pub(crate) use values::NotDecimal;
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
 use serde::de::DeserializeOwned;

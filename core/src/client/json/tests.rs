@@ -41,6 +41,24 @@ fn what_is_wrong_with_a_call_comes_back_as_its_result() {
 }
 
 #[test]
+fn a_number_that_is_none_is_refused_by_its_place() {
+    let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
+    for (options, field, inner) in [
+        (r#"{"max_unit_price":"cheap"}"#, "max_unit_price", ""),
+        (r#"{"max_unit_price":"cheap" }"#, "max_unit_price", ""),
+        (r#"{"max_unit_price":"cheap","attempts":1}"#, "max_unit_price", ""),
+        (r#"{"until":{"at":"/balance","at_least":"much"}}"#, "until", ", and is not at `at_least`"),
+        (r#"{"until":{"at_least":"much","at":"/balance"},"attempts":1}"#, "until", ", and is not at `at_least`"),
+    ] {
+        let command = client.start_text("get_balance", "{}", options);
+        let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
+        let told = json(&error_text(&error));
+        let said = format!("`{field}` must be a value of its type{inner};");
+        assert!(told["field"] == field && told["message"].as_str().is_some_and(|message| message.contains(&said)), "{options}: {told}");
+    }
+}
+
+#[test]
 fn a_misuse_and_a_word_that_is_none_are_errors() {
     let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
     let error = client.resolve_text(9, Outcome::Store(super::super::StoreAnswer::Done), NOW).expect_err("no such step");

@@ -15,6 +15,9 @@ use crate::slots::Slots;
 /// The slots of an answer after those of its members.
 const TAIL: [&str; 3] = ["_raw", "request_id", "phase"];
 
+/// How many words are at hand: more than a list has kinds of.
+const WORDS: usize = 16;
+
 /// What values are made of.
 struct Classes {
     /// Those of the records, by their names: a record may have several addresses.
@@ -62,7 +65,7 @@ fn records_of(shape: Shape) -> Vec<&'static Record> {
 /// What a command was answered with, as an object; or the failure, which may be that it does not fit its type.
 pub(crate) fn read(py: Python<'_>, taken: Taken) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
     let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
-    let mut objects = Objects { py, classes, failed: None, last: None };
+    let mut objects = Objects { py, classes, failed: None, last: None, words: Default::default() };
     let (slots, read) = match taken.shape() {
         Shape::Record(record) => (classes.of(record), taken.read(&mut objects)),
         // What nobody documents is parsed when somebody asks for it.
@@ -101,6 +104,8 @@ struct Objects<'py> {
     failed: Option<PyErr>,
     /// The class of the last object: most often the next one's, too.
     last: Option<(&'static Record, &'py Slots)>,
+    /// Words that came before, each in the place that its address gives it.
+    words: [Option<(&'static Word, Bound<'py, PyAny>)>; WORDS],
 }
 
 /// An object or a list that is being made.
@@ -153,9 +158,15 @@ impl<'py> Sink for Objects<'py> {
     }
 
     fn word(&mut self, text: &str, known: Option<&'static Word>) -> Bound<'py, PyAny> {
-        match known {
-            Some(word) => PyString::intern(self.py, word.word).into_any(),
-            None => PyString::new(self.py, text).into_any(),
+        let Some(word) = known else { return PyString::new(self.py, text).into_any() };
+        let place = std::ptr::from_ref(word).addr() / size_of::<Word>() % WORDS;
+        match &self.words[place] {
+            Some((known, made)) if std::ptr::eq(*known, word) => made.clone(),
+            _ => {
+                let made = PyString::intern(self.py, word.word).into_any();
+                self.words[place] = Some((word, made.clone()));
+                made
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod deep;
 mod examples;
 mod junit;
 mod kotlin;
+mod lines;
 mod mutants;
 mod node;
 mod paths;
@@ -44,6 +45,7 @@ cargo xtask sentences                   writes anew what errors say, into tests/
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes                       what the packages weigh
+cargo xtask lines                       how many lines of the hosts are written by hand
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes(),
+        "lines" => lines::command(),
         "bench" => bench::command(&rest),
         "fuzz" => deep::command(&rest),
         "mutants" => mutants::command(&rest),

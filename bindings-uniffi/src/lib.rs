@@ -1,7 +1,8 @@
 //! The client for Kotlin and Swift: one class that takes and gives text, bytes and numbers.
 //!
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts, errors, events and lists are JSON text; the native types over them are generated from the table.
+//! options, facts, errors, events and lists are JSON text. An answer is packed bytes (`packed.rs`), which the native types that are
+//! printed from the table are read from.
 
 mod packed;
 mod store;
@@ -20,6 +21,9 @@ pub use store::*;
 pub use types::*;
 
 uniffi::setup_scaffolding!("hopline");
+
+/// How many steps come at once at most.
+const MOST_STEPS: usize = 64;
 
 /// The response headers to pass to `respond`; leave out all others.
 #[uniffi::export]
@@ -106,6 +110,24 @@ impl Client {
         self.lock().poll(at(unix_ms, monotonic_ms)).into()
     }
 
+    /// The same, up to 64 steps at once, of which a wait is the last one; without it there are more. With `results`, a command that
+    /// has ended comes with what it ended with, which stays until it is taken or abandoned; to do that brings further steps.
+    pub fn steps(&self, results: bool, unix_ms: i64, monotonic_ms: i64) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut client = self.lock();
+        while steps.len() < MOST_STEPS && !matches!(steps.last(), Some((hopline::Step::Wait { .. }, _))) {
+            let step = client.poll(at(unix_ms, monotonic_ms));
+            let result = match &step {
+                hopline::Step::Completed { command } if results => client.result_to_read(*command),
+                _ => None,
+            };
+            steps.push((step, result));
+        }
+        drop(client);
+        // Nobody waits for the client while answers are read.
+        steps.into_iter().map(|(step, result)| Step::of(step, result)).collect()
+    }
+
     /// What the store answered to a Store.
     pub fn stored(&self, step: u32, answer: StoreAnswer, unix_ms: i64, monotonic_ms: i64) -> Result<(), ClientError> {
         self.answer(step, Outcome::Store(answer.into()), at(unix_ms, monotonic_ms))
@@ -153,6 +175,11 @@ impl Client {
     pub fn result(&self, command: u32) -> Option<Taken> {
         let taken = self.lock().result_to_read(CommandId(command));
         taken.map(Taken::from)
+    }
+
+    /// Drops the result of a command that was read already. Returns whether there was one.
+    pub fn taken(&self, command: u32) -> bool {
+        self.lock().take_to_read(CommandId(command)).is_some()
     }
 
     /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in what

@@ -58,7 +58,7 @@ fn until_completed(client: &Client, store: &Folder, wanted: u32) {
     loop {
         match next(client) {
             Step::Store { id, call, .. } => answer(client, store, id, call),
-            Step::Completed { command } if command == wanted => return,
+            Step::Completed { command, .. } if command == wanted => return,
             Step::Completed { .. } => {}
             _ => panic!("{wanted} does not complete"),
         }
@@ -171,7 +171,7 @@ fn a_client_without_a_store_asks_for_none() {
     assert!(matches!(next(&client), Step::Send { request, .. } if request.method == "POST"));
     client.cancel(command, NOW, 0);
     let list = client.saved(None);
-    assert!(matches!(next(&client), Step::Completed { command } if command == list));
+    assert!(matches!(next(&client), Step::Completed { command, .. } if command == list));
 }
 
 #[test]
@@ -236,4 +236,32 @@ fn a_store_is_asked_and_answers_in_text() {
     assert!(matches!(spend("much", None), Err(StoreError::Misuse(sentence)) if sentence.contains("`much`")));
     let inside = place.path().join("format").join("store");
     assert!(matches!(Folder::new(inside.to_str().expect("is text")), Err(StoreError::Failed(_))), "a file is no folder");
+}
+
+#[test]
+fn steps_come_at_once_with_the_results_of_what_has_ended() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let commands: Vec<u32> = (0..100).map(|_| client.start("get_balance", "{}", "{}")).collect();
+    let mut sends = Vec::new();
+    loop {
+        let steps = client.steps(true, NOW, 0);
+        assert!(steps.len() <= MOST_STEPS);
+        sends.extend(steps.iter().filter_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None }));
+        if let Some(Step::Wait { .. }) = steps.last() {
+            break;
+        }
+        assert_eq!(steps.len(), MOST_STEPS, "without a wait there are more");
+    }
+    assert_eq!(sends.len(), commands.len());
+    client.respond(sends[0], 200, Vec::new(), br#"{"success":true,"data":{"balance":1}}"#, false, NOW, 0).expect("is answered once");
+    let ended = client.steps(true, NOW, 0).into_iter().find_map(|step| match step {
+        Step::Completed { command, result: Some(Taken::Answered { answer }) } => Some((command, answer.raw)),
+        _ => None,
+    });
+    assert_eq!(ended, Some((commands[0], r#"{"balance":1}"#.to_owned())));
+    assert!(client.result(commands[0]).is_some(), "it stays until it is taken");
+    assert!(client.taken(commands[0]) && !client.taken(commands[0]) && client.result(commands[0]).is_none());
+    client.respond(sends[1], 200, Vec::new(), br#"{"success":true,"data":{}}"#, false, NOW, 0).expect("is answered once");
+    let bare = client.steps(false, NOW, 0);
+    assert!(bare.iter().any(|step| matches!(step, Step::Completed { result: None, .. })), "nobody asked for it");
 }

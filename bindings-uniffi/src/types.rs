@@ -130,6 +130,8 @@ pub enum Step {
     Completed {
         /// Which command.
         command: u32,
+        /// What it ended with, where that was asked for.
+        result: Option<Taken>,
     },
     /// Progress, for people and metrics; nothing depends on it.
     Notify {
@@ -140,13 +142,20 @@ pub enum Step {
 
 impl From<hopline::Step> for Step {
     fn from(step: hopline::Step) -> Self {
+        Step::of(step, None)
+    }
+}
+
+impl Step {
+    /// A step, and what its command ended with.
+    pub(crate) fn of(step: hopline::Step, result: Option<Result<hopline::client::Taken, hopline::Error>>) -> Self {
         match step {
             hopline::Step::Wait { until } => Step::Wait { until },
             hopline::Step::Store { id, command, call } => {
                 Step::Store { id: id.0, command: command.map(|command| command.0), call: call.into() }
             }
             hopline::Step::Send { id, command, request } => Step::Send { id: id.0, command: command.0, request: request.into() },
-            hopline::Step::Completed { command } => Step::Completed { command: command.0 },
+            hopline::Step::Completed { command } => Step::Completed { command: command.0, result: result.map(Taken::from) },
             hopline::Step::Notify(event) => Step::Notify { event: event_text(&event) },
         }
     }

@@ -10,12 +10,19 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::Value;
 
 use crate::cargo::{cargo, root, run, target};
-use crate::{Fail, browser, node, python};
+use crate::{Fail, browser, kotlin, node, python, swift};
 
 /// A host, and what measures there.
 type Host = (&'static str, fn() -> Result<Command, Fail>);
 
-const HOSTS: &[Host] = &[("rust", rust), ("python", python::bench), ("node", node::bench), ("browser", browser::bench)];
+const HOSTS: &[Host] = &[
+    ("rust", rust),
+    ("python", python::bench),
+    ("node", node::bench),
+    ("browser", browser::bench),
+    ("kotlin", kotlin::bench),
+    ("swift", swift::bench),
+];
 
 /// Measures in all hosts, or in those named, and writes their tables anew.
 pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
@@ -45,7 +52,10 @@ fn told(program: &mut Command) -> Result<Value, Fail> {
     if !ended.status.success() {
         return Err(format!("what measures ended with {}; what it said is above", ended.status).into());
     }
-    Ok(serde_json::from_slice(&ended.stdout)?)
+    // Maven puts the terminal's colours right around it, also where there are none.
+    let text = String::from_utf8(ended.stdout)?;
+    let (begin, end) = (text.find('{').unwrap_or_default(), text.rfind('}').map_or(text.len(), |at| at + 1));
+    Ok(serde_json::from_str(&text[begin..end])?)
 }
 
 /// When, on what kind of machine, and with which versions.

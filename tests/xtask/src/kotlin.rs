@@ -24,6 +24,9 @@ pub(crate) const CHECKS: &[Check] = &[
     .reads(PACKAGE)
     .makes(&["kotlin/repository"]),
     Check::new(Lane::Fetched, "kotlin: the jar names no folder of this machine", 60, |_| paths::none_in(&unpacked()?)).needs(&[MADE]),
+    Check::new(Lane::Fetched, "kotlin: what is measured comes to its result", 180, |_| run(&mut measure(true)?))
+        .needs(&[MADE])
+        .reads(&["tests/bench/kotlin", "tests/bench/products.json"]),
     Check::new(Lane::Fetched, "kotlin: vectors, real HTTP, cancellation, crashes, input", 900, |_| tests(None)).needs(&[MADE]).reads(TESTS),
 ];
 
@@ -104,6 +107,22 @@ fn install(profile: Profile) -> Result<(), Fail> {
         std::fs::remove_dir_all(remembered)?;
     }
     Ok(())
+}
+
+/// What measures, with a jar as it ships.
+pub(crate) fn bench() -> Result<Command, Fail> {
+    install(Profile::Release)?;
+    measure(false)
+}
+
+/// What measures, with the jar that was put into the repository: for a figure, or once for the result.
+fn measure(once: bool) -> Result<Command, Fail> {
+    let mut measure = maven(&["compile", "exec:exec"], &root().join("tests/bench/kotlin"));
+    measure
+        .arg(property("hopline.target", place()?.join("bench")))
+        .arg(format!("-Dhopline.repository={}", url(&place()?.join("repository"))))
+        .arg(format!("-Dhopline.scale={}", if once { "--once" } else { "" }));
+    Ok(measure)
 }
 
 /// Surefire over all tests, or over those of one class or `Class#method`.

@@ -35,6 +35,9 @@ pub(crate) const CHECKS: &[Check] =
             .makes(&["swift/Hopline"]),
         Check::new(Lane::Fetched, "swift: the package names no folder of this machine", 60, |_| paths::none_in(&place()?.join("Hopline")))
             .needs(&[MADE]),
+        Check::new(Lane::Fetched, "swift: what is measured comes to its result", 600, |_| run(&mut measure(true)?))
+            .needs(&[MADE])
+            .reads(&["tests/bench/swift", "tests/bench/products.json"]),
         Check::new(Lane::Fetched, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| tests(None))
             .needs(&[MADE])
             .reads(&["tests/hosts/swift", "tests/vectors", "tests/store", "../shared/external"]),
@@ -162,6 +165,21 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     }
 }
 
+/// What measures, with a package as it ships.
+pub(crate) fn bench() -> Result<Command, Fail> {
+    package(Profile::Release)?;
+    measure(false)
+}
+
+/// What measures, with the package that was made: for a figure, or once for the result.
+fn measure(once: bool) -> Result<Command, Fail> {
+    let (swift, folder) = (toolchain()?, "tests/bench/swift");
+    run(swift.command_in(folder, "bench", &["build", "-c", "release"])?.stdout(Stdio::null()))?;
+    let mut measure = swift.command_in(folder, "bench", &["run", "-c", "release", "--skip-build", "bench"])?;
+    measure.arg(root().join("tests/bench/products.json")).arg(env!("CARGO_PKG_VERSION")).args(once.then_some("--once"));
+    Ok(measure)
+}
+
 /// Where Swift is to be had.
 enum Toolchain {
     /// On the PATH.
@@ -175,7 +193,12 @@ enum Toolchain {
 impl Toolchain {
     /// `swift` in the folder of the tests, with what they need to know.
     fn command(&self, arguments: &[&str]) -> Result<Command, Fail> {
-        let (tests, place) = (root().join("tests/hosts/swift"), place()?);
+        self.command_in("tests/hosts/swift", "build", arguments)
+    }
+
+    /// `swift` in a folder of the repository; what it builds goes into a folder of that name.
+    fn command_in(&self, folder: &str, built: &str, arguments: &[&str]) -> Result<Command, Fail> {
+        let (tests, place) = (root().join(folder), place()?);
         let vectors = vectors()?;
         let mut command = match self {
             Toolchain::In(debian) => {
@@ -205,7 +228,7 @@ impl Toolchain {
             }
         };
         let (verb, rest) = arguments.split_first().ok_or("swift needs a command")?;
-        command.args([verb, "--scratch-path"]).arg(place.join("build")).args(rest);
+        command.args([verb, "--scratch-path"]).arg(place.join(built)).args(rest);
         command.env("HOPLINE_PACKAGE", place.join("Hopline")).env("HOPLINE_SANDBOX", sandbox()?);
         command.env("HOPLINE_VECTORS", vectors);
         Ok(command)

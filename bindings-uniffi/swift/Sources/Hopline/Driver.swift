@@ -164,7 +164,13 @@ final class Driver: @unchecked Sendable {
 
     /// Under the lock: takes all steps that there are.
     func drain(_ work: inout [() -> Void]) {
-        while step(&work) {}
+        var isMore = true
+        while isMore {
+            isMore = false
+            let steps = core.steps(results: false, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+            // A result that is taken brings further steps, behind the wait that came with it.
+            for step in steps { if take(step, &work) { isMore = true } }
+        }
     }
 
     /// Under the lock: begins what was not begun. Calls of the store come first, since a request may depend on them.
@@ -180,8 +186,8 @@ final class Driver: @unchecked Sendable {
     }
 
     /// Under the lock: takes a step, and says whether there may be more. What is to be done without the lock it adds to `work`.
-    private func step(_ work: inout [() -> Void]) -> Bool {
-        switch core.poll(unixMs: Clock.unix, monotonicMs: Clock.monotonic) {
+    private func take(_ step: Step, _ work: inout [() -> Void]) -> Bool {
+        switch step {
         case .store(let id, let command, let call):
             calls.append(StoreStep(id: id, command: command, call: call))
         case .send(let id, let command, let request):
@@ -189,7 +195,7 @@ final class Driver: @unchecked Sendable {
             let claimsStand: @Sendable () async -> Bool = { await self.claimsStand(since: before) }
             out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand) { self.answered(id, command, $0) }
             queue.append(id)
-        case .completed(let command):
+        case .completed(let command, _):
             if let waiter = waiting.removeValue(forKey: command) {
                 let ended = take(command)
                 work.append { waiter.resume(returning: ended) }

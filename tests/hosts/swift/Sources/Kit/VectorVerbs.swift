@@ -122,7 +122,7 @@ extension Vectors {
 
     private mutating func completed(_ step: Step) throws {
         let (found, expected) = try (next(), command(step.name))
-        guard case .completed(let ended) = found, ended == expected else { throw Unmet("expected the end of \(step.about), came \(found)") }
+        guard case .completed(let ended, _) = found, ended == expected else { throw Unmet("expected the end of \(step.about), came \(found)") }
         if let parts = step["parts"]?.array { try self.parts(parts, ended) }
         if step.verb == "complete" { try taken(step, ended) }
     }
@@ -189,7 +189,7 @@ extension Vectors {
         repeat {
             let command = client.saved(after: after)
             let found = try next()
-            guard case .completed(command) = found else { throw Unmet("expected the end of `saved`, came \(found)") }
+            guard case .completed(command, _) = found else { throw Unmet("expected the end of `saved`, came \(found)") }
             guard case .answered(let answer)? = client.take(command: command) else { throw Unmet("expected a page of what is saved") }
             try VectorFormat.noSecret("the list of what is saved", answer.raw)
             let page = try JSON.text(answer.raw)

@@ -22,7 +22,7 @@ extension Vectors {
             let command = try client.start(operation: operation, params: pageParams(position: from, params: params), options: "{}")
             try send(page)
             let found = try next()
-            guard case .completed(let ended) = found, ended == command else { throw Unmet("expected the end of a page, came \(found)") }
+            guard case .completed(let ended, _) = found, ended == command else { throw Unmet("expected the end of a page, came \(found)") }
             switch client.take(command: command) {
             case .answered(let answer)?:
                 items += try JSON.text(answer.raw)["items"]?.array ?? []

@@ -116,7 +116,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
         } finally {
             when {
                 begun.isEmpty() -> Unit
-                delivered -> task(work) { drop(begun) { core.take(it) } }
+                delivered -> task(work) { drop(begun) { core.taken(it) } }
                 else -> withContext(NonCancellable + work) { drop(begun) { core.abandon(it) } }
             }
         }
@@ -200,7 +200,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
         if (!parts || ended.taken !is Taken.Answered) return listOf(ended)
         val others = (parse(ended.taken.answer.raw) as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
         begun += others
-        return lock.withLock { listOf(ended) + others.map { Ended(result(it), emptyList()) } }
+        return lock.withLock { listOf(ended) + others.map { Ended(result(core.result(it)), emptyList()) } }
     }
 
     /** The result of a command is of no use any more: it was read, or nobody will. */
@@ -225,7 +225,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private fun pump() {
         val ended = ArrayList<Pair<Waiting, Ended>>()
         try {
-            lock.withLock { while (!closed && step(ended)) Unit }
+            lock.withLock { while (!closed && steps(ended)) Unit }
         } catch (error: Throwable) {
             broken(error)
         }
@@ -238,21 +238,24 @@ internal class Engine(private val core: Client, means: Means, private val store:
         lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(error) }
     }
 
-    private fun step(ended: MutableList<Pair<Waiting, Ended>>): Boolean {
-        when (val step = core.poll(clock.unix(), clock.monotonic())) {
-            is Step.Store -> ask(step)
-            is Step.Send -> send(step)
-            is Step.Completed -> waiting.remove(step.command)?.let { ended += it to Ended(result(it.command), it.notes.toList()) }
-            is Step.Notify -> events.tell(step.event)
-            is Step.Wait -> {
-                alarm(step.until)
-                return false
+    /** Takes some steps, and says whether there are more. */
+    private fun steps(ended: MutableList<Pair<Waiting, Ended>>): Boolean {
+        for (step in core.steps(true, clock.unix(), clock.monotonic())) {
+            when (step) {
+                is Step.Store -> ask(step)
+                is Step.Send -> send(step)
+                is Step.Completed -> waiting.remove(step.command)?.let { ended += it to Ended(result(step.result), it.notes.toList()) }
+                is Step.Notify -> events.tell(step.event)
+                is Step.Wait -> {
+                    alarm(step.until)
+                    return false
+                }
             }
         }
         return true
     }
 
-    private fun result(command: UInt): Taken = checkNotNull(core.result(command)) { "the core has no result of a command that completed" }
+    private fun result(taken: Taken?): Taken = checkNotNull(taken) { "the core has no result of a command that completed" }
 
     private fun ask(step: Step.Store) = task(disk) {
         var trouble: Throwable? = null

@@ -11,7 +11,7 @@ mod types;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, TakenText, error_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, error_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
     quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
@@ -33,8 +33,8 @@ pub fn response_headers() -> Vec<String> {
 
 /// The error, as JSON, for an answer that `take` gave and that is of another type than its operation's; `place` says so.
 #[uniffi::export]
-pub fn misfit(operation: &str, facts: String, raw: String, place: &str) -> String {
-    error_text(&misfit_text(operation, &TakenText { facts, raw, view: None, phase: None, may_hide: true }, place))
+pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
+    error_text(&misfit_text(operation, facts, raw, place))
 }
 
 /// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.

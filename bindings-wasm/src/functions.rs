@@ -1,6 +1,6 @@
 //! What needs no client: functions of texts.
 
-use hopline::client::{RESPONSE_HEADERS, TakenText, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_text};
+use hopline::client::{RESPONSE_HEADERS, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_text};
 use hopline::policy::{ip_range_text, is_shared_text};
 use wasm_bindgen::prelude::*;
 
@@ -41,8 +41,7 @@ pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
 /// The error for an answer that does not fit its type at that place.
 #[wasm_bindgen(unchecked_return_type = "ErrorFields")]
 pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> JsValue {
-    let taken = TakenText { facts: facts.to_owned(), raw: raw.to_owned(), view: None, phase: None, may_hide: true };
-    Value::from(&misfit_text(operation, &taken, place)).into()
+    Value::from(&misfit_text(operation, facts, raw, place)).into()
 }
 
 /// Whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.

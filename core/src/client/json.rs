@@ -173,12 +173,11 @@ pub fn facts_text(answered: &Answered) -> String {
     text(&FactsAsJson { facts: &answered.facts, sends: Sends { http_status: answered.http_status, attempts: answered.attempts } })
 }
 
-/// The error for an answer that does not fit the type that a host has for it; `place` says where.
-pub fn misfit_text(operation: &str, taken: &TakenText, place: &str) -> Error {
+/// The error for an answer that does not fit the type that a host has for it, from its facts and `raw`; `place` says where.
+pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
-    let facts: Facts = serde_json::from_str(&taken.facts).unwrap_or_default();
-    let Sends { http_status, attempts } = serde_json::from_str(&taken.facts).unwrap_or_default();
-    let raw = taken.raw.parse().unwrap_or_default();
+    let Sends { http_status, attempts } = serde_json::from_str(facts).unwrap_or_default();
+    let (facts, raw) = (serde_json::from_str(facts).unwrap_or_default(), raw.parse().unwrap_or_default());
     super::types::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 

@@ -6,7 +6,7 @@ pub(crate) enum Few<T> {
     #[default]
     None,
     One(T),
-    /// In order.
+    /// Two at least, in order.
     Many(Box<Vec<T>>),
 }
 
@@ -35,7 +35,11 @@ impl<T: Copy + Ord> Few<T> {
         };
         match self {
             Few::One(_) if was_there => *self = Few::None,
-            Few::Many(members) if members.is_empty() => *self = Few::None,
+            Few::Many(members) => {
+                if let [last] = members[..] {
+                    *self = Few::One(last);
+                }
+            }
             _ => {}
         }
         was_there
@@ -50,7 +54,7 @@ impl<T: Copy + Ord> Few<T> {
     }
 
     pub(crate) fn is_many(&self) -> bool {
-        matches!(self, Few::Many(members) if members.len() > 1)
+        matches!(self, Few::Many(_))
     }
 
     /// The least.
@@ -92,6 +96,7 @@ mod tests {
         assert!(few.remove(&2) && !few.remove(&2) && few.remove(&1) && few.remove(&3) && few.is_empty());
         few.insert(7);
         few.insert(7);
+        assert!(!few.is_many());
         assert_eq!(few.iter().collect::<Vec<_>>(), [7]);
         few.clear();
         assert!(few.is_empty());

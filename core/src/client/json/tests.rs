@@ -95,9 +95,7 @@ fn an_answer_that_does_not_fit_says_how_it_came() {
 
 #[test]
 fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
-    let taken =
-        TakenText { facts: r#"{"settled":true,"attempts":0}"#.to_owned(), raw: "null".to_owned(), view: None, phase: None, may_hide: true };
-    let error = json(&error_text(&misfit_text("create_session", &taken, "anywhere")));
+    let error = json(&error_text(&misfit_text("create_session", r#"{"settled":true,"attempts":0}"#, "null", "anywhere")));
     assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
     assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));
 }

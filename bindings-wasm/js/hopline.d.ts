@@ -7,17 +7,41 @@ export type Json = any;
 export type Open<Word extends string> = Word | (string & {});
 
 /**
- * What the service answered: its `data`, known and unknown members alike. `raw`, `request_id`, `phase` and every username,
- * password, token and email address are not enumerable: you read them by their name, and copies and JSON do not have them.
+ * A username, password, token or email address in an answer: `reveal()` gives its text. It prints, logs and stringifies as
+ * `[redacted]`. Copies by spread, Immer, Redux, Vue and TanStack Query keep it; `structuredClone` and `postMessage` drop its text.
+ * The same text is the same object. Pass it on as it is, wherever a client takes its text.
  */
-export type Answer<Data> = Data & {
-  /** The text of `data`, digit for digit as the service wrote it. It may hold secrets. */
-  readonly raw: string;
+export class Secret {
+  private constructor();
+  /** Tells it apart from the others of this program. */
+  readonly serial: number;
+  /** Its text. */
+  readonly reveal: () => string;
+  /** `[redacted]`. */
+  toString(): string;
+  /** `[redacted]`. */
+  toJSON(): string;
+}
+
+/** What is known of an answer, beside itself. */
+export interface Meta {
   /** To quote when reporting a problem. */
-  readonly request_id?: string;
-  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. An answer with a `phase` of its own keeps that. */
-  readonly phase?: "ready" | "pending";
-};
+  readonly requestId?: string;
+  /** The HTTP status; absent where the service was not asked now. */
+  readonly httpStatus?: number;
+  /** How often it was sent. */
+  readonly attempts: number;
+  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. Of a session or an order: where it is. */
+  readonly phase?: Phase;
+  /** The text of the service's `data`, digit for digit. It may hold secrets, so it is not enumerable. */
+  readonly raw: string;
+}
+
+/**
+ * What is known of an answer: of the object that a call returned, not of a copy. Nothing of anything else, and of an answer that is
+ * no object.
+ */
+export function meta(answer: unknown): Meta | undefined;
 
 /** What a client of either API is made of. */
 export interface ClientOptions {
@@ -58,7 +82,7 @@ export interface ClientOptions {
 /** What an `AgentClient` is made of. */
 export interface AgentClientOptions extends ClientOptions {
   /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
-  apiKey?: string | undefined;
+  apiKey?: string | Secret | undefined;
   /**
    * The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged, what is in
    * doubt and what is under way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a
@@ -76,11 +100,11 @@ export interface ResellerClientOptions extends ClientOptions {
    * Who logs in; in Node, `HOPLINE_USERNAME` and `HOPLINE_PASSWORD` where no username, no password and no token is given. The
    * client does so by itself, once for any number of calls, when it has no token or the service refuses it.
    */
-  username?: string | undefined;
+  username?: string | Secret | undefined;
   /** The password that goes with it. */
-  password?: string | undefined;
+  password?: string | Secret | undefined;
   /** A token to start from. Without a username and a password there is no other. */
-  token?: string | undefined;
+  token?: string | Secret | undefined;
   /** The codes that mean that the token is refused, beside HTTP 401; `["401"]` where it is left out. */
   tokenCodes?: string[] | undefined;
 }
@@ -147,11 +171,11 @@ export class OpenSession implements AsyncDisposable {
   /** Where it is. */
   readonly phase: Phase;
   /** The last read of it, or what its last rotation through this object answered. */
-  readonly session: Answer<Session>;
+  readonly session: Session;
   /** Waits on until it is usable or over. */
   wait(options?: SessionOptions): Promise<OpenSession>;
   /** Gives it another exit address. Where `session` shows its login, so does the answer, unless `include_credentials` is false. */
-  rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Answer<Session>>;
+  rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Session>;
   /** Lengthens it. */
   renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
   /** Ends it. */
@@ -174,8 +198,8 @@ export interface OrderReply {
   readonly order_no: string;
   /** Where it is. */
   readonly phase: Phase;
-  /** What the list of static orders shows of it. The usernames and passwords of its proxies are not enumerable. */
-  readonly order: Answer<StaticOrder>;
+  /** What the list of static orders shows of it. The usernames and passwords of its proxies are a `Secret` each. */
+  readonly order: StaticOrder;
 }
 
 /** A range of addresses. */
@@ -195,7 +219,7 @@ export type Seen = { status: number } | "captcha" | "timeout" | "block";
 export type Verdict =
   | { verdict: "keep" }
   | { verdict: "rotate"; reason: RotateReason }
-  | { verdict: "rotated"; reason: RotateReason; session: Answer<Session> }
+  | { verdict: "rotated"; reason: RotateReason; session: Session }
   | { verdict: "unsure"; why: string };
 
 /** What may be decided for waiting for a rotation. */
@@ -449,7 +473,7 @@ export class FolderStore implements Store {
   close(): Promise<void>;
 }
 
-/** What a purchase is to cost. */
+/** What a purchase is to cost; `raw` of its `meta` has the amounts digit for digit. */
 export interface Quote {
   /** What is bought. */
   product_no: string;
@@ -463,8 +487,6 @@ export interface Quote {
   currency: string;
   /** What the price is for. */
   unit: string;
-  /** The text of all of it, digit for digit. Not enumerable. */
-  readonly raw: string;
 }
 
 /**
@@ -508,6 +530,16 @@ export interface RequestParams {
   safety?: "safe" | "idempotent" | "twice_at_most" | "keyed" | "at_most_once" | undefined;
 }
 
+/** A proxy of your own. */
+export interface ProxyLogin {
+  host: string;
+  port: number;
+  protocol: string;
+  username?: string | Secret | null | undefined;
+  password?: string | Secret | null | undefined;
+  full_url?: string | Secret | null | undefined;
+}
+
 /**
  * A session's proxy, as the clients that people use with it want it. The credentials are read by their name, and absent from
  * what is printed or copied. A client that can't use the session's protocol is `invalid`, and the error names one that it can.
@@ -517,7 +549,7 @@ export class ProxySettings {
    * `open.session.proxy`, that of a session that was read with `include_credentials`, or an object of your own with those members;
    * without credentials it is `invalid`. It needs the core: see `load`.
    */
-  constructor(proxy: Proxy | null | undefined);
+  constructor(proxy: Proxy | ProxyLogin | null | undefined);
   /** Host name or address. */
   readonly host: string;
   /** Port. */
@@ -528,9 +560,9 @@ export class ProxySettings {
   get url(): string;
   /** A configuration for `curl --config -`, which reads it from its standard input, where nobody else sees it. A secret. */
   get curl(): string;
-  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. Its `token` is a secret, and enumerable. */
+  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. Its `token` is a secret in plain text. */
   undici(): { uri: string; token: string };
-  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. Its login is a secret, and enumerable. */
+  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. Its login is a secret in plain text. */
   playwright(): { server: string; username: string; password: string };
 }
 
@@ -610,7 +642,7 @@ export const operations: {
  * The answer of what was resumed where it is neither an `OpenSession` nor an `OrderReply`: its members are those of its operation.
  * Tell them apart by `instanceof OpenSession`, or by `"order" in` of an order.
  */
-export type Resumed = Answer<object>;
+export type Resumed = object;
 
 /** What goes with a settlement. */
 export interface SettleOptions {
@@ -645,7 +677,7 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    * service wrote it, with the parameters that it shows with the same values. It decides nothing; `settle` closes the doubt once
    * somebody knows.
    */
-  reconcile(record: string, options?: CallOptions): Promise<Answer<Reconciliation>>;
+  reconcile(record: string, options?: CallOptions): Promise<Reconciliation>;
   /**
    * Closes a doubt by hand, after a look at the account. `became` is what it became, if that is known: the id of a session or
    * recharge, the number of an order or sub-user. What was to be waited for goes on with that, by its intent or record; anything

@@ -1,11 +1,10 @@
 //! What needs no client: functions of texts.
 
-use hopline::client::{RESPONSE_HEADERS, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_text};
+use hopline::client::{RESPONSE_HEADERS, host_text as answer, page_params_text, page_turn_text, quote_text};
 use hopline::policy::{ip_range_text, is_shared_text};
 use wasm_bindgen::prelude::*;
 
 use crate::Refused;
-use crate::value::Value;
 
 /// The response headers to pass to `respond`; leave out all others.
 #[wasm_bindgen(js_name = responseHeaders)]
@@ -36,12 +35,6 @@ pub fn page_params(position: &str, params: &str) -> Result<String, Refused> {
 #[wasm_bindgen(js_name = pageTurn)]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
     page_turn_text(position, facts).map_err(Refused)
-}
-
-/// The error for an answer that does not fit its type at that place.
-#[wasm_bindgen(unchecked_return_type = "ErrorFields")]
-pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> JsValue {
-    Value::from(&misfit_text(operation, facts, raw, place)).into()
 }
 
 /// Whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.

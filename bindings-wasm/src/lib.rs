@@ -191,11 +191,12 @@ impl Client {
         self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `["answered", facts, raw, phase, view]`, its phase where it is a session or
-    /// an order (else null), and its data under the names of the table where the service used others (else null); or
-    /// `["failed", error]`; else `undefined`.
+    /// The result of a command that completed, once: `["answered", facts, raw, phase, view, type, secrets]`, or `["failed", error]`;
+    /// else `undefined`. The phase is that of a session or an order (else null), the view the data under the names of the table where
+    /// the service used others (else null), the type its name in the table (null where nobody documents it), and `secrets` whether
+    /// a member that nobody documents has the name of a secret.
     #[wasm_bindgen(
-        unchecked_return_type = "[\"answered\", string, string, string | null, string | null] | [\"failed\", ErrorFields] | undefined"
+        unchecked_return_type = "[\"answered\", string, string, string | null, string | null, string | null, boolean] | [\"failed\", ErrorFields] | undefined"
     )]
     pub fn take(&mut self, command: u32) -> JsValue {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())

@@ -182,14 +182,14 @@ impl From<&Verdict> for Value {
     }
 }
 
-/// A result that was taken: `["answered", facts, raw, phase, view, may_hide]`, its phase and its view where it has them, or
-/// `["failed", error]`.
+/// A result that was taken, as `take` says.
 impl From<Result<TakenText, Error>> for Value {
     fn from(taken: Result<TakenText, Error>) -> Value {
         Value::List(match taken {
-            Ok(TakenText { facts, raw, view, phase, may_hide }) => {
-                let (phase, view) = (phase.map_or(Value::Null, Value::Word), view.map_or(Value::Null, Value::Text));
-                vec![Value::Word("answered"), Value::Text(facts), Value::Text(raw), phase, view, Value::Flag(may_hide)]
+            Ok(TakenText { facts, raw, view, phase, type_name, undocumented_secrets }) => {
+                let word = |word: Option<&'static str>| word.map_or(Value::Null, Value::Word);
+                let (view, secrets) = (view.map_or(Value::Null, Value::Text), Value::Flag(undocumented_secrets));
+                vec![Value::Word("answered"), Value::Text(facts), Value::Text(raw), word(phase), view, word(type_name), secrets]
             }
             Err(error) => vec![Value::Word("failed"), Value::from(&error)],
         })

@@ -1,10 +1,11 @@
 import { quote } from "../gen/hopline_wasm.js";
 import { agentOperations, agentWalks } from "../gen/operations.js";
+import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked } from "./error.js";
 import { OpenSession } from "./session.js";
-import { encode, object, parse, signalOf } from "./values.js";
+import { encode, object, signalOf } from "./values.js";
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
 export const AgentClient = /* @__PURE__ */ equip(
@@ -37,7 +38,8 @@ export const AgentClient = /* @__PURE__ */ equip(
 
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      return parse(asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity)));
+      const raw = asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity));
+      return about(JSON.parse(raw), { attempts: 0 }, raw);
     }
 
     async observe(session_id, seen, options = {}) {
@@ -49,7 +51,7 @@ export const AgentClient = /* @__PURE__ */ equip(
         return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
       }, signal);
       if (!result) return advice;
-      return { ...advice, verdict: "rotated", session: await this.#engine.answer("rotate_session", result, signal) };
+      return { ...advice, verdict: "rotated", session: await this.#engine.answer(result, signal) };
     }
   },
   agentOperations,

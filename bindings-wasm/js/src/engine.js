@@ -1,5 +1,5 @@
 import { Client as Core } from "../gen/hopline_wasm.js";
-import { plain } from "../gen/operations.js";
+import { answer } from "./answers.js";
 import { refusal } from "./ask.js";
 import { METHODS } from "./calls.js";
 import { Driver } from "./driver.js";
@@ -7,7 +7,8 @@ import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { Walk } from "./pages.js";
-import { encode, object, parse, signalOf, spell } from "./values.js";
+import { revealed } from "./secret.js";
+import { encode, object, signalOf, spell } from "./values.js";
 
 /** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
 const ownFetch = globalThis.fetch;
@@ -40,7 +41,7 @@ export class Engine {
     rest.baseUrl = host.resolve(rest.baseUrl);
     const spelled = encode("client", "options", spell("client", { ...rest, api, store: store !== undefined }));
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
-    const http = { fetch, secrets: () => [rest.username, rest.password], ...(fetch === ownFetch && host.failures) };
+    const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))));
       this.#driver = new Driver(core, http, store, (event) => this.#listeners.tell(event));
@@ -65,12 +66,12 @@ export class Engine {
 
   /** Runs an operation, and gives its answer. */
   async call(operation, params, options) {
-    return this.#data(operation, await this.#start(operation, params, options));
+    return answer(await this.#start(operation, params, options));
   }
 
   /** The answer of a command. */
-  async answer(operation, result, signal) {
-    return this.#data(operation, this.#read(await result, signal));
+  async answer(result, signal) {
+    return answer(this.#read(await result, signal));
   }
 
   /** Runs an operation that waits for a session or an order, and gives that as `handle` makes it. */
@@ -109,7 +110,7 @@ export class Engine {
       // What asks for the parameters needs the core.
       await heed(operation, signalOf(operation, rest), () => this.usable(operation));
       const taken = await this.#start(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
-      return { data: this.#data(operation, taken), ...taken };
+      return { page: answer(taken), facts: taken.facts };
     };
     return new Walk(list, page, { position, maxPages });
   }
@@ -153,10 +154,6 @@ export class Engine {
     if (!this.#closing) this.#make();
   }
 
-  #data(operation, { facts: { request_id }, raw, view, phase, mayHide }) {
-    return parse(raw, view, { request_id, phase }, plain[operation], mayHide);
-  }
-
   async #start(operation, params = {}, options = {}) {
     const signal = signalOf(operation, options);
     const { signal: _, ...rest } = options;
@@ -175,13 +172,13 @@ export class Engine {
 
   /** What a command was answered with, or its error. */
   #read({ taken, ...causes }, signal) {
-    const [how, facts, raw, phase, view, mayHide] = taken;
+    const [how, facts, raw, phase, view, type, hasUndocumented] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined, mayHide };
+    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined, type, hasUndocumented };
   }
 
-  #given({ facts, raw, view, phase, mayHide }, handle) {
-    const data = parse(raw, view, { request_id: facts.request_id }, undefined, mayHide);
+  #given(taken, handle) {
+    const [data, { facts, phase }] = [answer(taken), taken];
     return phase === undefined ? data : handle({ data, facts, phase });
   }
 }

@@ -36,13 +36,15 @@ export class IndexedDBStore {
   }
 }
 
-export { Client as Core, StepKind, StoreCallKind, hostText, ipRangeText, isSharedText, misfit, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
+export { Client as Core, StepKind, StoreCallKind, hostText, ipRangeText, isSharedText, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./agent.js";
+export { meta } from "./answers.js";
 export { HoplineError } from "./error.js";
 export { FolderStore } from "./folder.js";
 export { Walk } from "./pages.js";
 export { ProxySettings } from "./proxy.js";
 export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";
+export { Secret } from "./secret.js";
 export { OpenSession } from "./session.js";
 export { sessionEvent } from "./telemetry.js";
 export { operations } from "./operations.js";

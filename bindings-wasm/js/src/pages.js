@@ -1,6 +1,6 @@
-import { misfit, pageParams, pageTurn } from "../gen/hopline_wasm.js";
+import { pageParams, pageTurn } from "../gen/hopline_wasm.js";
 import { ask, isHere } from "./ask.js";
-import { asked, read } from "./error.js";
+import { asked } from "./error.js";
 
 /** A walk through a list, page by page. hopline.d.ts documents it. */
 export class Walk {
@@ -58,16 +58,13 @@ export class Walk {
   }
 
   async #read() {
-    const { operation, items: member } = this.#list;
     let position;
-    const { data, facts, raw } = await this.#fetch((params) => {
+    const { page, facts } = await this.#fetch((params) => {
       this.#begin?.();
       position = this.#position;
       return asked(pageParams, position, params);
     });
-    const items = data?.[member];
-    if (!Array.isArray(items)) throw read(misfit(operation, JSON.stringify(facts), raw, member));
-    return { page: data, items, turn: JSON.parse(asked(pageTurn, position, JSON.stringify(facts))) };
+    return { page, items: page[this.#list.items], turn: JSON.parse(asked(pageTurn, position, JSON.stringify(facts))) };
   }
 
   #turn({ position, end }) {

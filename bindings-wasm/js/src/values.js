@@ -1,35 +1,6 @@
 import { refuse } from "./error.js";
-import { hide, keepHidden } from "./hide.js";
 import { ours } from "./names.js";
-import { secrets } from "../gen/operations.js";
-
-/**
- * Parses what the service answered, or its view under the names of the table, and hides in it what must not be printed. It
- * stays readable by its name. What has the name of a secret is one, but where `plain` has a member of that name. Where the core saw
- * nothing that may be one, nothing is looked at.
- */
-export function parse(raw, view, more, plain, mayHide = true) {
-  const data = JSON.parse(view ?? raw);
-  if (data === null || typeof data !== "object") return data;
-  // A list of its own instead of recursion: how deep an answer goes is for the service to say.
-  const rest = mayHide ? [[data, plain]] : [];
-  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const [value, shown] = next;
-    const isList = Array.isArray(value);
-    for (const [name, member] of Object.entries(value)) {
-      const below = isList ? shown : shown?.[name];
-      if (!isList && below === undefined && secrets.has(name.replaceAll("_", "").toLowerCase())) keepHidden(value, name, member);
-      if (member !== null && typeof member === "object") rest.push([member, below]);
-    }
-  }
-  for (const [name, value] of Object.entries({ raw, ...more })) {
-    if (value === undefined || Object.hasOwn(data, name)) continue;
-    // A list has to stay one.
-    if (Array.isArray(data)) hide(data, name, value);
-    else keepHidden(data, name, value);
-  }
-  return data;
-}
+import { Secret } from "./secret.js";
 
 /** The options that are objects with names of ours. */
 const NESTED = new Set(["retry", "until"]);
@@ -45,10 +16,11 @@ export function spell(operation, options) {
   return Object.fromEntries(entries);
 }
 
-/** JSON of what a caller gave. What JSON would drop without a word is refused. */
+/** JSON of what a caller gave, with the texts of its secrets. What JSON would drop without a word is refused. */
 export function encode(operation, field, value) {
   try {
-    const text = JSON.stringify(value, (name, member) => {
+    const text = JSON.stringify(value, function (name, member) {
+      if (this[name] instanceof Secret) return this[name].reveal();
       if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
         const given = field === "options" ? ours(name) : name || field;
         throw refuse("invalid", operation, `\`${given}\` can't be a ${typeof member}`, { field: given });

@@ -15,7 +15,7 @@ use crate::json::Scanner;
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use crate::wire::{Facts, Guard, way};
+use crate::wire::{Facts, Undocumented, way};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct TakenText {
     pub view: Option<String>,
     /// Of a session or an order: where it is.
     pub phase: Option<&'static str>,
-    /// Whether there may be something secret in it. In anything else there is nothing to hide.
-    pub may_hide: bool,
+    /// The name of its type in the table, which says what in it is secret; none where nobody documents it.
+    pub type_name: Option<&'static str>,
+    /// Whether a member that nobody documents has the name of a secret.
+    pub undocumented_secrets: bool,
 }
 
 #[derive(Serialize)]
@@ -156,10 +158,11 @@ pub fn verdict_text(verdict: &Verdict) -> String {
 impl Taken {
     /// It as text, if it fits its type.
     fn into_text(self) -> Result<TakenText, Error> {
-        let mut guard = Guard::default();
-        let ((), answered) = self.read(&mut guard)?;
+        let mut undocumented = Undocumented::default();
+        let ((), answered) = self.read(&mut undocumented)?;
         Ok(TakenText {
-            may_hide: guard.may_hide,
+            type_name: answered.shape.type_name(),
+            undocumented_secrets: undocumented.secrets,
             view: answered.view(),
             phase: answered.phase.map(Phase::as_str),
             facts: facts_text(&answered),

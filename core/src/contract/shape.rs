@@ -126,6 +126,15 @@ impl Shape {
             _ => panic!("a request must be a record"),
         }
     }
+
+    /// The name of the objects that it is made of.
+    pub(crate) const fn type_name(&self) -> Option<&'static str> {
+        match self {
+            Shape::Record(record) => Some(record.name),
+            Shape::List(item) | Shape::OneOrMany(item) => item.type_name(),
+            _ => None,
+        }
+    }
 }
 
 /// A list of words that the contract names.

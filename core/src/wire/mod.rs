@@ -22,6 +22,6 @@ pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
 pub(crate) use kept::kept_answer;
 pub use read::{DecodeError, Expected, Received, Response, Text, read};
-pub(crate) use read::{Guard, read_as, view, way};
+pub(crate) use read::{Undocumented, read_as, view, way};
 pub use request::Request;
 pub(crate) use text::{KEPT_WORD, cut};

@@ -1,7 +1,7 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use hopline::contract::{Api, Endpoint, Field, Place, Record, Rule, Shape, Words, endpoints};
+use hopline::contract::{Api, Field, Place, Record, Rule, Shape, Words, endpoints};
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
 
@@ -40,7 +40,7 @@ fn print_operations(out: &mut String, api: Api) {
         doc(out, "  ", &about(endpoint));
         let needed = endpoint.request.fields.iter().any(|field| field.required);
         let optional = if needed { "" } else { "?" };
-        let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, answer(endpoint));
+        let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, shape(endpoint.response, Side::Answer));
         let options = options::name(Use::of(endpoint));
         out.push_str(&format!("  {name}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
     }
@@ -49,7 +49,7 @@ fn print_operations(out: &mut String, api: Api) {
         let sized = |field: &&Field| matches!(field.name, "limit" | "page_size" | "pageSize");
         let size = walk.fields().find(sized).map_or(String::new(), |field| format!(" `{}` is the size of one.", field.name));
         doc(out, "  ", &[what, format!("Where a page begins is set on the way.{size}")]);
-        let (name, page) = (camel(&walk.name()), answer(walk.endpoint));
+        let (name, page) = (camel(&walk.name()), shape(walk.endpoint.response, Side::Answer));
         let request = match walk.endpoint.request.field("page") {
             Some(page) => format!("Omit<{}, \"{}\">", walk.endpoint.request.name, page.name),
             None => walk.endpoint.request.name.to_owned(),
@@ -73,10 +73,7 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
     // What is always the same is sent by the core.
     let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
     for field in record.fields.iter().filter(told) {
-        let mut said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
-        if side == Side::Answer && matches!(field.shape, Shape::Secret) {
-            said.push("Not enumerable: it is read by its name, and absent from what is printed or copied.".to_owned());
-        }
+        let said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
         doc(out, "  ", &said);
         // An answer may hold null where it holds nothing.
         let (optional, null) = match (field.required, side) {
@@ -106,7 +103,9 @@ fn print_words(out: &mut String, words: &Words) {
 
 fn shape(shape: Shape, side: Side) -> String {
     match (shape, side) {
-        (Shape::Text | Shape::Label | Shape::Secret, _) => "string".to_owned(),
+        (Shape::Text | Shape::Label, _) => "string".to_owned(),
+        (Shape::Secret, Side::Answer) => "Secret".to_owned(),
+        (Shape::Secret, Side::Request) => "string | Secret".to_owned(),
         (Shape::Bool, _) => "boolean".to_owned(),
         (Shape::Integer, _) | (Shape::Decimal, Side::Answer) => "number".to_owned(),
         (Shape::Decimal, Side::Request) => "number | string".to_owned(),
@@ -119,16 +118,13 @@ fn shape(shape: Shape, side: Side) -> String {
     }
 }
 
-/// What is not documented is any JSON, and may be no object at all.
-fn answer(endpoint: &Endpoint) -> String {
-    match endpoint.response {
-        Shape::Json => "Json".to_owned(),
-        other => format!("Answer<{}>", shape(other, Side::Answer)),
-    }
+/// What the contract says, as JavaScript has it: an answer is what the service wrote.
+fn told(line: &str) -> String {
+    functions_in_camel(line).replace("; see `raw`", "")
 }
 
 fn doc(out: &mut String, indent: &str, said: &[String]) {
-    let said: Vec<String> = said.iter().map(|line| functions_in_camel(line.trim())).collect();
+    let said: Vec<String> = said.iter().map(|line| told(line.trim())).collect();
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     match &said[..end] {
         [] => {}
@@ -155,7 +151,7 @@ mod tests {
             let method = format!("  {}(params", camel(endpoint.name));
             let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
-            assert!(lines(endpoint.doc).all(|line| types.contains(&functions_in_camel(line))), "{} has another text", endpoint.name);
+            assert!(lines(endpoint.doc).all(|line| types.contains(&told(line))), "{} has another text", endpoint.name);
         }
     }
 
@@ -187,13 +183,13 @@ mod tests {
         let types = declarations();
         for printed in [
             "  getBalance(params?: GetBalance, options?: ReadOptions): Promise<Json>;\n",
-            "  createSession(params: CreateSession, options?: PurchaseOptions): Promise<Answer<Session>>;\n",
+            "  createSession(params: CreateSession, options?: PurchaseOptions): Promise<Session>;\n",
             "  renewSession(params: RenewSession, options?: RenewOptions): Promise<Json>;\n",
-            "  createRecharge(params?: CreateRecharge, options?: PaidOptions): Promise<Answer<RechargeOrder>>;\n",
-            "  rotateSession(params: RotateSession, options?: KeyedOptions): Promise<Answer<Session>>;\n",
+            "  createRecharge(params?: CreateRecharge, options?: PaidOptions): Promise<RechargeOrder>;\n",
+            "  rotateSession(params: RotateSession, options?: KeyedOptions): Promise<Session>;\n",
             "  reportSessionEvent(params: ReportSessionEvent, options?: WriteOptions): Promise<Json>;\n",
-            "  createUser(params: CreateUser, options?: WriteOptions): Promise<Answer<SubUser>>;\n",
-            "  queryProducts(params?: QueryProducts, options?: ReadOptions): Promise<Answer<StaticProductList>>;\n",
+            "  createUser(params: CreateUser, options?: WriteOptions): Promise<SubUser>;\n",
+            "  queryProducts(params?: QueryProducts, options?: ReadOptions): Promise<StaticProductList>;\n",
         ] {
             assert!(types.contains(printed), "{printed}");
         }
@@ -203,8 +199,8 @@ mod tests {
     fn every_operation_that_comes_in_pages_can_be_walked() {
         let types = declarations();
         for printed in [
-            "  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, Answer<ProductList>>;\n",
-            "  walkSubUsers(params?: Omit<ListSubUsers, \"page\">, options?: WalkOptions): Walk<SubUser, Answer<SubUserList>>;\n",
+            "  walkProducts(params?: ListProducts, options?: WalkOptions): Walk<Product, ProductList>;\n",
+            "  walkSubUsers(params?: Omit<ListSubUsers, \"page\">, options?: WalkOptions): Walk<SubUser, SubUserList>;\n",
         ] {
             assert!(types.contains(printed), "{printed}");
         }

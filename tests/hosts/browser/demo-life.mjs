@@ -56,7 +56,7 @@ const open = await steps.step("buy 1 GB", () =>
     const wanted = { session_type: "dynamic", product_no, quantity: 1, protocol: "http" };
     globalThis.open = await agent.openSession(wanted, { intent: "demo", credentials: true });
     const { host, port, username, password } = open.session.proxy;
-    return { phase: open.phase, session_id: open.session_id, proxy: { host, port, username, password } };
+    return { phase: open.phase, session_id: open.session_id, proxy: { host, port, username: username.reveal(), password: password.reveal() } };
   }, cheapest.product_no),
 );
 assert.equal(open.phase, "ready");
@@ -70,7 +70,7 @@ row("observe", `a block: rotate, with the reason ${advice.reason}`);
 const proxy = await steps.step("rotate", () =>
   page.evaluate(async (reason) => {
     const { host, port, username, password } = (await globalThis.open.rotate({ reason, include_credentials: true })).proxy;
-    return { host, port, username, password };
+    return { host, port, username: username.reveal(), password: password.reveal() };
   }, advice.reason),
 );
 row("rotate", "the session has another exit and another password");

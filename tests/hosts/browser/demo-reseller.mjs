@@ -72,8 +72,8 @@ const { order_no, phase, proxies } = await steps.step("order", () =>
     const { order_no, phase, order } = await reseller.placeOrder(wanted, { intent: "job-17" });
     const proxies = order.items.flatMap(({ instances }) => instances).map(({ instance_id, exit_ip, ip, http_port, username, password }) => {
       const { server } = new hopline.ProxySettings({ host: ip, port: http_port, protocol: "http", username, password }).playwright();
-      // Said by name, since what is hidden is in no copy.
-      return { instance_id, exit_ip, at: `${ip}:${http_port}`, proxy: { server, username, password } };
+      // Said here, since a secret loses its text on its way out of the page.
+      return { instance_id, exit_ip, at: `${ip}:${http_port}`, proxy: { server, username: username.reveal(), password: password.reveal() } };
     });
     return { order_no, phase, proxies };
   }, wanted),

@@ -126,7 +126,7 @@ function credentials(account, session_id) {
           ["Username", proxy.username],
           ["Password", proxy.password],
           ["URL", proxy.full_url],
-        ].flatMap(([label, value]) => entry(label, value)),
+        ].flatMap(([label, secret]) => entry(label, secret?.reveal())),
       );
       shown.hidden = false;
       write(button, "Hide login");

@@ -4,9 +4,9 @@
 mod aliases;
 mod envelope;
 mod found;
-mod guard;
 mod place;
 mod response;
+mod secrets;
 mod text;
 mod walk;
 
@@ -15,11 +15,11 @@ use crate::contract::{Shape, Sink};
 use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
-pub(crate) use guard::Guard;
 use place::told;
 pub(crate) use place::way;
 pub(crate) use response::{ContentRef, Data, Failure};
 pub use response::{DecodeError, Expected, Received, Response};
+pub(crate) use secrets::Undocumented;
 pub use text::Text;
 pub(crate) use walk::integer;
 use walk::{FirstMisfit, Walk};

@@ -1,8 +1,8 @@
 //! The module of the table: what each method sends, what each walk reads, and what is never shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use hopline::contract::{Endpoint, Field, Shape, endpoints};
+use hopline::contract::{Field, Record, Shape};
 
 use crate::model::{APIS, Type, Walk, camel, client, operations, types};
 
@@ -26,14 +26,17 @@ pub(super) fn print() -> String {
         }
         out.push_str("};\n\n");
     }
-    let names: Vec<String> = secrets().iter().map(|name| format!("\"{name}\"")).collect();
+    let names: Vec<String> = secret_names().iter().map(|name| format!("\"{name}\"")).collect();
     out.push_str("/** The members of answers that are secrets, in any spelling: without underscores, in small letters. */\n");
-    out.push_str(&format!("export const secrets = new Set([{}]);\n\n", names.join(", ")));
-    out.push_str("/** By operation: where in its answer a member has the name of a secret and is none. */\nexport const plain = {\n");
-    for endpoint in endpoints() {
-        let tree = shown(endpoint);
-        if !tree.0.is_empty() {
-            out.push_str(&format!("  {}: {},\n", endpoint.name, tree.text()));
+    out.push_str(&format!("export const secretNames = new Set([{}]);\n\n", names.join(", ")));
+    out.push_str(
+        "/**\n * By type: which of its members are secrets, which have the name of one and are none, and which are of a type that has some.\n */\n",
+    );
+    out.push_str("export const secrets = {\n");
+    for record in records() {
+        let members: Vec<String> = record.fields.iter().filter_map(|field| Some(format!("{}: {}", field.name, sealed(field)?))).collect();
+        if !members.is_empty() {
+            out.push_str(&format!("  {}: {{ {} }},\n", record.name, members.join(", ")));
         }
     }
     out.push_str("};\n");
@@ -45,45 +48,38 @@ fn unspelled(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
+fn records() -> impl Iterator<Item = &'static Record> {
+    types().into_iter().filter_map(Type::record)
+}
+
 /// The members of answers that are secrets. An answer that the contract does not document may hold them too.
-fn secrets() -> BTreeSet<String> {
-    let fields = types().into_iter().flat_map(|found| match found {
-        Type::Record(record) => record.fields,
-        Type::Words(_) => &[],
-    });
+fn secret_names() -> BTreeSet<String> {
+    let fields = records().flat_map(|record| record.fields);
     fields.filter(|field| matches!(field.shape, Shape::Secret)).map(|field| unspelled(field.name)).collect()
 }
 
-/// Members by their names, each with those below it. A list is passed through.
-#[derive(Default)]
-struct Tree(BTreeMap<&'static str, Tree>);
-
-impl Tree {
-    fn text(&self) -> String {
-        let members: Vec<String> = self.0.iter().map(|(name, below)| format!("{name}: {}", below.text())).collect();
-        if members.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", members.join(", ")) }
+/// What JavaScript has to know of a member, if anything.
+fn sealed(field: &Field) -> Option<String> {
+    match field.shape {
+        Shape::Secret => Some("true".to_owned()),
+        _ if secret_names().contains(&unspelled(field.name)) => Some("false".to_owned()),
+        shape => sealed_record(shape).map(|record| format!("\"{}\"", record.name)),
     }
 }
 
-/// Where an answer has a member of the contract that has the name of a secret and is none.
-fn shown(endpoint: &Endpoint) -> Tree {
-    let secrets = secrets();
-    below(endpoint.response, &|field| secrets.contains(&unspelled(field.name)) && !matches!(field.shape, Shape::Secret))
-}
-
-fn below(shape: Shape, is_shown: &impl Fn(&Field) -> bool) -> Tree {
+/// The objects that a value is made of, if something in them has to be known.
+fn sealed_record(shape: Shape) -> Option<&'static Record> {
     match shape {
-        Shape::List(item) | Shape::OneOrMany(item) => below(*item, is_shown),
-        Shape::Record(record) => {
-            let members = record.fields.iter().map(|field| (field, below(field.shape, is_shown)));
-            Tree(members.filter(|(field, tree)| is_shown(field) || !tree.0.is_empty()).map(|(field, tree)| (field.name, tree)).collect())
-        }
-        _ => Tree::default(),
+        Shape::List(item) | Shape::OneOrMany(item) => sealed_record(*item),
+        Shape::Record(record) => record.fields.iter().any(|field| sealed(field).is_some()).then_some(record),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hopline::contract::endpoints;
+
     use super::*;
 
     #[test]
@@ -103,15 +99,23 @@ mod tests {
     #[test]
     fn a_secret_is_known_by_its_name_in_any_spelling() {
         let known = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
-        assert_eq!(secrets().iter().map(String::as_str).collect::<Vec<_>>(), known);
+        assert_eq!(secret_names().iter().map(String::as_str).collect::<Vec<_>>(), known);
     }
 
     #[test]
-    fn what_has_the_name_of_a_secret_and_is_none_is_shown_where_the_contract_has_it_and_nowhere_else() {
+    fn a_type_says_which_members_are_secrets_and_which_have_the_name_of_one_and_are_none() {
         let table = print();
-        let (_, plain) = table.split_once("export const plain = {\n").expect("is printed");
-        let all =
-            "  login: { user: { username: {} } },\n  create_user: { username: {} },\n  list_sub_users: { items: { username: {} } },\n};\n";
-        assert_eq!(plain, all);
+        let (_, types) = table.split_once("export const secrets = {\n").expect("is printed");
+        let all = [
+            "  Registration: { api_key: true, api_secret: true },\n",
+            "  Proxy: { username: true, password: true, full_url: true },\n",
+            "  Session: { proxy: \"Proxy\" },\n",
+            "  LoginUser: { username: false },\n",
+            "  LoginResult: { token: true, user: \"LoginUser\" },\n",
+            "  SubUser: { username: false, email: true },\n",
+            "  SubUserList: { items: \"SubUser\" },\n",
+            "};\n",
+        ];
+        assert_eq!(types, all.concat());
     }
 }

@@ -22,11 +22,11 @@ test("lists are walked, a balance is watched, and a budget is set", async (t) =>
     for await (const { items } of rest.pages()) walked.push(...items.map(({ product_no }) => product_no));
     const quote = await agent.quote(listed.items.find(({ product_no }) => product_no === wanted.product_no), "0.3");
     await agent.updateBudget({ daily_limit_usd: "50", key_limit_usd: null });
-    const budget = (await agent.request("GET", "/account/budget")).raw;
+    const budget = hopline.meta(await agent.request("GET", "/account/budget")).raw;
     const order = await agent.createRecharge({ amount_usd: 10 });
     const watching = agent.getBalance({}, { until: { at: "/balance", atLeast: 110 }, deadlineMs: 30_000 });
     await pay(order.order_id);
-    const { phase, balance } = await watching;
+    const [{ balance }, { phase }] = [await watching, hopline.meta(await watching)];
     const wrong = await agent.getBalance({}, { until: {} }).catch(({ kind, field }) => [kind, field]);
     const other_list = await (async () => agent.walkPublicProducts({}, { position: walk.position }))().catch(({ kind, field }) => [kind, field]);
     await Promise.all([agent.close(), other.close()]);
@@ -65,7 +65,7 @@ test("what was seen is told, and Playwright goes through the proxy of an HTTP se
     const { host, port, protocol, username, password } = session.proxy;
     const health = await agent.getSessionHealth({ session_id });
     await agent.close();
-    return { health: [event.target, health.status], proxy: { host, port, protocol, username, password } };
+    return { health: [event.target, health.status], proxy: { host, port, protocol, username: username.reveal(), password: password.reveal() } };
   }, WANTED);
   assert.deepEqual(health, ["127.0.0.1", "degraded"]);
   const context = await profile(t, { proxy: new ProxySettings(proxy).playwright() });

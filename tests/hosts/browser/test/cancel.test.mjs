@@ -28,7 +28,7 @@ describe("a purchase that is given up is charged once", { concurrency: 4 }, () =
           const agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
           const all = how === "all is resumed" ? await agent.resumeAll() : [];
           const open = await agent.openSession(wanted, { intent: "job-17", credentials: true });
-          return { resumed: all.map(({ status }) => status), session_id: open.session_id, password: open.session.proxy.password };
+          return { resumed: all.map(({ status }) => status), session_id: open.session_id, password: open.session.proxy.password.reveal() };
         }, [how, WANTED]);
         // Of what is out of doubt whoever starts its intent asks for it.
         if (how === "all is resumed") assert.deepEqual(told.resumed, ended.effect === "unknown" ? ["fulfilled"] : []);

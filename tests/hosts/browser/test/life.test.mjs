@@ -9,11 +9,11 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "300");
   const { page } = await stage(t, service);
   const told = await page.evaluate(async (wanted) => {
-    const { AgentClient, IndexedDBStore, OpenSession } = hopline;
+    const { AgentClient, IndexedDBStore, OpenSession, meta } = hopline;
     const agent = new AgentClient({ ...service, store: new IndexedDBStore("records") });
     const { items } = await agent.listProducts({ type: "dynamic", limit: 100 });
     const open = await agent.openSession({ ...wanted, quantity: "0.5" }, { intent: "job-17", credentials: true });
-    const proxy = open.session.proxy.full_url;
+    const proxy = open.session.proxy.full_url.reveal();
     const read = await agent.getSession({ session_id: open.session_id });
     const seen = await open.observe({ status: 403 });
     const rotated = await open.rotate({ reason: "http_403", include_credentials: true });
@@ -26,7 +26,7 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
     await agent.close();
     return {
       products: items.map(({ product_no }) => product_no), open: open instanceof OpenSession, phase: open.phase, proxy, password: read.proxy.password,
-      raw: read.raw, seen, changed: rotated.proxy.full_url !== proxy, again: again.phase, lasting: lasting.session_id, renewed: renewed.session_id, saved: saved.map(({ holds, intent }) => [holds, intent]),
+      raw: meta(read).raw, seen, changed: rotated.proxy.full_url.reveal() !== proxy, again: again.phase, lasting: lasting.session_id, renewed: renewed.session_id, saved: saved.map(({ holds, intent }) => [holds, intent]),
     };
   }, WANTED);
   assert.ok(told.products.includes(WANTED.product_no));

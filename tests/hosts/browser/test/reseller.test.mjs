@@ -115,7 +115,7 @@ test("an order in doubt outlives its page, is looked up in another one and settl
     console.log(reconciled, item, item.instances[0], { ...item.instances[0] }, JSON.stringify(reconciled), JSON.stringify(structuredClone(item)));
     const token = reseller.token;
     await reseller.close();
-    return { saved, candidates: reconciled.candidates.length, orderNo: item.orderNo, settled, secrets: [username, password, token] };
+    return { saved, candidates: reconciled.candidates.length, orderNo: item.orderNo, settled, secrets: [username.reveal(), password.reveal(), token] };
   }, doubt.record);
   assert.deepEqual([found.saved, found.candidates, found.settled], [[[doubt.record, "in_doubt_for_good"]], 1, true]);
   assert.ok((await service.books()).static_orders.some(({ order_no }) => order_no === found.orderNo));

@@ -35,7 +35,7 @@ test("a client, its sessions, events, errors, clones and records show no secret"
     for (const store of database.objectStoreNames) kept.push(await all(store, "getAll"), await all(store, "getAllKeys"));
     database.close();
     await agent.close();
-    const things = [open, open.session, open.session.proxy, rotated, rotated.proxy, doubt, refused, opened, asked, reported, own, settings, saved, kept];
+    const things = [open, open.session, open.session.proxy, password, hopline.meta(rotated), rotated, rotated.proxy, doubt, refused, opened, asked, reported, own, settings, saved, kept];
     for await (const event of events) things.push(event);
     console.log(agent);
     const shown = [];
@@ -45,7 +45,9 @@ test("a client, its sessions, events, errors, clones and records show no secret"
       shown.push(JSON.stringify(thing), JSON.stringify({ ...thing }));
       if (thing !== open) shown.push(JSON.stringify(structuredClone(thing)));
     }
-    return { shown, records: kept.flat().length, secrets: { key: service.apiKey, username, password, full_url, rotated: rotated.proxy.password, canary: "canary", account: opened.api_key, secret: opened.api_secret } };
+    const hidden = { username, password, full_url, rotated: rotated.proxy.password, account: opened.api_key, secret: opened.api_secret };
+    const texts = Object.entries(hidden).map(([name, secret]) => [name, secret.reveal()]);
+    return { shown, records: kept.flat().length, secrets: { key: service.apiKey, canary: "canary", ...Object.fromEntries(texts) } };
   }, WANTED);
   const everything = [...told.shown, ...page.told];
   assert.ok(told.records >= 8 && told.shown.length > 20 && page.told.length > 20);

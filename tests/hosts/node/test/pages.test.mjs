@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AgentClient, HoplineError, Walk } from "hopline";
+import { AgentClient, HoplineError, Walk, meta } from "hopline";
 
 import { sandbox } from "./lib/sandbox.mjs";
 
@@ -41,7 +41,7 @@ test("a walk gives every product once, whatever the size of a page", async (t) =
   assert.ok(shown.length > 1 && shown.every(({ country }) => country === "US"));
   const pages = await some(agent.walkProducts({ limit: 4 }).pages());
   assert.deepEqual(numbers(pages.flatMap((page) => page.items)), numbers(items));
-  assert.match(pages[0].raw, /next_cursor/);
+  assert.match(meta(pages[0]).raw, /next_cursor/);
 });
 
 test("a walk that was left goes on from its position in another client, and nothing is lost", async (t) => {

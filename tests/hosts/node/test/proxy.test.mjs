@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { ProxySettings, sessionEvent } from "hopline";
+import { ProxySettings, meta, sessionEvent } from "hopline";
 
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
 
@@ -105,7 +105,7 @@ test("an event is a plain object of what was seen, and of a target only the host
   const { session_id } = await agent.openSession(WANTED);
   for (let n = 0; n < 3; n += 1) await agent.reportSessionEvent({ session_id, event: sessionEvent({ status: 403, seen: "block" }) });
   const health = await agent.getSessionHealth({ session_id });
-  assert.deepEqual([health.status, health.metrics.bad_events], ["degraded", 3], health.raw);
+  assert.deepEqual([health.status, health.metrics.bad_events], ["degraded", 3], meta(health).raw);
   await agent.reportSessionEvent({ session_id, event: { mine: { n: [1] } } });
   await assert.rejects(agent.reportSessionEvent({ session_id, event: [1] }), { kind: "invalid", field: "event" });
 });

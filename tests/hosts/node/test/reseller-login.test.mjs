@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ResellerClient } from "hopline";
+import { ResellerClient, meta } from "hopline";
 
 import { login, sandbox } from "./lib/sandbox.mjs";
 
@@ -51,7 +51,7 @@ test("a wrong password is sent once, whatever is called after it", async (t) => 
   }
   assert.equal(told.logins, 1);
   await reseller.login({ username: service.username, password: service.password });
-  assert.ok((await reseller.getDashboard()).raw);
+  assert.ok(meta(await reseller.getDashboard()).raw);
   assert.equal(told.logins, 2);
 });
 
@@ -66,7 +66,7 @@ test("a reseller starts from a token, and without a login it lasts as long as th
   const next = new ResellerClient({ baseUrl: login(service).baseUrl, token, account: "mine" });
   t.after(() => next.close());
   assert.equal(next.token, token);
-  assert.ok((await next.getDashboard()).raw);
+  assert.ok(meta(await next.getDashboard()).raw);
   await service.control("tokens", { expire: true });
   await assert.rejects(next.getDashboard(), { kind: "refused", effect: "none", advice: "reauthenticate", status: 401 });
 });

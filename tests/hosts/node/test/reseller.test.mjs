@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { get } from "node:http";
 import { test } from "node:test";
 
-import { ProxySettings, ResellerClient, isShared, needsProjectId, parseIpRange } from "hopline";
+import { ProxySettings, ResellerClient, Secret, isShared, meta, needsProjectId, parseIpRange } from "hopline";
 
 import { ORDER, sandbox, shop } from "./lib/sandbox.mjs";
 
@@ -103,26 +103,26 @@ test("traffic is ordered, found, extracted and read", async (t) => {
   assert.equal((await reseller.getDynamicOrder({ order_id: String(id) })).orderNo, orderNo);
   const { items } = await reseller.extractDynamicProxies({ productNo: "dynamic-us", proxyType: 104 });
   const [{ username, password }] = items;
-  assert.ok(username && password && !JSON.stringify(items).includes(password));
+  assert.ok(username instanceof Secret && password instanceof Secret && !JSON.stringify(items).includes(password.reveal()));
   const own = (await reseller.login({ username: service.username, password: service.password })).user;
   assert.deepEqual([own.username, (await reseller.getRemainingFlow({ user_id: own.id, product_no: "dynamic-us" })).remaining_gb], [service.username, 1.5]);
-  assert.ok((await reseller.getProductsFlow({ user_id: own.id })).raw.includes("dynamic-us"));
+  assert.match(meta(await reseller.getProductsFlow({ user_id: own.id })).raw, /dynamic-us/);
 });
 
 test("a top-up in USDT is ordered, watched until the transfer is found, and another one cancelled", async (t) => {
   const service = await sandbox(t);
   const reseller = service.reseller();
-  assert.match((await reseller.getUsdtWallet()).raw, /TRC20/);
+  assert.match(JSON.stringify(await reseller.getUsdtWallet()), /TRC20/);
   const { order_no } = await reseller.createUsdtOrder({ parameters: { amount: 20 } });
   const watching = reseller.checkUsdtOrder({ parameters: { order_no } }, { until: { at: "/status", is: ["paid"] }, deadlineMs: 20_000 });
   await service.control("pay", { order_id: order_no });
-  assert.deepEqual([(await watching).phase, (await watching).status], ["ready", "paid"]);
+  assert.deepEqual([meta(await watching).phase, (await watching).status], ["ready", "paid"]);
   const other = await reseller.createUsdtOrder({ parameters: { amount: 5 } });
   await reseller.cancelUsdtOrder({ parameters: { order_no: other.order_no } });
   assert.equal((await reseller.listUsdtOrders()).items.length, 2);
   const { usdt_orders } = await service.books();
   assert.deepEqual(usdt_orders.map(({ status }) => status), ["paid", "cancelled"]);
-  for (const read of ["getDashboard", "getCurrentBalance", "listAgentTransactions", "getStaticOrderStatistics"]) assert.ok((await reseller[read]()).raw.length > 2, read);
+  for (const read of ["getDashboard", "getCurrentBalance", "listAgentTransactions", "getStaticOrderStatistics"]) assert.ok(meta(await reseller[read]()).raw.length > 2, read);
 });
 
 test("lists are walked item by item and page by page, and gone on with in another client", async (t) => {
@@ -169,7 +169,7 @@ test("a reseller's options come from the environment, and those of the other API
   await assert.rejects(borrowed.getCurrentBalance(), { kind: "refused", advice: "reauthenticate" });
   assert.equal((await service.state()).executions.login ?? 0, 0);
   await borrowed.close();
-  assert.ok((await reseller.getCurrentBalance()).raw.length > 2);
+  assert.ok(meta(await reseller.getCurrentBalance()).raw.length > 2);
   await reseller.close();
   for (const [more, what] of [[{ apiKey: "k" }, /`apiKey`/], [{ dailyCapUsd: 1 }, /`dailyCapUsd`/], [{ api: "agent" }, /api/], [{ username: "u" }, /password/], [{ password: "p" }, /username/], [{ tokenCodes: "401" }, /`tokenCodes`/]]) {
     assert.throws(() => new ResellerClient({ baseUrl: service.backend_url, ...more }), (error) => error.kind === "invalid" && what.test(error.message));

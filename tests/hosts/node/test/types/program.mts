@@ -1,6 +1,6 @@
 // What callers write, as the compiler sees it.
-import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Walk, isShared, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
-import type { Answer, ClientEvent, OpenSession, OrderReply, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
+import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
+import type { ClientEvent, OpenSession, OrderReply, Phase, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
 
 const own: Store = {
   async claim(names, most) {
@@ -40,19 +40,19 @@ export async function buy(signal: AbortSignal): Promise<number> {
   await agent.createSession({ session_type: "static", product_no: "p", quantity: 2 });
   const status: SessionStatus | (string & {}) = open.session.status;
   if (status === "active" || status === "something new") await open.rotate({ reason: "http_403" }, { timeoutMs: 1000 });
-  const password: string | null | undefined = open.session.proxy?.password;
-  const raw: string = open.session.raw;
+  const password: Secret | null | undefined = open.session.proxy?.password;
+  const raw: string | undefined = meta(open.session)?.raw;
   const advice = await open.observe({ status: 403 });
   if (advice?.verdict === "rotate") await open.rotate({ reason: advice.reason });
   if (advice?.verdict === "rotated") status satisfies typeof advice.session.status;
   await agent.waitSession(open.session_id, { autoRotate: true });
   await open[Symbol.asyncDispose]();
-  return (price ?? 0) + raw.length + (password?.length ?? 0);
+  return (price ?? 0) + (raw?.length ?? 0) + (password?.reveal().length ?? 0);
 }
 
 export async function account(): Promise<string> {
   const capped = new AgentClient({ dailyCapUsd: "20.50", backendReady: true });
-  const walk: Walk<Product, Answer<ProductList>> = capped.walkProducts({ country: "US" }, { maxPages: 3, position: "{}", timeoutMs: 1000 });
+  const walk: Walk<Product, ProductList> = capped.walkProducts({ country: "US" }, { maxPages: 3, position: "{}", timeoutMs: 1000 });
   let last: Product | undefined;
   for await (const product of walk) last = product;
   for await (const page of capped.walkPublicProducts().pages()) last = page.items[0];
@@ -63,7 +63,7 @@ export async function account(): Promise<string> {
   const open = await capped.openSession({ session_type: "dynamic", product_no: quote.product_no }, { maxUnitPrice: quote.unit_price, expectedChargeUsd: "2.05", intent: "a", deadlineMs: 1 });
   await open.renew({ duration: 1 }, { expectedChargeUsd: 10, retryPaid: false, idempotencyKey: "k" });
   const until: Until = { at: "/balance", atLeast: "20" };
-  const phase: "ready" | "pending" | undefined = (await capped.getAccount({}, { until, deadlineMs: 1000 })).phase;
+  const phase: Phase | undefined = meta(await capped.getAccount({}, { until, deadlineMs: 1000 }))?.phase;
   await capped.updateBudget({ daily_limit_usd: "50", key_limit_usd: null });
   await capped.request("POST", "/notes", { query: { a: "b" }, body: { n: 1 }, safety: "keyed" }, { intent: "note" });
   await capped.reportSessionEvent({ session_id: open.session_id, event: sessionEvent({ status: 403, seen: "block", target: new URL("https://shop.example"), mine: [1] }) });
@@ -103,8 +103,8 @@ export async function goOn(): Promise<string> {
   const reseller = new ResellerClient();
   const placed = await reseller.resumeIntent("job-17");
   // @ts-expect-error The intent may stand for nothing.
-  void placed.raw;
-  if (placed === undefined || !("order" in placed)) return "session" in open ? open.session_id : open.raw;
+  void placed.order;
+  if (placed === undefined || !("order" in placed)) return "session" in open ? open.session_id : String(meta(open)?.attempts);
   const [all] = await reseller.resumeAll();
   return all?.status === "fulfilled" && "order" in all.value ? all.value.order_no : placed.order_no;
 }
@@ -176,5 +176,9 @@ void new ResellerClient().walkSubUsers({ page: 2 });
 void new ResellerClient().renewStaticOrder({ orderNo: "o", duration: 1, unit: "month", cycleTimes: 1 }, { idempotencyKey: "k" });
 // @ts-expect-error a unit is a word
 void new ResellerClient().renewStaticOrder({ orderNo: "o", duration: 1, unit: 3, cycleTimes: 1 });
+// @ts-expect-error nor is a secret
+void new Secret("s");
+// @ts-expect-error an answer is what the service wrote, and nothing else
+void (await agent.listProducts()).raw;
 // @ts-expect-error an error is not made by callers
 void new HoplineError();

@@ -1,0 +1,43 @@
+import { secretNames, secrets } from "../gen/operations.js";
+import { hide } from "./hide.js";
+import { secret } from "./secret.js";
+
+/** What is known of answers, beside themselves. */
+const metas = new WeakMap();
+
+/** What is known of an answer that a call returned. hopline.d.ts documents it. */
+export const meta = (answer) => metas.get(answer);
+
+/** The answer in what a command was answered with: plain data, with secrets in their places. */
+export function answer({ raw, view, phase, type, hasUndocumented, facts: { request_id: requestId, http_status: httpStatus, attempts } }) {
+  const data = JSON.parse(view ?? raw);
+  if (data === null || typeof data !== "object") return data;
+  seal(data, type, hasUndocumented);
+  return about(data, { requestId, httpStatus, attempts, phase }, raw);
+}
+
+/** The same answer, about which this is known from now on. */
+export function about(answer, meta, raw) {
+  // It may hold secrets, so it shows only when it is asked for by name.
+  hide(meta, "raw", raw);
+  metas.set(answer, meta);
+  return answer;
+}
+
+/**
+ * Puts a `Secret` in the place of each secret of a value of that type of the table. Where there are some that nobody documents,
+ * everything is looked at: what has the name of a secret is one, unless the table says otherwise.
+ */
+function seal(value, type, hasUndocumented) {
+  if (Array.isArray(value)) return value.forEach((item) => seal(item, type, hasUndocumented));
+  if (value === null || typeof value !== "object") return;
+  const known = secrets[type] ?? {};
+  for (const name of Object.keys(hasUndocumented ? value : known)) {
+    const member = value[name];
+    if (member === null || member === undefined) continue;
+    // A member of the table is a secret, or is none, or is of a type that has some.
+    const is = Object.hasOwn(known, name) ? known[name] : secretNames.has(name.replaceAll("_", "").toLowerCase());
+    if (is === true) value[name] = secret(typeof member === "string" ? member : JSON.stringify(member));
+    else seal(member, is, hasUndocumented);
+  }
+}

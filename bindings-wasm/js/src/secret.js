@@ -1,0 +1,42 @@
+/** The secrets that somebody still has, by their texts, so that the same text is the same object. */
+const known = new Map();
+const dropped = new FinalizationRegistry((text) => {
+  if (!known.get(text)?.deref()) known.delete(text);
+});
+let count = 0;
+
+/** A text that is shown to nobody but who asks for it by `reveal`. hopline.d.ts documents it. */
+export class Secret {
+  constructor(text) {
+    // Whoever compares the members of two objects sees that they are two.
+    this.serial = ++count;
+    // A function of its own works through a proxy, too, such as those of libraries that watch what is read.
+    Object.defineProperty(this, "reveal", { value: () => text });
+    Object.freeze(this);
+  }
+
+  toString() {
+    return "[redacted]";
+  }
+
+  toJSON() {
+    return "[redacted]";
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")]() {
+    return "[redacted]";
+  }
+}
+
+/** The secret of a text. */
+export function secret(text) {
+  const found = known.get(text)?.deref();
+  if (found) return found;
+  const made = new Secret(text);
+  known.set(text, new WeakRef(made));
+  dropped.register(made, text);
+  return made;
+}
+
+/** What a caller gave, which may be a secret. */
+export const revealed = (given) => (given instanceof Secret ? given.reveal() : given);

@@ -1,0 +1,120 @@
+//! The sink that notices secrets where nobody documents them. Those of the table are known from the table.
+
+use crate::contract::{Record, Sink, Word};
+use crate::json::{Scanner, text_of};
+
+/// The members of answers that are secrets, in any spelling: without underscores, in small letters. What has such a name and is not
+/// documented is one, too.
+pub(crate) const SECRET_NAMES: [&str; 7] = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
+
+/// Builds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Undocumented {
+    /// Whether a member that nobody documents has the name of a secret.
+    pub(crate) secrets: bool,
+}
+
+impl Undocumented {
+    /// A member's name as it is written between its quotes.
+    fn name(&mut self, written: &str) {
+        self.secrets |= text_of(&format!("\"{written}\"")).is_none_or(|name| {
+            let plain = name.replace('_', "").to_ascii_lowercase();
+            SECRET_NAMES.contains(&plain.as_str())
+        });
+    }
+
+    /// The names within a value. It is JSON, so that a string before a colon is one.
+    fn within(&mut self, json: &str) {
+        let mut scan = Scanner::new(json);
+        while let Some(next) = json.get(scan.at()..).and_then(|rest| rest.find('"')) {
+            scan.seek(scan.at() + next);
+            let Ok(string) = scan.string() else { return };
+            if scan.peek() == b':' {
+                self.name(string.text);
+            }
+        }
+    }
+}
+
+impl Sink for Undocumented {
+    type Value = ();
+    type Nest = ();
+
+    fn null(&mut self) {}
+    fn flag(&mut self, _value: bool) {}
+    fn integer(&mut self, _value: i64) {}
+    fn decimal(&mut self, _digits: &str) {}
+    fn text(&mut self, _text: &str, _secret: bool) {}
+    fn word(&mut self, _text: &str, _known: Option<&'static Word>) {}
+
+    fn json(&mut self, text: &str) {
+        self.within(text);
+    }
+
+    fn object(&mut self, _record: &'static Record) {}
+    fn list(&mut self) {}
+    fn put(&mut self, _nest: &mut (), _index: usize, _value: ()) {}
+
+    fn unknown(&mut self, _nest: &mut (), name: &str, json: &str) {
+        self.name(name);
+        self.within(json);
+    }
+
+    fn end(&mut self, _nest: ()) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::agent::Session;
+    use crate::contract::{Field, Shape, Shaped, endpoints};
+    use crate::wire::read_as;
+
+    fn secrets(shape: &'static Shape, json: &str) -> bool {
+        let mut undocumented = Undocumented::default();
+        assert_eq!(read_as(shape, json, &mut undocumented), Ok(()));
+        undocumented.secrets
+    }
+
+    #[test]
+    fn a_secret_that_nobody_documents_is_noticed_and_nothing_else() {
+        let session = |more: &str| secrets(&Session::SHAPE, &format!(r#"{{"session_id":"s","status":"active"{more}}}"#));
+        for none in [
+            "",
+            r#","proxy":{"host":"h","port":1,"password":"p"}"#,
+            r#","later":"password","more":null"#,
+            r#","later":["password",{"a":"token"}]"#,
+            r#","later":"\"password\":1""#,
+        ] {
+            assert!(!session(none), "{none}");
+        }
+        for secret in [
+            r#","API_Key":"k""#,
+            r#","to\u006ben":7"#,
+            r#","proxy":{"Password":"p"}"#,
+            r#","later":{"password" : "p"}"#,
+            r#","later":[{"a":"x\"y","pass\u0077ord":{}}]"#,
+            r#","\ud800":1"#,
+        ] {
+            assert!(session(secret), "{secret}");
+        }
+        assert!(!secrets(&Shape::Json, "7") && secrets(&Shape::Json, r#"[{"token":"t"}]"#));
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_table() {
+        fn secrets(shape: Shape) -> Vec<String> {
+            let of = |field: &Field| match field.shape {
+                Shape::Secret => vec![field.name.replace('_', "").to_ascii_lowercase()],
+                shape => secrets(shape),
+            };
+            match shape {
+                Shape::Record(record) => record.fields.iter().flat_map(of).collect(),
+                Shape::List(item) | Shape::OneOrMany(item) => secrets(*item),
+                _ => Vec::new(),
+            }
+        }
+        let found: std::collections::BTreeSet<String> = endpoints().flat_map(|endpoint| secrets(endpoint.response)).collect();
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), SECRET_NAMES);
+    }
+}

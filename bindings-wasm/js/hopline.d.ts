@@ -413,6 +413,15 @@ export interface Store {
   vouches?(): boolean | Promise<boolean>;
 }
 
+/** A call of a store as a `Core` asks for it: the name of the method, and what it is given. */
+export type StoreCall =
+  | ["claim", string[], number]
+  | ["put", string, Uint8Array, PutOptions]
+  | ["delete", string]
+  | ["release", string[]?]
+  | ["list", string, ListOptions]
+  | ["spend", string, Spend];
+
 /** How data is put. */
 export interface PutOptions {
   /** Whether the name must not be there; then this client owns it. */

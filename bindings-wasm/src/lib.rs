@@ -2,8 +2,8 @@
 //!
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
 //! options, facts and answers are JSON text, and so is what the store holds of a client: bytes to JavaScript. Errors, events and
-//! verdicts go out as objects. Headers are flat lists of strings: a name, its value, the next name. Times are `f64`, as
-//! JavaScript's are.
+//! verdicts go out as objects. Headers are lines of one text: a name, its value, the next name. Times are `f64`, as JavaScript's
+//! are.
 
 use hopline::client::{CommandId, Name, RecordId};
 use hopline::wire::Request;
@@ -25,7 +25,7 @@ pub enum StepKind {
     Wait = 0,
     /// Ask the store what `call` says, and answer with `id`.
     Store = 1,
-    /// Send `method`, `url`, `headers`, `body` within `timeoutMs`, and say `respond` or `fail` with `id`.
+    /// Send what `head` and `body` say within `timeoutMs`, and say `respond` or `fail` with `id`.
     Send = 2,
     /// The command `command` has ended: take its result.
     Completed = 3,
@@ -55,12 +55,10 @@ fn at(unix_ms: f64, monotonic_ms: f64) -> Now {
     Now { unix: unix_ms as i64, monotonic: monotonic_ms as i64 }
 }
 
-/// `[name, value, name, value]` as pairs.
-fn pairs(flat: &[String]) -> impl Iterator<Item = (&str, &str)> {
-    flat.chunks_exact(2).filter_map(|pair| match pair {
-        [name, value] => Some((name.as_str(), value.as_str())),
-        _ => None,
-    })
+/// The headers in lines: a name, its value, the next name.
+fn headers_of(lines: &str) -> Vec<(&str, &str)> {
+    let mut lines = lines.split('\n');
+    std::iter::from_fn(|| Some((lines.next()?, lines.next()?))).collect()
 }
 
 #[wasm_bindgen]
@@ -114,22 +112,13 @@ impl Client {
         if let Step::Send { request, .. } = &self.step { Some(request) } else { None }
     }
 
-    /// Of a Send: the method.
+    /// Of a Send: the method, the whole URL, and each header's name and value, in a line each.
     #[wasm_bindgen(getter)]
-    pub fn method(&self) -> Option<String> {
-        self.request().map(|request| request.method.as_str().to_owned())
-    }
-
-    /// Of a Send: the whole URL.
-    #[wasm_bindgen(getter)]
-    pub fn url(&self) -> Option<String> {
-        self.request().map(|request| request.url.clone())
-    }
-
-    /// Of a Send: the headers, flat.
-    #[wasm_bindgen(getter)]
-    pub fn headers(&self) -> Option<Vec<String>> {
-        self.request().map(|request| request.headers.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect())
+    pub fn head(&self) -> Option<String> {
+        let Request { method, url, headers, .. } = self.request()?;
+        let mut head = format!("{}\n{url}", method.as_str());
+        headers.iter().for_each(|(name, value)| head.extend(["\n", name, "\n", value]));
+        Some(head)
     }
 
     /// Of a Send: the body, if it has one.
@@ -162,20 +151,19 @@ impl Client {
         if let Step::Notify(event) = &self.step { Value::from(event).into() } else { JsValue::UNDEFINED }
     }
 
-    /// A Send was answered. `headers` is flat, of those that `responseHeaders` names.
+    /// A Send was answered. `headers` has a line for each name and each value of those that `responseHeaders` names.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer")]
     pub fn respond(
         &mut self,
         step: u32,
         status: u16,
-        headers: Vec<String>,
+        headers: &str,
         body: &[u8],
         truncated: bool,
         unix_ms: f64,
         monotonic_ms: f64,
     ) -> Result<(), Refused> {
-        let headers: Vec<(&str, &str)> = pairs(&headers).collect();
-        let outcome = Outcome::Response { status, headers: &headers, body, truncated };
+        let outcome = Outcome::Response { status, headers: &headers_of(headers), body, truncated };
         self.client.resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 
@@ -192,11 +180,11 @@ impl Client {
     }
 
     /// The result of a command that completed, once: `["answered", facts, raw, phase, view, type, secrets]`, or `["failed", error]`;
-    /// else `undefined`. The phase is that of a session or an order (else null), the view the data under the names of the table where
-    /// the service used others (else null), the type its name in the table (null where nobody documents it), and `secrets` whether
-    /// a member that nobody documents has the name of a secret.
+    /// else `undefined`. What comes behind `raw` is null where it says nothing, and left out where nothing follows: the phase of a
+    /// session, an order or a watched read; the data under the names of the table where the service used others; the type where
+    /// something in it is secret; and `true` where a member that nobody documents has the name of a secret.
     #[wasm_bindgen(
-        unchecked_return_type = "[\"answered\", string, string, string | null, string | null, string | null, boolean] | [\"failed\", ErrorFields] | undefined"
+        unchecked_return_type = "[\"answered\", string, string, (string | null)?, (string | null)?, (string | null)?, true?] | [\"failed\", ErrorFields] | undefined"
     )]
     pub fn take(&mut self, command: u32) -> JsValue {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())

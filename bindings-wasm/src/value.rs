@@ -1,7 +1,7 @@
 //! What goes out to JavaScript as an object: errors, events, verdicts. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
-use hopline::client::{Event, EventKind, Phase, TakenText, Verdict};
+use hopline::client::{Event, EventKind, Name, Phase, StoreCall, TakenText, Verdict};
 use hopline::contract::Json;
 use hopline::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -14,6 +14,7 @@ pub(crate) enum Value {
     Flag(bool),
     Number(f64),
     Text(String),
+    Bytes(Vec<u8>),
     Word(&'static str),
     Kind(Kind),
     Effect(Effect),
@@ -32,6 +33,7 @@ impl Serialize for Value {
             Value::Flag(flag) => serializer.serialize_bool(*flag),
             Value::Number(number) => serializer.serialize_f64(*number),
             Value::Text(text) => serializer.serialize_str(text),
+            Value::Bytes(bytes) => serde_wasm_bindgen::preserve::serialize(&js_sys::Uint8Array::from(&bytes[..]), serializer),
             Value::Word(word) => serializer.serialize_str(word),
             Value::Kind(kind) => kind.serialize(serializer),
             Value::Effect(effect) => effect.serialize(serializer),
@@ -182,14 +184,43 @@ impl From<&Verdict> for Value {
     }
 }
 
+impl From<&StoreCall> for Value {
+    fn from(call: &StoreCall) -> Value {
+        let name = |name: &Name| Value::Text(name.to_string());
+        let names = |names: &[Name]| Value::List(names.iter().map(name).collect());
+        let usd = |usd: &hopline::contract::Decimal| Value::Text(usd.to_string());
+        let (method, given) = match call {
+            StoreCall::Claim { names: wanted, most } => ("claim", vec![names(wanted), number(*most)]),
+            StoreCall::Put { name: of, data, new, keep_for, release } => {
+                let how = [("new", Some(Value::Flag(*new))), ("keepFor", keep_for.map(number)), ("release", Some(Value::Flag(*release)))];
+                ("put", vec![name(of), Value::Bytes(data.clone()), object(how)])
+            }
+            StoreCall::Delete { name: of } => ("delete", vec![name(of)]),
+            StoreCall::Release { names: of } => ("release", of.as_deref().map(names).into_iter().collect()),
+            StoreCall::List { space, after, open } => {
+                let options = [("after", after.as_ref().map(name)), ("open", Some(Value::Flag(*open)))];
+                ("list", vec![Value::Text(space.0.clone()), object(options)])
+            }
+            StoreCall::Spend { space, day, entry, amount, cap } => {
+                let (entry, amount) = (Some(Value::Text(entry.clone())), Some(usd(amount)));
+                let what = [("day", day.map(number)), ("entry", entry), ("amount", amount), ("cap", cap.as_ref().map(usd))];
+                ("spend", vec![Value::Text(space.0.clone()), object(what)])
+            }
+        };
+        Value::List(std::iter::once(Value::Word(method)).chain(given).collect())
+    }
+}
+
 /// A result that was taken, as `take` says.
 impl From<Result<TakenText, Error>> for Value {
     fn from(taken: Result<TakenText, Error>) -> Value {
         Value::List(match taken {
             Ok(TakenText { facts, raw, view, phase, type_name, undocumented_secrets }) => {
                 let word = |word: Option<&'static str>| word.map_or(Value::Null, Value::Word);
-                let (view, secrets) = (view.map_or(Value::Null, Value::Text), Value::Flag(undocumented_secrets));
-                vec![Value::Word("answered"), Value::Text(facts), Value::Text(raw), word(phase), view, word(type_name), secrets]
+                let secrets = if undocumented_secrets { Value::Flag(true) } else { Value::Null };
+                let more = [word(phase), view.map_or(Value::Null, Value::Text), word(type_name), secrets];
+                let said = more.iter().rposition(|value| !matches!(value, Value::Null)).map_or(0, |last| last + 1);
+                [Value::Word("answered"), Value::Text(facts), Value::Text(raw)].into_iter().chain(more.into_iter().take(said)).collect()
             }
             Err(error) => vec![Value::Word("failed"), Value::from(&error)],
         })

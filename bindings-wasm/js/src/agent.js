@@ -39,7 +39,7 @@ export const AgentClient = /* @__PURE__ */ equip(
     async quote(product, quantity) {
       await this.#engine.usable("quote");
       const raw = asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity));
-      return about(JSON.parse(raw), { attempts: 0 }, raw);
+      return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 
     async observe(session_id, seen, options = {}) {

@@ -6,21 +6,27 @@ import { secret } from "./secret.js";
 const metas = new WeakMap();
 
 /** What is known of an answer that a call returned. hopline.d.ts documents it. */
-export const meta = (answer) => metas.get(answer);
-
-/** The answer in what a command was answered with: plain data, with secrets in their places. */
-export function answer({ raw, view, phase, type, hasUndocumented, facts: { request_id: requestId, http_status: httpStatus, attempts } }) {
-  const data = JSON.parse(view ?? raw);
-  if (data === null || typeof data !== "object") return data;
-  seal(data, type, hasUndocumented);
-  return about(data, { requestId, httpStatus, attempts, phase }, raw);
+export function meta(answer) {
+  const known = metas.get(answer);
+  if (known === undefined) return undefined;
+  const { request_id: requestId, http_status: httpStatus, attempts } = JSON.parse(known.facts);
+  const meta = { requestId, httpStatus, attempts, phase: known.phase };
+  // It may hold secrets, so it shows only when it is asked for by name.
+  hide(meta, "raw", known.raw);
+  return meta;
 }
 
-/** The same answer, about which this is known from now on. */
-export function about(answer, meta, raw) {
-  // It may hold secrets, so it shows only when it is asked for by name.
-  hide(meta, "raw", raw);
-  metas.set(answer, meta);
+/** The answer in what a command was answered with: plain data, with secrets in their places. */
+export function answer(taken) {
+  const data = JSON.parse(taken.view ?? taken.raw);
+  if (data === null || typeof data !== "object") return data;
+  if (taken.type || taken.hasUndocumented) seal(data, taken.type, taken.hasUndocumented);
+  return about(data, taken);
+}
+
+/** The same answer, of which this is known from now on: its facts, its phase, and its text. */
+export function about(answer, { facts, phase, raw }) {
+  metas.set(answer, { facts, phase, raw });
   return answer;
 }
 

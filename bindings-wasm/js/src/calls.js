@@ -1,13 +1,9 @@
-import { StoreCallKind } from "../gen/hopline_wasm.js";
 import { refuse } from "./error.js";
 
 /*
  * The six calls of a store: how the core asks, and how it is told what the store answered. Data of several names crosses as one
  * piece, with the length of each.
  */
-
-/** What every store has. */
-export const METHODS = ["claim", "put", "delete", "release", "list", "spend"];
 
 const isData = (data) => data instanceof Uint8Array;
 
@@ -28,9 +24,9 @@ const stored = (word) => (core, id, now) => core.stored(id, word, ...now);
 /** Of a put and a delete. */
 const written = (answer) => (answer === "done" || answer === "lost" ? stored(answer) : undefined);
 
-/** By kind: the name of the method, what it is given, and what is told of its answer: nothing where that is none. */
-const CALLS = {
-  [StoreCallKind.Claim]: ({ names, most }) => ["claim", [names, most], (answer) => {
+/** By method: what is told of its answer; nothing where that is none. */
+const ANSWERS = {
+  claim(answer, names) {
     if (answer?.claimed instanceof Map) {
       const given = [...answer.claimed];
       if (given.every(([name, data]) => names.includes(name) && (data == null || isData(data)))) {
@@ -40,27 +36,30 @@ const CALLS = {
       return (core, id, now) => core.busy(id, answer.busy ?? undefined, ...now);
     }
     return undefined;
-  }],
-  [StoreCallKind.Put]: ({ name, data, isNew, keepFor, letsGo }) => ["put", [name, data, { new: isNew, keepFor, release: letsGo }], written],
-  [StoreCallKind.Delete]: ({ name }) => ["delete", [name], written],
-  [StoreCallKind.Release]: ({ names }) => ["release", [names], () => stored("done")],
-  [StoreCallKind.List]: ({ space, after, open }) => ["list", [space, { after, open }], ({ entries, more }) => {
+  },
+  put: written,
+  delete: written,
+  release: () => stored("done"),
+  list({ entries, more }) {
     const isListed = ({ name, data, whose }) => typeof name === "string" && isData(data) && typeof whose === "string";
     if (!Array.isArray(entries) || !entries.every(isListed) || typeof more !== "boolean") return undefined;
     const [names, whose] = ["name", "whose"].map((member) => entries.map((entry) => entry[member]));
     return (core, id, now) => core.listed(id, names, ...packed(entries.map(({ data }) => data)), whose, more, ...now);
-  }],
-  [StoreCallKind.Spend]: ({ space, day, entry, amount, cap }) => ["spend", [space, { day, entry, amount, cap }], ({ granted, over }) => {
+  },
+  spend({ granted, over }) {
     if (Number.isInteger(granted)) return (core, id, now) => core.granted(id, granted, ...now);
     return typeof over === "string" ? (core, id, now) => core.over(id, over, ...now) : undefined;
-  }],
+  },
 };
+
+/** What every store has. */
+export const METHODS = Object.keys(ANSWERS);
 
 /** What the core asks of a store with its last step: gives a function of the store that gives what to tell the core. */
 export function callOf(core) {
-  const [method, given, tell] = CALLS[core.call](core);
+  const [method, ...given] = core.call;
   return async (store) => {
-    const told = tell(await store[method](...given));
+    const told = ANSWERS[method](await store[method](...given), given[0]);
     if (!told) throw refuse("store", "store", `what \`${method}\` of this store answered is not one of its answers`);
     return told;
   };

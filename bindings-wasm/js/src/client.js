@@ -1,6 +1,6 @@
 import { refusal } from "./ask.js";
 import { refuse } from "./error.js";
-import { encode, object, signalOf, spell } from "./values.js";
+import { object, optionsOf } from "./values.js";
 
 /** A client that nobody has any more lets go of what it holds. */
 const dropped = new FinalizationRegistry((engine) => engine.close().catch(() => {}));
@@ -50,8 +50,8 @@ export class Client {
   }
 
   async resumeAll(options = {}) {
-    const { signal, given } = optionsOf("resume_all", options);
-    return this.#engine.resumeAll((core) => core.resumeAll(given), signal, this.handle());
+    const { signal, text } = optionsOf("resume_all", options);
+    return this.#engine.resumeAll((core) => core.resumeAll(text), signal, this.handle());
   }
 
   async settle(record, settlement, options = {}) {
@@ -106,20 +106,14 @@ export class Client {
   }
 
   async #resume(start, options = {}) {
-    const { signal, given } = optionsOf("resume", options);
-    return this.#engine.resume((core) => start(core, given), signal, this.handle());
+    const { signal, text } = optionsOf("resume", options);
+    return this.#engine.resume((core) => start(core, text), signal, this.handle());
   }
 
   #kept(work) {
     clients.set(work, this);
     return work;
   }
-}
-
-function optionsOf(operation, options) {
-  const signal = signalOf(operation, options);
-  const { signal: _, ...rest } = options;
-  return { signal, given: encode(operation, "options", spell(operation, rest)) };
 }
 
 if (Symbol.asyncDispose) {

@@ -1,7 +1,7 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 import { callOf, failed } from "./calls.js";
 import { quiet, spoken } from "./error.js";
-import { exchange } from "./exchange.js";
+import { Exchange } from "./exchange.js";
 import { respelled } from "./names.js";
 import { onAbort } from "./signal.js";
 
@@ -24,7 +24,7 @@ export class Driver {
   #names = responseHeaders();
   /** By command: whoever waits for its result. */
   #waiting = new Map();
-  /** By step: what aborts a request that is out. */
+  /** By step: a request that is out. */
   #out = new Map();
   /** The steps whose calls of the store are out. */
   #asking = new Set();
@@ -66,21 +66,17 @@ export class Driver {
    * be known before.
    */
   ask(question, signal) {
-    /** Those that have not ended: the signal is heard for as long as there is one. */
-    const commands = new Set();
-    let unheard;
+    let stop;
     const wait = (command) => {
-      commands.add(command);
-      return new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject })).finally(() => {
-        commands.delete(command);
-        if (commands.size === 0) unheard?.();
-      });
+      stop = () => this.#cancel(command);
+      const ended = new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject }));
+      if (!signal) return ended;
+      const unheard = onAbort(signal, stop);
+      return ended.finally(unheard);
     };
-    const stop = () => commands.forEach((command) => this.#cancel(command));
     const answer = question(this.#core, this.now(), wait);
     // What was given up by now is not sent first.
-    if (signal?.aborted) stop();
-    else if (commands.size > 0 && signal) unheard = onAbort(signal, stop);
+    if (signal?.aborted) stop?.();
     this.#pump();
     return answer;
   }
@@ -95,7 +91,7 @@ export class Driver {
   /** Gives up what is under way, lets go of all names, and waits until everything is in the store. */
   async close() {
     for (const command of [...this.#waiting.keys()]) this.#cancel(command);
-    for (const abort of this.#out.values()) abort.abort("aborted");
+    for (const exchange of this.#out.values()) exchange.stop("aborted");
     const idle = new Promise((resolve) => {
       this.#idle = resolve;
       this.#rest();
@@ -127,7 +123,7 @@ export class Driver {
   }
 
   #cancel(command) {
-    this.#out.get(this.#core.cancel(command, ...this.now()))?.abort("aborted");
+    this.#out.get(this.#core.cancel(command, ...this.now()))?.stop("aborted");
     this.#pump();
   }
 
@@ -215,21 +211,19 @@ export class Driver {
   }
 
   async #send(id, step) {
-    const { command, method, url, headers, body, timeoutMs, maxBody, sendBefore } = step;
-    const pairs = [];
-    for (let n = 0; n < headers.length; n += 2) pairs.push([headers[n], headers[n + 1]]);
-    const abort = new AbortController();
-    this.#out.set(id, abort);
-    const request = { method, url, headers: pairs, body, timeoutMs, maxBody };
-    // Anything can be thrown, even what breaks when it is looked at.
-    const unreadable = () => ({ kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") });
+    const { command, head, body, timeoutMs, maxBody, sendBefore } = step;
+    const [method, url, ...lines] = head.split("\n");
+    const headers = [];
+    for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
+    const exchange = new Exchange(this.#http, { method, url, headers, body, timeoutMs, maxBody, names: this.#names });
+    this.#out.set(id, exchange);
     const losses = this.#losses;
-    const doubt = await doubted(this.#store, abort.signal, Math.min(timeoutMs, sendBefore - performance.now()));
+    const doubt = await doubted(this.#store, exchange.signal, Math.min(timeoutMs, sendBefore - performance.now()));
     let came;
-    if (abort.signal.aborted) came = { kind: "aborted", sent: "never" };
+    if (exchange.signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
     else if (doubt || losses !== this.#losses || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
-    else came = await exchange(this.#http, request, abort, this.#names).catch(unreadable);
+    else came = await exchange.send();
     this.#out.delete(id);
     if (this.#closed) return;
     if (came.error) this.#trouble.set(command, came.error);

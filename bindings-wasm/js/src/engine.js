@@ -8,7 +8,7 @@ import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { Walk } from "./pages.js";
 import { revealed } from "./secret.js";
-import { encode, object, signalOf, spell } from "./values.js";
+import { encode, object, optionsOf, signalOf, spell } from "./values.js";
 
 /** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
 const ownFetch = globalThis.fetch;
@@ -155,30 +155,26 @@ export class Engine {
   }
 
   async #start(operation, params = {}, options = {}) {
-    const signal = signalOf(operation, options);
-    const { signal: _, ...rest } = options;
-    const texts = [encode(operation, "parameters", params), encode(operation, "options", spell(operation, rest))];
-    return this.#run(operation, (core) => core.start(operation, ...texts), signal);
+    const given = encode(operation, "parameters", params);
+    const { signal, text } = optionsOf(operation, options);
+    return this.#run(operation, (core) => core.start(operation, given, text), signal);
   }
 
   /** Runs the command that `start` starts, and gives what it was answered with. */
   async #run(operation, start, signal) {
-    return heed(operation, signal, async (begin) => {
-      await this.usable(operation);
-      begin();
-      return this.#read(await this.#driver.run(start, signal), signal);
-    });
+    await heed(operation, signal, () => this.usable(operation));
+    return this.#read(await this.#driver.run(start, signal), signal);
   }
 
   /** What a command was answered with, or its error. */
   #read({ taken, ...causes }, signal) {
     const [how, facts, raw, phase, view, type, hasUndocumented] = taken;
     if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
-    return { facts: JSON.parse(facts), raw, view, phase: phase ?? undefined, type, hasUndocumented };
+    return { facts, raw, view, phase: phase ?? undefined, type, hasUndocumented };
   }
 
   #given(taken, handle) {
     const [data, { facts, phase }] = [answer(taken), taken];
-    return phase === undefined ? data : handle({ data, facts, phase });
+    return phase === undefined ? data : handle({ data, facts: JSON.parse(facts), phase });
   }
 }

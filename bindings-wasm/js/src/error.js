@@ -83,21 +83,14 @@ export function plain(error, secrets, more = "") {
   return new Error(secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), told));
 }
 
-/**
- * Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. Once it has called
- * `begin`, the core says what became of it.
- */
+/** Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. */
 export function heed(operation, signal, work) {
-  if (!signal) return work(() => {});
+  if (!signal) return work();
   const given = () => refuse("cancelled", operation, "was cancelled before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(given());
     const unheard = onAbort(signal, () => reject(given()));
-    const begin = () => {
-      unheard();
-      if (signal.aborted) throw given();
-    };
-    work(begin).then(resolve, reject).finally(unheard);
+    work().then(resolve, reject).finally(unheard);
   });
 }
 

@@ -64,7 +64,7 @@ export class Walk {
       position = this.#position;
       return asked(pageParams, position, params);
     });
-    return { page, items: page[this.#list.items], turn: JSON.parse(asked(pageTurn, position, JSON.stringify(facts))) };
+    return { page, items: page[this.#list.items], turn: JSON.parse(asked(pageTurn, position, facts)) };
   }
 
   #turn({ position, end }) {

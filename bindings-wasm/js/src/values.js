@@ -50,3 +50,10 @@ export function signalOf(operation, options) {
   }
   return signal;
 }
+
+/** The signal among options, and what the core is told of the others. */
+export function optionsOf(operation, options) {
+  const signal = signalOf(operation, options);
+  const { signal: _, ...rest } = options;
+  return { signal, text: encode(operation, "options", spell(operation, rest)) };
+}

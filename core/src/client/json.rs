@@ -15,7 +15,7 @@ use crate::json::Scanner;
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use crate::wire::{Facts, Undocumented, way};
+use crate::wire::{Facts, Reading, way};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct TakenText {
     pub view: Option<String>,
     /// Of a session or an order: where it is.
     pub phase: Option<&'static str>,
-    /// The name of its type in the table, which says what in it is secret; none where nobody documents it.
+    /// Where something in it is secret, the name of its type in the table, which says what; none where nobody documents it.
     pub type_name: Option<&'static str>,
     /// Whether a member that nobody documents has the name of a secret.
     pub undocumented_secrets: bool,
@@ -157,13 +157,16 @@ pub fn verdict_text(verdict: &Verdict) -> String {
 
 impl Taken {
     /// It as text, if it fits its type.
-    fn into_text(self) -> Result<TakenText, Error> {
-        let mut undocumented = Undocumented::default();
-        let ((), answered) = self.read(&mut undocumented)?;
+    fn into_text(mut self) -> Result<TakenText, Error> {
+        let Reading { misfit, rewritten, undocumented_secrets } = self.answered.reading();
+        if let Some(error) = misfit {
+            return Err(self.unfit(*error));
+        }
+        let answered = self.answered;
         Ok(TakenText {
-            type_name: answered.shape.type_name(),
-            undocumented_secrets: undocumented.secrets,
-            view: answered.view(),
+            type_name: answered.shape.type_name().filter(|_| undocumented_secrets || answered.shape.has_secrets()),
+            undocumented_secrets,
+            view: if rewritten { answered.view() } else { None },
             phase: answered.phase.map(Phase::as_str),
             facts: facts_text(&answered),
             raw: answered.raw.text().to_owned(),

@@ -12,7 +12,7 @@ use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
-use crate::wire::{Facts, Request};
+use crate::wire::{DecodeError, Facts, Request};
 
 /// A command that was started, and the type of its answer.
 pub struct Ticket<O> {
@@ -231,11 +231,14 @@ impl Taken {
     pub fn read<S: Sink>(self, sink: &mut S) -> Result<(S::Value, Answered), Error> {
         match self.answered.read(sink) {
             Ok(value) => Ok((value, self.answered)),
-            Err(error) => {
-                let fields = misfit(self.operation, self.answered, &error.to_string()).into_fields();
-                Err(Error::from(ErrorFields { field: Some(error.place), ..fields }))
-            }
+            Err(error) => Err(self.unfit(error)),
         }
+    }
+
+    /// The error that says where it does not fit its type.
+    pub(super) fn unfit(self, error: DecodeError) -> Error {
+        let fields = misfit(self.operation, self.answered, &error.to_string()).into_fields();
+        Error::from(ErrorFields { field: Some(error.place), ..fields })
     }
 }
 

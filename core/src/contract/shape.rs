@@ -135,6 +135,16 @@ impl Shape {
             _ => None,
         }
     }
+
+    /// Whether something in it is secret.
+    pub(crate) fn has_secrets(&self) -> bool {
+        match self {
+            Shape::Secret => true,
+            Shape::Record(record) => record.fields.iter().any(|field| field.shape.has_secrets()),
+            Shape::List(item) | Shape::OneOrMany(item) => item.has_secrets(),
+            _ => false,
+        }
+    }
 }
 
 /// A list of words that the contract names.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{Json, Shape, Sink};
-use crate::wire::{DecodeError, Facts, read_as, view};
+use crate::wire::{DecodeError, Facts, Reading, read_as, reading, view};
 
 /// Where a session or an order is, as far as waiting for it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub struct Answered {
     pub raw: Json,
     /// What it is.
     pub shape: &'static Shape,
+    /// What was found out when it was read; none of what was composed here.
+    pub reading: Option<Reading>,
     /// Of a session or an order, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
     /// The HTTP status that it came with; none where it was not asked for now.
@@ -51,7 +53,12 @@ pub struct Answered {
 impl Answered {
     /// What is known without a response.
     pub(crate) fn of(facts: Facts) -> Self {
-        Answered { facts, raw: Json::default(), shape: &Shape::Json, phase: None, http_status: None, attempts: 0 }
+        Answered { facts, raw: Json::default(), shape: &Shape::Json, reading: None, phase: None, http_status: None, attempts: 0 }
+    }
+
+    /// What is to be known of it before it is given to a host.
+    pub(crate) fn reading(&mut self) -> Reading {
+        self.reading.take().unwrap_or_else(|| reading(self.shape, self.raw.text()))
     }
 
     /// Reads it as what it is, and has a sink build that.

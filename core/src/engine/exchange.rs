@@ -138,7 +138,7 @@ impl Exchange {
         }
         match answer {
             Answer { content: Content::Success(success), status, .. } => {
-                let Success { raw, mut facts, differing } = *success;
+                let Success { raw, mut facts, differing, reading } = *success;
                 facts.short_page = self.built.page_size.and_then(|size| Some(items(raw.text())?.len() < size as usize));
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });
@@ -146,7 +146,8 @@ impl Exchange {
                 self.learn(raw.text(), &facts, cx);
                 let attempts = cx.subject.attempts;
                 let shape = &self.endpoint.response;
-                ExchangeResult::Success(Box::new(Answered { raw, shape, http_status: Some(status), attempts, ..Answered::of(facts) }))
+                let (reading, http_status) = (Some(reading), Some(status));
+                ExchangeResult::Success(Box::new(Answered { raw, shape, reading, http_status, attempts, ..Answered::of(facts) }))
             }
             answer => {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::facts::Facts;
-use super::read::{self, Data, Expected, Received, Response, read};
+use super::read::{self, Data, Expected, Reading, Received, Response, Undocumented, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
 use crate::contract::Json;
@@ -55,6 +55,8 @@ pub(crate) struct Success {
     pub(crate) facts: Facts,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
+    /// What else was found out about it.
+    pub(crate) reading: Reading,
 }
 
 /// The `error` of a failure envelope.
@@ -77,18 +79,22 @@ impl fmt::Debug for Failure {
 
 /// Reads a response, and classifies what it says.
 pub(crate) fn classify(expected: Expected, received: Received<'_>, now_unix: Millis) -> Answer {
-    Answer::of(&read(expected, received, &mut ()).0, now_unix)
+    let mut undocumented = Undocumented::default();
+    let (response, _) = read(expected, received, &mut undocumented);
+    Answer::of(&response, undocumented.secrets, now_unix)
 }
 
 impl Answer {
     /// What a response says.
-    fn of(response: &Response<'_>, now_unix: Millis) -> Self {
+    fn of(response: &Response<'_>, undocumented_secrets: bool, now_unix: Millis) -> Self {
         let received = response.received;
         let date = received.header("date").find_map(time::http_date);
         let [request_id, timestamp] = response.meta.map(|json| json.and_then(word));
         let request_id = request_id.filter(|id| !id.is_empty());
         let (content, asked) = match &response.content {
-            read::ContentRef::Success(data) => (Content::Success(Box::new(Success::of(data, request_id.as_deref()))), None),
+            read::ContentRef::Success(data) => {
+                (Content::Success(Box::new(Success::of(data, undocumented_secrets, request_id.as_deref()))), None)
+            }
             read::ContentRef::Failure(failure) => (Content::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
             read::ContentRef::NoEnvelope { broke_off } => {
                 let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
@@ -102,8 +108,14 @@ impl Answer {
 }
 
 impl Success {
-    fn of(data: &Data<'_>, request_id: Option<&str>) -> Self {
-        Success { raw: Json::checked(data.raw), facts: Facts::from(data.members, request_id), differing: data.differing.clone() }
+    fn of(data: &Data<'_>, undocumented_secrets: bool, request_id: Option<&str>) -> Self {
+        let misfit = data.fit.clone().err().map(Box::new);
+        Success {
+            raw: Json::checked(data.raw),
+            facts: Facts::from(data.members, request_id),
+            differing: data.differing.clone(),
+            reading: Reading { misfit, rewritten: data.rewritten, undocumented_secrets },
+        }
     }
 }
 

@@ -97,7 +97,7 @@ impl<'a, V> Envelope<'a, V> {
         let fit = misfit.map_or(Ok(()), |misfit| Err(told(misfit, scan.clone(), shape)));
         let differing = walk.differing.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
         let (raw, members) = (raw.unwrap_or("null"), walk.found.members());
-        (Data { raw, members, fit, differing }, value)
+        (Data { raw, members, fit, rewritten: walk.rewritten, differing }, value)
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use found::{Members, NAMES};
 use place::told;
 pub(crate) use place::way;
 pub(crate) use response::{ContentRef, Data, Failure};
-pub use response::{DecodeError, Expected, Received, Response};
+pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::Undocumented;
 pub use text::Text;
 pub(crate) use walk::integer;
@@ -44,6 +44,19 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
 pub(crate) fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Result<S::Value, DecodeError> {
     let mut walk = Walk::new(json);
     let value = walk.value(shape, sink);
+    finish(&walk, shape, json, value)
+}
+
+/// Reads JSON as a type, to find out what there is to know of it.
+pub(crate) fn reading(shape: &'static Shape, json: &str) -> Reading {
+    let (mut walk, mut undocumented) = (Walk::new(json), Undocumented::default());
+    let value = walk.value(shape, &mut undocumented);
+    let misfit = finish(&walk, shape, json, value).err().map(Box::new);
+    Reading { misfit, rewritten: walk.rewritten, undocumented_secrets: undocumented.secrets }
+}
+
+/// The value, where it fits.
+fn finish<V>(walk: &Walk<'_>, shape: &'static Shape, json: &str, value: Result<V, NotJson>) -> Result<V, DecodeError> {
     match (walk.misfit, value) {
         (None, Ok(value)) => Ok(value),
         (Some(misfit), Ok(_)) => Err(told(misfit, Scanner::new(json), shape)),

@@ -80,8 +80,21 @@ pub(crate) struct Data<'a> {
     pub(crate) members: Members<'a>,
     /// Whether it fits its type, and else where it first does not.
     pub(crate) fit: Result<(), DecodeError>,
+    /// Whether something in it is written in another way than the table does.
+    pub(crate) rewritten: bool,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
+}
+
+/// What was found out when an answer was read, so that it is read once.
+#[derive(Debug, Clone, PartialEq, Hash)]
+pub struct Reading {
+    /// Where it first does not fit its type.
+    pub(crate) misfit: Option<Box<DecodeError>>,
+    /// Whether something in it is written in another way than the table does.
+    pub(crate) rewritten: bool,
+    /// Whether a member that nobody documents has the name of a secret.
+    pub(crate) undocumented_secrets: bool,
 }
 
 /// The error of a failure.
@@ -93,7 +106,7 @@ pub(crate) struct Failure<'a> {
 }
 
 /// A value that does not fit its type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("`{place}` is {}{expected}", if *.missing { "missing, and should be " } else { "not " })]
 pub struct DecodeError {
     /// Where it is, in the names of the table, such as `data.items[3].price`.

@@ -169,7 +169,10 @@ fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen
             assert_eq!(data.raw, json.trim_matches([' ', '\n', '\r', '\t']));
             // What is read once more, when it is taken, comes to the same.
             assert_eq!(read_as(shape, data.raw, &mut ()).err(), data.fit.clone().err(), "{json}");
-            Some((value, data.fit, data.differing, view(shape, data.raw).is_some()))
+            let again = reading(shape, data.raw);
+            assert_eq!((again.misfit.map(|error| *error), again.rewritten), (data.fit.clone().err(), data.rewritten), "{json}");
+            assert_eq!(view(shape, data.raw).is_some(), data.rewritten, "{json}");
+            Some((value, data.fit, data.differing, data.rewritten))
         }
         _ => None,
     }

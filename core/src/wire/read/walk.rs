@@ -266,5 +266,5 @@ pub(crate) fn integer(digits: &str) -> Option<i64> {
 /// Whether a number is one that is kept as it is written.
 fn is_decimal(digits: &str, whole: bool) -> bool {
     // Up to 28 characters without an exponent always fit.
-    (digits.len() <= 28 && (whole || !digits.contains(['e', 'E']))) || digits.parse::<Decimal>().is_ok()
+    (digits.len() <= 28 && (whole || !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')))) || digits.parse::<Decimal>().is_ok()
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Core, StepKind, StoreCallKind } from "hopline";
+import { Core, StepKind } from "hopline";
 
 const OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary","store":true}';
 const BUY = '{"session_type":"dynamic","product_no":"p-1"}';
@@ -14,13 +14,13 @@ const bytes = (text) => new TextEncoder().encode(text);
 function driven() {
   const core = new Core(OPTIONS, new Uint8Array(16).fill(7));
   const keep = () => {
-    if (core.call === StoreCallKind.Claim) core.claimed(core.id, core.names, new Int32Array([-1]), new Uint8Array(), ...NOW);
-    else if (core.call === StoreCallKind.List) core.listed(core.id, [], new Int32Array(), new Uint8Array(), [], false, ...NOW);
+    if (core.call[0] === "claim") core.claimed(core.id, core.call[1], new Int32Array([-1]), new Uint8Array(), ...NOW);
+    else if (core.call[0] === "list") core.listed(core.id, [], new Int32Array(), new Uint8Array(), [], false, ...NOW);
     else core.stored(core.id, "done", ...NOW);
   };
   /** Goes on until a step of a kind comes, or a call of the store. */
   const until = (kind, call) => {
-    for (let step; (step = core.poll(...NOW)) !== kind || (call !== undefined && core.call !== call); ) {
+    for (let step; (step = core.poll(...NOW)) !== kind || (call !== undefined && core.call[0] !== call); ) {
       assert.notEqual(step, StepKind.Wait, `it waits, and no step ${kind} comes`);
       if (step === StepKind.Store) keep();
     }
@@ -28,13 +28,13 @@ function driven() {
   const sent = (operation, params, options = "{}") => {
     const command = core.start(operation, params, options);
     if (params !== "{}") {
-      until(StepKind.Store, StoreCallKind.Put);
+      until(StepKind.Store, "put");
       keep();
     }
     until(StepKind.Send);
     return command;
   };
-  const answer = (status, text, headers = []) => core.respond(core.id, status, headers, bytes(text), false, ...NOW);
+  const answer = (status, text, headers = "") => core.respond(core.id, status, headers, bytes(text), false, ...NOW);
   return { core, until, keep, sent, answer };
 }
 
@@ -49,21 +49,23 @@ function thrown(work) {
 
 test("the getters of other steps are undefined and never null", () => {
   const { core, until, keep } = driven();
-  const names = ["until", "id", "command", "call", "names", "most", "name", "data", "isNew", "keepFor", "letsGo", "space", "after", "open", "day", "entry", "amount", "cap", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody", "event"];
+  const names = ["until", "id", "command", "call", "head", "body", "timeoutMs", "sendBefore", "maxBody", "event"];
   const there = () => {
     for (const name of names) assert.notEqual(core[name], null, name);
     return names.filter((name) => core[name] !== undefined);
   };
   assert.deepEqual([core.poll(...NOW), there()], [StepKind.Wait, []]);
   core.start("create_session", BUY, '{"intent":"job-17"}');
-  until(StepKind.Store, StoreCallKind.Claim);
-  assert.deepEqual(there(), ["id", "command", "call", "names", "most"]);
+  until(StepKind.Store, "claim");
+  assert.deepEqual([there(), core.call.length, core.call[2]], [["id", "command", "call"], 3, 1]);
   keep();
-  until(StepKind.Store, StoreCallKind.Put);
-  assert.deepEqual(there(), ["id", "command", "call", "name", "data", "isNew", "letsGo"]);
+  until(StepKind.Store, "put");
+  assert.deepEqual(there(), ["id", "command", "call"]);
+  const [method, name, data, how] = core.call;
+  assert.deepEqual([method, typeof name, data instanceof Uint8Array, how], ["put", "string", true, { new: false, release: false }]);
   keep();
   until(StepKind.Send);
-  assert.deepEqual(there(), ["id", "command", "method", "url", "headers", "body", "timeoutMs", "sendBefore", "maxBody"]);
+  assert.deepEqual(there(), ["id", "command", "head", "body", "timeoutMs", "sendBefore", "maxBody"]);
 });
 
 test("bodies are bytes of their own, and none is undefined", () => {
@@ -78,17 +80,16 @@ test("bodies are bytes of their own, and none is undefined", () => {
   answer(202, '{"success":true,"data":{"session_id":"s-1","status":"creating"}}');
   until(StepKind.Completed);
   sent("get_balance", "{}");
-  assert.deepEqual([core.body, core.method], [undefined, "GET"]);
+  assert.deepEqual([core.body, core.head.split("\n")[0]], [undefined, "GET"]);
 });
 
-test("headers are a flat list of strings both ways", () => {
+test("headers are lines both ways", () => {
   const { core, until, sent, answer } = driven();
   sent("get_balance", "{}");
-  const { headers } = core;
-  assert.equal(headers.length % 2, 0);
-  assert.ok(headers.every((each) => typeof each === "string"));
+  const [method, url, ...headers] = core.head.split("\n");
+  assert.deepEqual([method, url, headers.length % 2], ["GET", "https://api.example/v1/billing/balance", 0]);
   assert.equal(headers[headers.indexOf("x-api-key") + 1], "canary");
-  answer(429, '{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}', ["retry-after", "7", "left over"]);
+  answer(429, '{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}', "retry-after\n7\nleft over");
   until(StepKind.Notify);
   assert.equal(core.event.because.code, "RATE_LIMIT_EXCEEDED");
   core.poll(...NOW);
@@ -136,8 +137,8 @@ test("what a store answers is taken as it is meant, and what can't be read has f
   const { core, until } = driven();
   const saved = (more, names, lengths, data, whose) => {
     const command = core.saved();
-    until(StepKind.Store, StoreCallKind.List);
-    assert.deepEqual([core.open, core.after], [false, undefined]);
+    until(StepKind.Store, "list");
+    assert.deepEqual([core.call[0], core.call[2]], ["list", { open: false }]);
     core.listed(core.id, names, new Int32Array(lengths), bytes(data), whose, more, ...NOW);
     until(StepKind.Completed);
     return core.take(command);

@@ -9,7 +9,7 @@ function core(body) {
   const core = new Core(JSON.stringify({ api_key: client.apiKey, base_url: client.baseUrl }), new Uint8Array(16));
   const command = core.start("get_balance", "{}", JSON.stringify(options));
   for (let step; (step = core.poll(0, 0)) !== StepKind.Completed; ) {
-    if (step === StepKind.Send) core.respond(core.id, 200, ["content-type", "application/json"], body, false, 0, 0);
+    if (step === StepKind.Send) core.respond(core.id, 200, "content-type\napplication/json", body, false, 0, 0);
   }
   const [how, told] = core.take(command);
   core.free();

@@ -1,5 +1,5 @@
 // Runs one case: each step of its script says what is done to the client, or what the client must do next.
-import { StepKind, StoreCallKind, hostText } from "hopline";
+import { StepKind, hostText } from "hopline";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";
@@ -36,7 +36,7 @@ const DO = {
     world.nameCommand(name, world.client.start(operation, params_text, JSON.stringify(options)));
   },
   put(world, name, step) {
-    const { id, data, isNew, keepFor, letsGo, ...call } = world.asked(StoreCallKind.Put, `a put of \`${name}\``);
+    const { id, data, isNew, keepFor, letsGo, ...call } = world.asked("put", `a put of \`${name}\``);
     world.records.bind(name, call.name);
     same("new", step.new, isNew);
     same("releases", step.releases, letsGo);
@@ -45,30 +45,30 @@ const DO = {
     given(world, id, step);
   },
   delete(world, name, step) {
-    const call = world.asked(StoreCallKind.Delete, `a delete of \`${name}\``);
+    const call = world.asked("delete", `a delete of \`${name}\``);
     world.records.bind(name, call.name);
     given(world, call.id, step);
   },
   claim(world, name, step) {
-    const { id, names } = world.asked(StoreCallKind.Claim, `a claim of \`${name}\``);
+    const { id, names } = world.asked("claim", `a claim of \`${name}\``);
     if (names.length !== 1) fail(`expected a claim of \`${name}\` alone, came ${names}`);
     world.records.bind(name, names[0]);
     given(world, id, step);
   },
   release(world, name, step) {
-    const { id, names } = world.asked(StoreCallKind.Release, `a release of \`${name}\``);
+    const { id, names } = world.asked("release", `a release of \`${name}\``);
     if (names?.length !== 1) fail(`expected a release of \`${name}\` alone, came ${names}`);
     world.records.bind(name, names[0]);
     given(world, id, step);
   },
   list(world, kind, step) {
     if (kind !== "open" && kind !== "all") throw new Error("`list` is one of `open` and `all`");
-    const { id, open } = world.asked(StoreCallKind.List, `a list of ${kind}`);
+    const { id, open } = world.asked("list", `a list of ${kind}`);
     same("open", kind === "open", open);
     given(world, id, step);
   },
   spend(world, name, step) {
-    const { id, entry, amount, day, cap } = world.asked(StoreCallKind.Spend, `a spend of \`${name}\``);
+    const { id, entry, amount, day, cap } = world.asked("spend", `a spend of \`${name}\``);
     world.entries.bind(name, entry);
     same("usd", step.usd, amount);
     same("day", step.day, day ?? null);
@@ -78,7 +78,8 @@ const DO = {
   send(world, line, step) {
     const kind = world.next();
     if (kind !== StepKind.Send) fail(`expected a send of ${line}, came ${world.show(kind)}`);
-    const { id, command, method, url, headers, body, timeoutMs, maxBody, sendBefore } = world.client;
+    const { id, command, head, body, timeoutMs, maxBody, sendBefore } = world.client;
+    const [method, url, ...headers] = head.split("\n");
     world.out.add(id);
     const base = world.options.base_url.replace(/\/+$/, "");
     const came = `${method} ${url.startsWith(base) ? url.slice(base.length) : url}`;
@@ -278,6 +279,6 @@ function answer(world, id, given) {
   const envelope = { ok: { success: true, data: given.ok }, error: { success: false, data: null, error: given.error } }[kind];
   const text = envelope ? JSON.stringify({ ...envelope, ...(meta === undefined ? {} : { meta }) }) : (given.text ?? "").repeat(given.repeat ?? 1);
   const body = kind === "hex" ? bytes(given.hex) : new TextEncoder().encode(text);
-  const flat = Object.entries(envelope ? { "content-type": "application/json", ...headers } : headers).flat();
-  world.resolve(id, () => world.client.respond(id, status, flat, body, truncated, ...world.at));
+  const lines = Object.entries(envelope ? { "content-type": "application/json", ...headers } : headers).flat().join("\n");
+  world.resolve(id, () => world.client.respond(id, status, lines, body, truncated, ...world.at));
 }

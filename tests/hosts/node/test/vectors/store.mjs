@@ -1,6 +1,4 @@
 // The store of a case: what a store would answer, so that a script names only what it is about.
-import { StoreCallKind } from "hopline";
-
 import { fail } from "./matching.mjs";
 
 const DAY = 24 * 3600 * 1000;
@@ -14,10 +12,17 @@ function parts(text) {
 
 const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`.replace(/\.?0+$/, "");
 
-/** A call of the store, as the core gives it. */
-export function callOf({ call, names, most, name, data, isNew, keepFor, letsGo, space, after, open, day, entry, amount, cap }) {
-  return { kind: call, names, most, name, data, isNew, keepFor, letsGo, space, after, open, day, entry, amount, cap };
-}
+const MEMBERS = {
+  claim: (names, most) => ({ names, most }),
+  put: (name, data, { new: isNew, keepFor, release }) => ({ name, data, isNew, keepFor, letsGo: release }),
+  delete: (name) => ({ name }),
+  release: (names) => ({ names }),
+  list: (space, options) => ({ space, ...options }),
+  spend: (space, what) => ({ space, ...what }),
+};
+
+/** The call of the store that the core asks for. */
+export const callOf = ({ call: [kind, ...given] }) => ({ kind, ...MEMBERS[kind](...given) });
 
 export class Store {
   #kept = new Map();
@@ -31,33 +36,33 @@ export class Store {
     for (const [name, { owned, until }] of this.#kept) if (!owned && until !== undefined && until <= unix) this.#kept.delete(name);
     const { name } = call;
     switch (call.kind) {
-      case StoreCallKind.Claim: {
+      case "claim": {
         const found = call.names.map((name) => this.#kept.get(name));
         for (const kept of found) if (kept) kept.owned = true;
         return { claimed: [call.names, ...packed(found.map((kept) => kept?.data))] };
       }
-      case StoreCallKind.Put: {
+      case "put": {
         this.#unsure.delete(name);
         const before = this.#kept.get(name);
         if (call.isNew && before && !before.owned) return { stored: ["lost"] };
         this.#kept.set(name, { data: call.data, until: call.keepFor === undefined ? undefined : unix + call.keepFor, owned: !call.letsGo });
         return { stored: ["done"] };
       }
-      case StoreCallKind.Delete:
+      case "delete":
         this.#unsure.delete(name);
         this.#kept.delete(name);
         return { stored: ["done"] };
-      case StoreCallKind.Release:
+      case "release":
         this.takeAway(call.names ?? [...this.#kept.keys()]);
         return { stored: ["done"] };
-      case StoreCallKind.List: {
+      case "list": {
         const isShown = ([name, { until }]) => name.startsWith(`${call.space}.`) && name > (call.after ?? "") && !(call.open && until !== undefined);
         const found = [...this.#kept].filter(isShown).sort(([one], [other]) => (one < other ? -1 : 1));
         const page = found.slice(0, PAGE);
         const whose = page.map(([, { owned }]) => (owned ? "mine" : "free"));
         return { listed: [page.map(([name]) => name), ...packed(page.map(([, { data }]) => data)), whose, found.length > PAGE] };
       }
-      case StoreCallKind.Spend:
+      case "spend":
         return this.#spend(call, unix);
     }
   }
@@ -77,7 +82,7 @@ export class Store {
 
   /** A call was made, and nobody knows yet what came of it. */
   doubt({ kind, name, data }) {
-    if (kind === StoreCallKind.Put || kind === StoreCallKind.Delete) this.#unsure.set(name, data);
+    if (kind === "put" || kind === "delete") this.#unsure.set(name, data);
   }
 
   /** This client has these names no more. */

@@ -1,5 +1,5 @@
 // What surrounds the client of one case: its clocks, its store, what is out, and the names of all of it.
-import { Core, StepKind, StoreCallKind } from "hopline";
+import { Core, StepKind } from "hopline";
 
 import { fail, short } from "./matching.mjs";
 import { Store, callOf } from "./store.mjs";
@@ -80,7 +80,7 @@ export class World {
   next(kind) {
     for (;;) {
       const step = this.#nextTold();
-      if (step !== StepKind.Store || !this.answersItself() || this.client.call === kind) return step;
+      if (step !== StepKind.Store || !this.answersItself() || this.client.call[0] === kind) return step;
       this.answerItself();
     }
   }
@@ -95,7 +95,7 @@ export class World {
 
   /** Whether the store answers the call that the client gives where the script does not name it. */
   answersItself() {
-    return this.client.call !== StoreCallKind.Put && this.client.call !== StoreCallKind.Delete;
+    return !["put", "delete"].includes(this.client.call[0]);
   }
 
   answerItself() {
@@ -118,7 +118,7 @@ export class World {
   /** The store is asked what the script names next: gives the call. */
   asked(kind, what) {
     const step = this.next(kind);
-    if (step !== StepKind.Store || this.client.call !== kind) fail(`expected ${what}, came ${this.show(step)}`);
+    if (step !== StepKind.Store || this.client.call[0] !== kind) fail(`expected ${what}, came ${this.show(step)}`);
     const [{ id }, call] = [this.client, callOf(this.client)];
     if (call.data) noSecret("a record", text(call.data));
     this.store.doubt(call);
@@ -208,10 +208,10 @@ export class World {
 
   /** A step in a failure message. */
   show(step) {
-    const { name, names, data, letsGo, call, method, url, body, command, until } = this.client;
+    const { call, head, body, command, until } = this.client;
     const shown = {
-      [StepKind.Store]: `${StoreCallKind[call]} of ${name ?? names ?? ""} (lets go: ${letsGo}): ${data ? text(data) : ""}`,
-      [StepKind.Send]: `a send of ${method} ${url} ${text(body)}`,
+      [StepKind.Store]: `a call of the store, ${short(call)}`,
+      [StepKind.Send]: `a send of ${head} ${text(body)}`,
       [StepKind.Completed]: `the end of command ${command}`,
       [StepKind.Wait]: `a wait until ${until}`,
     };

@@ -6,7 +6,7 @@ use super::reconcile::no_doubt;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Act, After, Finished, Last, Left, Purpose, Visit, What};
-use crate::engine::{Answered, RecordId};
+use crate::engine::{Answered, Counted, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name};
 use crate::wire::Facts;
@@ -77,10 +77,8 @@ impl Client {
         }
     }
 
-    /// A record goes, or is written, and its name is let go of: then that is said.
-    pub(super) fn acted(&mut self, name: &Name, command: CommandId, last: Last, spends: Vec<u32>) {
-        let mut after: Vec<After> = spends.into_iter().map(After::Spend).collect();
-        after.push(After::Name(name.clone()));
+    /// A record goes, or is written, and its name is let go of: then that is said. Once it is gone, what it counted counts no more.
+    pub(super) fn acted(&mut self, name: &Name, command: CommandId, last: Last, counted: Vec<Counted>) {
         self.journal.give(name, None);
         let own = Some(name.clone());
         self.finish_after(Finished {
@@ -89,8 +87,9 @@ impl Client {
             own,
             left: Left::default(),
             last,
+            counted,
             is_act: true,
-            after,
+            after: vec![After::Name(name.clone())],
         });
     }
 

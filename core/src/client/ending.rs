@@ -2,14 +2,14 @@
 
 use arcstr::ArcStr;
 
-use super::job::Entry;
+use super::job::{Custody, Entry};
 use super::lost::unless_said;
 use super::root::Client;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Safety, Shape, Shaped, endpoint};
-use crate::engine::{Answered, EventKind, Job, Phase, phase_of};
+use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
 use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
@@ -22,7 +22,7 @@ impl Client {
     /// Ends a job for good.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         self.clear_timer(id);
-        self.uncount_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
+        let unspent = self.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
         let Some(mut entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
@@ -37,7 +37,8 @@ impl Client {
         let after = self.after(&entry);
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
-        let mut finished = Finished { commands: entry.waiting.iter().collect(), result, own, left, last: Last::Put, is_act: false, after };
+        let commands = entry.waiting.iter().collect();
+        let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, is_act: false, after };
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {
@@ -45,6 +46,9 @@ impl Client {
                 self.leave(&name, &entry, &mut finished);
             }
             finished.after.push(After::Name(name));
+        }
+        if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
+            self.uncount_for(&mut finished);
         }
         if !self.means.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
@@ -69,14 +73,14 @@ impl Client {
         }
     }
 
-    /// What surely bought nothing counts no more under the day's cap: all of it where the job had no effect, else a further key that was
-    /// never sent, or was refused. What another client has taken over is that one's to count.
-    fn uncount_unspent(&mut self, id: JobId, has_no_effect: bool) {
-        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost) else { return };
-        let Some(write) = entry.job.write_mut() else { return };
-        let unspent = if has_no_effect { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() };
-        let spends = self.uncount(unspent);
-        self.wait_for(id, spends);
+    /// What surely bought nothing: all that was counted where the job had no effect, else a further key that was never sent, or was refused.
+    /// It counts no more once its record is gone, or says so: until then another client may go on with it. What another client has
+    /// taken over is that one's to count; of what was never put it knows nothing.
+    fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
+        let is_ours = |custody: &Custody| !custody.lost || custody.last_put.is_none();
+        let entry = self.jobs.get_mut(&id).filter(|entry| is_ours(&entry.custody));
+        let Some(write) = entry.and_then(|entry| entry.job.write_mut()) else { return Vec::new() };
+        if has_no_effect { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
     /// Whether what a job was about has been taken over: its name is not its own any more.
@@ -151,9 +155,9 @@ impl Client {
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.means.clock.unix();
         if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
-            return self.end_in_doubt(id, error);
+            return self.end_in_doubt(id, error, Vec::new());
         }
-        self.uncount_unspent(id, false);
+        let unspent = self.take_unspent(id, false);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
@@ -165,7 +169,7 @@ impl Client {
         let record = name.at(version);
         error = Error::from(ErrorFields { record: Some(record.0.clone()), ..error.into_fields() });
         self.notify(id, EventKind::InDoubt { record: Some(record) });
-        self.end_in_doubt(id, error);
+        self.end_in_doubt(id, error, unspent);
     }
 
     /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
@@ -176,10 +180,10 @@ impl Client {
             error = Error::from(ErrorFields { record, ..error.into_fields() });
             self.release(name);
         }
-        self.end_in_doubt(id, error);
+        self.end_in_doubt(id, error, Vec::new());
     }
 
-    fn end_in_doubt(&mut self, id: JobId, error: Error) {
+    fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
         self.clear_timer(id);
         let Some(entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
         let is_lost = self.is_lost(id, &entry);
@@ -197,6 +201,7 @@ impl Client {
             own,
             left: Left::default(),
             last: Last::Put,
+            counted: unspent,
             is_act: false,
             after,
         });

@@ -6,7 +6,7 @@ use super::root::Client;
 use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
 
 impl Client {
@@ -50,6 +50,7 @@ impl Client {
             own: None,
             left: Left::default(),
             last: Last::Put,
+            counted: Vec::new(),
             is_act: false,
             after: vec![after.clone()],
         };
@@ -82,10 +83,17 @@ impl Client {
         command.map_or("store", |command| command.operation)
     }
 
+    /// What these had counted counts no more; they wait for that.
+    pub(super) fn uncount_for(&mut self, finished: &mut Finished) {
+        let spends = self.uncount(std::mem::take(&mut finished.counted));
+        finished.after.extend(spends.into_iter().map(After::Spend));
+    }
+
     /// What the last step came to may change what is said.
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
-            (WriteResult::Done, _) | (WriteResult::Failed, Last::Put) => {}
+            (WriteResult::Done, _) => self.uncount_for(finished),
+            (WriteResult::Failed, Last::Put) => {}
             (WriteResult::Failed, Last::Erase) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
@@ -102,7 +110,7 @@ impl Client {
                 self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);
             }
-            (WriteResult::Lost, _) => {
+            (WriteResult::Lost, _) if self.means.rules.holds(Rule::LostIsNotNone) => {
                 let operation = self.operation_of(finished);
                 finished.left = Left::default();
                 finished.result = Err(match finished.is_act {
@@ -110,6 +118,7 @@ impl Client {
                     false => taken_over(operation, name.is_callers(), &finished.result),
                 });
             }
+            (WriteResult::Lost, _) => {}
         }
     }
 }

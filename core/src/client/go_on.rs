@@ -95,7 +95,7 @@ impl Client {
             secret: call.secret,
             session_id: call.session_id.clone(),
             credentials: call.credentials,
-            clues: call.clues.clone(),
+            match_fields: call.match_fields.clone(),
             ..Built::at(&call.target)
         };
         let mut ledger = Ledger::restored(call.key.clone(), call.given, call.may_have_sold);

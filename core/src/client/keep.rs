@@ -45,7 +45,7 @@ impl Entry {
             age: write.key.saved_age(clock),
             doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
             counted: write.terms.counted.clone(),
-            clues: built.clues.clone(),
+            match_fields: built.match_fields.clone(),
             order_no: None,
         })
     }

@@ -65,7 +65,7 @@ impl Client {
             let error = Error::new(Kind::Refused, Effect::None, "reconcile", what, Advice::CheckAccount);
             return self.finish_visit(command, Err(error), None, name);
         }
-        let mut fields = call.clues.clone();
+        let mut fields = call.match_fields.clone();
         fields.extend(call.session_id.clone().map(|session| ("session_id".to_owned(), session)));
         let others = others.into_iter().filter(|(operation, ..)| *operation == call.operation).map(|(_, became, record)| (became, record));
         let policy = options.policy(&self.service.retry);

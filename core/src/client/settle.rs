@@ -63,9 +63,8 @@ impl Client {
                 if let Open::Session(session) = &open {
                     self.give_up_session(&session.id, name);
                 }
-                let spends = self.uncount(counted);
                 self.delete(name, false);
-                self.acted(name, command, Last::Erase, spends);
+                self.acted(name, command, Last::Erase, counted);
             }
             (Settlement::Happened, Open::Doubt(call)) if call.order_no.is_none() => {
                 let facts = Facts { session_id: call.session_id.clone(), settled: true, ..Facts::default() };

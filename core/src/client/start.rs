@@ -224,8 +224,8 @@ impl Client {
     fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> Fingerprint {
         let opens = if then == Then::Follow { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
-        let clues = || serde_json::to_string(&built.clues).ok().filter(|_| !built.clues.is_empty());
-        let plain = if built.secret { clues() } else { built.body.clone() };
+        let match_fields = || serde_json::to_string(&built.match_fields).ok().filter(|_| !built.match_fields.is_empty());
+        let plain = if built.secret { match_fields() } else { built.body.clone() };
         let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
         Fingerprint::of(&[name, opens, &built.target, plain.as_deref().unwrap_or_default()])
     }

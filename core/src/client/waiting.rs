@@ -231,6 +231,8 @@ pub(super) struct Finished {
     pub(super) own: Option<Name>,
     pub(super) left: Left,
     pub(super) last: Last,
+    /// What counts no more under the day's cap once the last step was done.
+    pub(super) counted: Vec<Counted>,
     /// It is what a person said of a record, which is as if it had not been said where its last step changes nothing.
     pub(super) is_act: bool,
     /// What they wait for.

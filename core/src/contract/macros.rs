@@ -67,7 +67,7 @@ macro_rules! record {
         }
         $($(const _: () = assert!(
             $crate::contract::all_fit(
-                { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($rule),*] },
+                { #[allow(unused_imports)] use $crate::contract::FieldRule::*; &[$($rule),*] },
                 <$ty as $crate::contract::Shaped>::SHAPE,
             ),
             concat!("a rule of `", stringify!($name), ".", stringify!($field), "` has no meaning for its type"),
@@ -82,7 +82,7 @@ macro_rules! record {
                     required: <$ty as $crate::contract::Shaped>::REQUIRED,
                     nullable: <$ty as $crate::contract::Shaped>::NULLABLE,
                     place: record!(@place $($place $(($header))?)?),
-                    rules: { #[allow(unused_imports)] use $crate::contract::Rule::*; &[$($($rule),*)?] },
+                    rules: { #[allow(unused_imports)] use $crate::contract::FieldRule::*; &[$($($rule),*)?] },
                 },)*];
                 const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(stringify!($name), doc!($($doc)*), FIELDS);
                 $crate::contract::Shape::Record(RECORD)

@@ -25,7 +25,7 @@ pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub(crate) use shape::all_fit;
-pub use shape::{Field, Place, Record, Rule, Shape, Word, Words};
+pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
 pub use sink::Sink;
 pub(crate) use values::NotDecimal;
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};

@@ -70,7 +70,7 @@ pub struct Field {
     /// Where a request carries it; members of an answer are in its body.
     pub place: Place,
     /// What a value must satisfy before it is sent.
-    pub rules: &'static [Rule],
+    pub rules: &'static [FieldRule],
 }
 
 /// Where a request carries a field.
@@ -198,7 +198,7 @@ impl Word {
 
 /// What a value must satisfy before it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum FieldRule {
     /// A number above zero.
     Positive,
     /// A number of at least this.
@@ -227,18 +227,24 @@ pub enum Rule {
     Always(&'static str),
 }
 
-impl Rule {
+impl FieldRule {
     /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
     const fn fits(self, shape: Shape) -> bool {
         match self {
-            Rule::Positive | Rule::AtLeast(_) | Rule::Between(..) => match shape {
+            FieldRule::Positive | FieldRule::AtLeast(_) | FieldRule::Between(..) => match shape {
                 Shape::List(item) | Shape::OneOrMany(item) => matches!(item, Shape::Integer | Shape::Decimal),
                 _ => matches!(shape, Shape::Integer | Shape::Decimal),
             },
-            Rule::WholeWhen(..) => matches!(shape, Shape::Decimal),
-            Rule::Unless(_) => true,
-            Rule::Always(_) => matches!(shape, Shape::Word(_)),
-            Rule::Email | Rule::Uuid | Rule::Length(..) | Rule::Name | Rule::Phone | Rule::Date | Rule::Country => {
+            FieldRule::WholeWhen(..) => matches!(shape, Shape::Decimal),
+            FieldRule::Unless(_) => true,
+            FieldRule::Always(_) => matches!(shape, Shape::Word(_)),
+            FieldRule::Email
+            | FieldRule::Uuid
+            | FieldRule::Length(..)
+            | FieldRule::Name
+            | FieldRule::Phone
+            | FieldRule::Date
+            | FieldRule::Country => {
                 matches!(shape, Shape::Text | Shape::Secret)
             }
         }
@@ -246,7 +252,7 @@ impl Rule {
 }
 
 /// Whether every rule fits; `record!` asks while compiling.
-pub(crate) const fn all_fit(rules: &[Rule], shape: Shape) -> bool {
+pub(crate) const fn all_fit(rules: &[FieldRule], shape: Shape) -> bool {
     let mut rest = rules;
     while let [rule, tail @ ..] = rest {
         if !rule.fits(shape) {

@@ -12,7 +12,7 @@ use super::service::Received;
 use crate::contract::{Endpoint, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
-use crate::wire::Content;
+use crate::wire::{Content, Flaw};
 
 /// Why a call ends that was not sent, since a throttle is longer than it may take.
 pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
@@ -185,7 +185,7 @@ impl Call {
         let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
             (Some((Content::Failure(failure), status)), _) => SendFailure::Failure { code: &failure.code, status },
             (Some((content, status)), _) => {
-                SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { broke_off: true, .. }) }
+                SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }) }
             }
             (None, Some((_, sent))) => SendFailure::Lost(sent),
             (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),

@@ -10,7 +10,7 @@ use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{self, Answer, Built, Content, Expected, Facts, Failure, Request, Success, classify, items};
+use crate::wire::{self, Answer, Built, Content, Expected, Facts, Failure, Flaw, Request, Success, classify, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -208,7 +208,8 @@ impl Failing {
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
             (Some(Content::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
-            (Some(Content::NoEnvelope { broke_off: true, .. }), _) => "the response broke off".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }), _) => "the response broke off".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::LongCursor, .. }), _) => "the cursor of the next page is longer than 8 KiB".to_owned(),
             (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
             (None, Some((kind, _))) => kind.as_str().to_owned(),
             (None, None) => "the request failed".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::contract::{Api, Secret};
 use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing};
-use crate::wire::{Answer, BaseUrl, Content, Failure};
+use crate::wire::{Answer, BaseUrl, Content, Failure, Flaw};
 
 /// The service that a client speaks to, and how.
 #[derive(Clone, Hash)]
@@ -34,7 +34,7 @@ impl Service {
                 None => is_passing(answer.status),
             },
             (Content::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
-            (Content::NoEnvelope { broke_off, .. }, _) => *broke_off || is_passing(answer.status),
+            (Content::NoEnvelope { flaw, .. }, _) => *flaw == Flaw::BrokeOff || is_passing(answer.status),
             (Content::Success(_), _) => false,
         }
     }

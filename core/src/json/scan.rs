@@ -43,6 +43,12 @@ pub(crate) fn whole(text: &str) -> Result<&str, NotJson> {
     scan.end().map(|()| found)
 }
 
+/// Whether a text can't be read because it is nested too deeply.
+pub(crate) fn is_too_deep(text: &str) -> bool {
+    let mut scan = Scanner::new(text);
+    scan.skip().is_err() && scan.room == 0 && matches!(scan.byte(), b'{' | b'[')
+}
+
 /// Whether the bytes are the beginning of some JSON and stop before its end.
 pub(crate) fn ends_early(bytes: &[u8]) -> bool {
     // What is not UTF-8 is refused elsewhere; here a character that was cut in two must not hide that the rest is missing.

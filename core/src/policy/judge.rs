@@ -8,7 +8,7 @@ use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
 use super::ledger::Ledger;
 use super::rules::{Rule, Rules};
-use crate::contract::{Api, Decimal, Endpoint, Safety};
+use crate::contract::{ANY, Api, Decimal, Endpoint, Safety};
 
 /// Why a host has no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,12 +84,15 @@ pub(crate) struct Asked {
     pub(crate) api: Api,
     /// What to do where it may have been done and is never sent again, as [`look_advice`] says.
     pub(crate) look: Option<Advice>,
+    /// Whether it is a request of the caller's own, of which the contract says nothing.
+    pub(crate) is_callers: bool,
 }
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
         let (api, look) = (endpoint.api, look_advice(endpoint));
-        Asked { api, look, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        let is_callers = endpoint.name == ANY;
+        Asked { api, look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -158,9 +161,12 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     let settles = row.settles && own && !matches!(status, 401 | 403);
     ledger.unanswered &= !(settles || door);
     match row.automatic {
-        // What was refused stays so, whatever became of an earlier send: asking once more says nothing new.
+        // What was refused stays so, whatever became of an earlier send: asking once more says nothing new. Of a request of the caller's
+        // own nobody knows what that one did.
         Automatic::No if asked.safety == Safety::TwiceAtMost && row.settles => {
-            Judgement { advice: row.advice, ..ending(asked, ledger, Again::No, Kind::Refused, row.advice) }
+            let end = ending(asked, ledger, Again::No, Kind::Refused, row.advice);
+            let may_have_done_more = asked.is_callers && end.effect == Effect::Unknown;
+            Judgement { advice: if may_have_done_more { Advice::CheckAccount } else { row.advice }, ..end }
         }
         Automatic::No => ending(asked, ledger, Again::No, Kind::Refused, row.advice),
         Automatic::UnderCap => {

@@ -87,6 +87,8 @@ rules! {
     LateIsNotSent,
     /// A job whose name is no longer its client's sends nothing more.
     LostNameEnds,
+    /// What another client has taken over is not said to have had no effect.
+    LostIsNotNone,
     /// A store changes what is under a name only for the client that owns it.
     OnlyOwnersPut,
 }

@@ -104,7 +104,7 @@ pub(crate) struct SavedCall {
     pub(crate) counted: Vec<Counted>,
     /// What a list may show of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) clues: BTreeMap<String, String>,
+    pub(crate) match_fields: BTreeMap<String, String>,
     /// The order that it was accepted as: all that is left is to watch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order_no: Option<String>,
@@ -157,7 +157,7 @@ pub struct Description {
     /// The body of that call, where it may be sent again.
     pub body: Option<String>,
     /// The parameters of that call that a list may show, where it may not.
-    pub clues: BTreeMap<String, String>,
+    pub match_fields: BTreeMap<String, String>,
     /// The session that it stands for.
     pub session_id: Option<String>,
     /// The order that it stands for.
@@ -175,7 +175,7 @@ pub fn describe(data: &[u8]) -> Option<Description> {
         order_no: call.as_ref().and_then(|call| call.order_no.clone()).or_else(|| of_done(|facts| &facts.order_no)),
         key: call.as_ref().and_then(|call| call.key.clone()),
         body: call.as_ref().and_then(|call| call.body.clone()),
-        clues: call.as_ref().map(|call| call.clues.clone()).unwrap_or_default(),
+        match_fields: call.as_ref().map(|call| call.match_fields.clone()).unwrap_or_default(),
         operation: call.map(|call| call.operation),
     })
 }

@@ -217,10 +217,18 @@ impl Slot {
     pub(super) fn written(&mut self, result: WriteResult) -> Option<AfterWrite> {
         let Some(Out::Write(queued)) = self.out.take() else { return None };
         let QueuedWrite { write, waiters, insists } = *queued;
-        // The name was lost meanwhile, and what was to follow can't be written any more.
-        let is_lost = !self.owned && self.next.is_some();
-        let mut after = AfterWrite::new(if is_lost { WriteResult::Lost } else { result }, waiters);
-        match after.result {
+        let was_lost = !self.owned;
+        // A put that makes a name makes it this client's, also after it was lost: then it is let go of.
+        let may_be_made = was_lost && self.new && result != WriteResult::Lost && matches!(write, StoreWrite::Put { release: false, .. });
+        let result = match result {
+            // What was to follow can't be written any more.
+            _ if was_lost && self.next.is_some() => WriteResult::Lost,
+            // It is gone. But another client may have gone on with it, and deleted it.
+            WriteResult::Done if was_lost && write == StoreWrite::Delete => WriteResult::Lost,
+            result => result,
+        };
+        let mut after = AfterWrite::new(result, waiters);
+        match result {
             WriteResult::Done => self.done(&write),
             WriteResult::Failed => after.again = self.failed(write, insists),
             WriteResult::Lost => {
@@ -230,16 +238,15 @@ impl Slot {
                 (self.owned, self.is_put, self.resting) = (false, false, false);
             }
         }
+        if may_be_made {
+            self.owned = true;
+            self.want(StoreWrite::Release, None, true);
+        }
         Some(after)
     }
 
     fn done(&mut self, write: &StoreWrite) {
         self.failures = 0;
-        // The name was lost meanwhile, and made all the same: it is let go of.
-        if !self.owned && self.new && matches!(write, StoreWrite::Put { release: false, .. }) {
-            self.owned = true;
-            self.next = Some(Box::new(QueuedWrite { write: StoreWrite::Release, waiters: Vec::new(), insists: true }));
-        }
         if let StoreWrite::Put { .. } = write {
             self.new = false;
         }

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::check::{Refusal, check, holds_secret, members, no_strangers, object, value_of};
 use super::host::encoded;
-use crate::contract::{AnyRequest, Api, Endpoint, Field, Method, Place, Rule, Safety, Secret, Shape, Shaped};
-use crate::json::{plain, quoted};
+use crate::contract::{AnyRequest, Api, Endpoint, Field, FieldRule, Method, Place, Safety, Secret, Shape, Shaped};
+use crate::json::{is_too_deep, plain, quoted};
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
 const MAX_PARAMS: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub(crate) struct Built {
     /// Of a list that comes in numbered pages: how many items a full page has, where the request says so.
     pub(crate) page_size: Option<u32>,
     /// Of a request that is never sent twice: what a list may show of it, by the names of the parameters.
-    pub(crate) clues: BTreeMap<String, String>,
+    pub(crate) match_fields: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for Built {
@@ -55,29 +55,34 @@ impl Built {
             session_id: None,
             credentials: false,
             page_size: None,
-            clues: BTreeMap::new(),
+            match_fields: BTreeMap::new(),
         }
     }
 }
 
 /// Checks the parameters of a command that is no endpoint of its own.
 pub(crate) fn params_of<T: Shaped + DeserializeOwned>(params: &str) -> Result<T, Refusal> {
-    let refuse = || Refusal::new("parameters", "must be a JSON object without repeated members");
+    let refuse = || no_object(params);
     let given = members(params).map_err(|_| refuse())?;
     let Shape::Record(record) = T::SHAPE else { return Err(refuse()) };
     serde_json::from_str(&object(record, &given, "")?).map_err(|_| refuse())
 }
 
+/// Parameters that can't be read.
+fn no_object(params: &str) -> Refusal {
+    not_too_deep(params).err().unwrap_or_else(|| Refusal::new("parameters", "must be a JSON object without repeated members"))
+}
+
 /// Checks parameters, a JSON object, and lays them out as the table says.
 pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal> {
     not_too_long(params)?;
-    let given = members(params).map_err(|_| Refusal::new("parameters", "must be a JSON object without repeated members"))?;
+    let given = members(params).map_err(|_| no_object(params))?;
     no_strangers(endpoint.request, &given, "")?;
     let mut built = Built::at(endpoint.path);
     let mut query = String::new();
     let mut body = Vec::new();
     for field in endpoint.request.fields {
-        let always = field.rules.iter().find_map(|rule| if let Rule::Always(word) = rule { Some(quoted(word)) } else { None });
+        let always = field.rules.iter().find_map(|rule| if let FieldRule::Always(word) = rule { Some(quoted(word)) } else { None });
         let text = match (value_of(field, &given)?, always) {
             (Some(raw), _) => check(field, field.name, field.shape, raw, &given)?,
             (None, Some(word)) => word,
@@ -87,8 +92,8 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             built.secret = true;
             built.secrets.push(Secret::new(plain(&text)));
         }
-        if endpoint.safety == Safety::AtMostOnce && is_clue(field, &text) {
-            built.clues.insert(field.name.to_owned(), plain(&text).into_owned());
+        if endpoint.safety == Safety::AtMostOnce && is_match_field(field, &text) {
+            built.match_fields.insert(field.name.to_owned(), plain(&text).into_owned());
         }
         match field.place {
             Place::Path => {
@@ -153,17 +158,22 @@ pub(crate) fn page_size(endpoint: &Endpoint) -> Option<&'static str> {
 }
 
 /// Whether a parameter may help to find in a list what a request did: a short value that is no secret and not always the same.
-fn is_clue(field: &Field, text: &str) -> bool {
+fn is_match_field(field: &Field, text: &str) -> bool {
     let open = matches!(field.shape, Shape::Secret | Shape::Json | Shape::Record(_) | Shape::List(_) | Shape::OneOrMany(_));
-    !open && text.len() <= 256 && !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))
+    !open && text.len() <= 256 && !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)))
 }
 
 /// Whether a text can be an `Idempotency-Key`.
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
+
 fn not_too_long(params: &str) -> Result<(), Refusal> {
     if params.len() <= MAX_PARAMS { Ok(()) } else { Err(Refusal::new("parameters", "must be at most 64 KiB of JSON")) }
+}
+
+fn not_too_deep(params: &str) -> Result<(), Refusal> {
+    if is_too_deep(params) { Err(Refusal::new("parameters", "must not be nested more than 100 levels deep")) } else { Ok(()) }
 }
 
 /// Whether a path stays below the base URL, whoever reads it: URL parsers take `%2e%2e` for `..`.
@@ -185,6 +195,7 @@ pub(crate) fn is_target(target: &str) -> bool {
 /// Lays out a request that the table does not have: below the base URL, whatever its path says.
 pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;
+    not_too_deep(params)?;
     let request: AnyRequest = serde_json::from_str(params).map_err(|_| {
         Refusal::new(
             "parameters",

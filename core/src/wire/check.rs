@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::read::integer;
 use super::time;
-use crate::contract::{Decimal, Field, Record, Rule, Shape};
+use crate::contract::{Decimal, Field, FieldRule, Record, Shape};
 use crate::json::{self, NotJson, plain, quoted, text_of};
 use crate::map::Map;
 
@@ -34,7 +34,7 @@ pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<
         Some((_, raw)) if *raw == "null" && !field.nullable => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
         Some((_, raw)) => Ok(Some(raw)),
         None if field.required => Err(Refusal::new(field.name, "is required")),
-        None => match field.rules.iter().find_map(|rule| if let Rule::Unless(other) = rule { Some(other) } else { None }) {
+        None => match field.rules.iter().find_map(|rule| if let FieldRule::Unless(other) = rule { Some(other) } else { None }) {
             Some(other) if !given.iter().any(|(name, _)| name == other) => {
                 Err(Refusal::new(field.name, format!("is required unless `{other}` is given")))
             }
@@ -116,12 +116,12 @@ pub(super) fn object(record: &Record, given: &Members<'_>, path: &str) -> Result
 fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Result<(), Refusal> {
     for rule in field.rules {
         let broken = match *rule {
-            Rule::Positive => (number <= Decimal::from(0)).then(|| "must be above 0".to_owned()),
-            Rule::AtLeast(least) => (number < Decimal::from(least)).then(|| format!("must be at least {least}")),
-            Rule::Between(least, most) => {
+            FieldRule::Positive => (number <= Decimal::from(0)).then(|| "must be above 0".to_owned()),
+            FieldRule::AtLeast(least) => (number < Decimal::from(least)).then(|| format!("must be at least {least}")),
+            FieldRule::Between(least, most) => {
                 (number < Decimal::from(least) || number > Decimal::from(most)).then(|| format!("must be {least} to {most}"))
             }
-            Rule::WholeWhen(other, word) => {
+            FieldRule::WholeWhen(other, word) => {
                 let holds = given.iter().any(|(name, raw)| name == other && text_of(raw).is_some_and(|text| text == word));
                 (holds && !number.0.is_integer()).then(|| format!("must be a whole number when `{other}` is `{word}`"))
             }
@@ -135,20 +135,22 @@ fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Re
 }
 
 /// The rule that a text breaks, if it does.
-fn broken_by(rule: Rule, text: &str) -> Option<String> {
+fn broken_by(rule: FieldRule, text: &str) -> Option<String> {
     let (holds, said) = match rule {
-        Rule::Email => (is_email(text), "must be an email address".to_owned()),
-        Rule::Uuid => (is_uuid(text), "must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000".to_owned()),
-        Rule::Length(least, most) => ((least..=most).contains(&text.chars().count()), format!("must be {least} to {most} characters long")),
-        Rule::Name => {
+        FieldRule::Email => (is_email(text), "must be an email address".to_owned()),
+        FieldRule::Uuid => (is_uuid(text), "must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000".to_owned()),
+        FieldRule::Length(least, most) => {
+            ((least..=most).contains(&text.chars().count()), format!("must be {least} to {most} characters long"))
+        }
+        FieldRule::Name => {
             let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
             (plain, "must be made of letters, digits, underscores and hyphens".to_owned())
         }
-        Rule::Phone => {
+        FieldRule::Phone => {
             (text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit()), "must be a mobile number of 11 digits".to_owned())
         }
-        Rule::Date => (time::is_day(text), "must be a day, such as 2026-01-31".to_owned()),
-        Rule::Country => (
+        FieldRule::Date => (time::is_day(text), "must be a day, such as 2026-01-31".to_owned()),
+        FieldRule::Country => (
             text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic()),
             "must be two letters of ISO 3166, such as US".to_owned(),
         ),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::facts::Facts;
-use super::read::{self, Data, Expected, Reading, Received, Response, Undocumented, read};
+use super::read::{self, Data, Expected, Flaw, Reading, Received, Response, Undocumented, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
 use crate::contract::Json;
@@ -41,8 +41,8 @@ pub(crate) enum Content {
         content_type: Option<String>,
         /// The beginning of the body, at most 2 KiB, where it is text.
         text: String,
-        /// Whether it is the beginning of a success whose rest was lost.
-        broke_off: bool,
+        /// Why it is none.
+        flaw: Flaw,
     },
 }
 
@@ -96,9 +96,9 @@ impl Answer {
                 (Content::Success(Box::new(Success::of(data, undocumented_secrets, request_id.as_deref()))), None)
             }
             read::ContentRef::Failure(failure) => (Content::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
-            read::ContentRef::NoEnvelope { broke_off } => {
+            read::ContentRef::NoEnvelope { flaw } => {
                 let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
-                (Content::NoEnvelope { content_type, text: beginning(received.body), broke_off: *broke_off }, None)
+                (Content::NoEnvelope { content_type, text: beginning(received.body), flaw: *flaw }, None)
             }
         };
         let waits = received.header("retry-after").filter_map(|text| time::retry_after(text, date, now_unix));
@@ -213,7 +213,7 @@ mod tests {
     fn a_success_that_stops_early_broke_off_and_a_page_did_not() {
         let broke_off = |status, headers: &[(&str, &str)], text: &str, truncated, max_body| {
             let received = Received { status, headers, body: text.as_bytes(), truncated };
-            matches!(classify(Expected { max_body, ..AGENT }, received, 0).content, Content::NoEnvelope { broke_off: true, .. })
+            matches!(classify(Expected { max_body, ..AGENT }, received, 0).content, Content::NoEnvelope { flaw: Flaw::BrokeOff, .. })
         };
         let half = r#"{"success":true,"data":{"a"#;
         assert!(broke_off(200, &[], half, false, 100) && broke_off(202, &[], "", false, 100) && broke_off(200, &[], half, true, 100));
@@ -222,6 +222,23 @@ mod tests {
         assert!(!broke_off(204, &[], "", false, 100) && !broke_off(502, &[], half, true, 100));
         // Longer than it may be: a second try brings the same.
         assert!(!broke_off(200, &[], half, true, 26) && !broke_off(200, &[], half, false, 10));
+    }
+
+    #[test]
+    fn a_cursor_is_passed_on_whole_or_the_page_is_none() {
+        use crate::contract::Operation;
+        use crate::contract::agent::{GetBalance, ListProducts};
+        let cursor = |endpoint, length: usize| {
+            let body = format!(r#"{{"success":true,"data":{{"items":[],"next_cursor":"{}"}}}}"#, "c".repeat(length));
+            let received = Received { status: 200, headers: &[], body: body.as_bytes(), truncated: false };
+            match classify(Expected::of(endpoint, 1 << 20), received, 0).content {
+                Content::Success(success) => Ok(success.facts.next_cursor.map(|cursor| cursor.len())),
+                Content::NoEnvelope { flaw, .. } => Err(flaw),
+                Content::Failure(_) => panic!("is no failure"),
+            }
+        };
+        assert_eq!([8192, 8193].map(|length| cursor(ListProducts::ENDPOINT, length)), [Ok(Some(8192)), Err(Flaw::LongCursor)]);
+        assert_eq!(cursor(GetBalance::ENDPOINT, 8193), Ok(None));
     }
 
     #[test]

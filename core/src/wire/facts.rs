@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::read::{Members, NAMES, integer};
-use super::text::{KEPT_WORD, is_number, word};
+use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
 use crate::contract::Decimal;
 use crate::json::{self, pick, text_of};
 
@@ -74,7 +74,7 @@ impl Facts {
             estimated_charge_usd: amount.map(str::to_owned),
             request_id: request_id.map(str::to_owned),
             backend_ready: ready.and_then(|json| json.parse().ok()),
-            next_cursor: cursor.and_then(word),
+            next_cursor: cursor.and_then(text_of).filter(|cursor| cursor.len() <= LONGEST_CURSOR).map(Cow::into_owned),
             short_page: None,
             settled: false,
             nothing: false,

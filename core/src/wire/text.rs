@@ -5,6 +5,9 @@ use crate::json::text_of;
 /// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
 pub(crate) const KEPT_WORD: usize = 1024;
 
+/// The longest cursor that is passed on; one that is cut would be another. NOT DOCUMENTED: how long it may be.
+pub(crate) const LONGEST_CURSOR: usize = 8 << 10;
+
 /// At most `most` bytes of a text, never through a character.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let mut end = most.min(text.len());

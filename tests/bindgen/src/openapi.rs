@@ -4,7 +4,7 @@ mod schema;
 
 use std::collections::BTreeMap;
 
-use hopline::contract::{Api, Auth, Endpoint, Field, Place, Record, Rule, Safety, Shape, endpoints};
+use hopline::contract::{Api, Auth, Endpoint, Field, FieldRule, Place, Record, Safety, Shape, endpoints};
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
@@ -140,8 +140,8 @@ fn body(record: &Record) -> Option<Value> {
     for field in &members {
         for rule in field.rules {
             match rule {
-                Rule::Unless(other) => conditions.push(json!({ "anyOf": [{ "required": [field.name] }, { "required": [other] }] })),
-                Rule::WholeWhen(other, word) => conditions.push(json!({
+                FieldRule::Unless(other) => conditions.push(json!({ "anyOf": [{ "required": [field.name] }, { "required": [other] }] })),
+                FieldRule::WholeWhen(other, word) => conditions.push(json!({
                     "if": { "properties": { *other: { "const": word } }, "required": [other] },
                     "then": { "properties": { field.name: { "multipleOf": 1 } } },
                 })),
@@ -149,7 +149,7 @@ fn body(record: &Record) -> Option<Value> {
             }
         }
     }
-    let needed = members.iter().any(|field| field.required || field.rules.iter().any(|rule| matches!(rule, Rule::Unless(_))));
+    let needed = members.iter().any(|field| field.required || field.rules.iter().any(|rule| matches!(rule, FieldRule::Unless(_))));
     if !conditions.is_empty() {
         schema["allOf"] = conditions.into();
     }

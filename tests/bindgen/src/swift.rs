@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Record, Rule, Shape, Words};
+use hopline::contract::{Field, FieldRule, Record, Shape, Words};
 
 use crate::model::{APIS, Type, camel, client, lines, named_in_camel, types};
 
@@ -196,7 +196,7 @@ fn optional(field: &Field) -> String {
 
 /// The fields that a caller fills in: what leaves no choice the core sends by itself.
 fn chosen(fields: &'static [Field]) -> Vec<&'static Field> {
-    fields.iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))).collect()
+    fields.iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)))).collect()
 }
 
 /// A name, in backticks where the language has it for itself.

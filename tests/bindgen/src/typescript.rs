@@ -1,7 +1,7 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use hopline::contract::{Api, Field, Place, Record, Rule, Shape, Words, endpoints};
+use hopline::contract::{Api, Field, FieldRule, Place, Record, Shape, Words, endpoints};
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
 
@@ -71,7 +71,7 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
     doc(out, "", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
     out.push_str(&format!("export interface {} {{\n", record.name));
     // What is always the same is sent by the core.
-    let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+    let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
     for field in record.fields.iter().filter(told) {
         let said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
         doc(out, "  ", &said);

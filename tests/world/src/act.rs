@@ -216,7 +216,7 @@ impl World {
     }
 
     /// Whether several programs share the store.
-    fn shares(&self) -> bool {
+    pub(crate) fn shares(&self) -> bool {
         !self.others.is_empty()
     }
 
@@ -258,7 +258,7 @@ impl World {
     }
 
     pub(crate) fn sends_are_out(&self) -> bool {
-        self.process.as_ref().is_some_and(Process::sends)
+        self.living().any(Process::sends)
     }
 
     fn network_acts(&self, process: &Process, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {

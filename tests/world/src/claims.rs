@@ -1,6 +1,6 @@
 //! Who owns which name: claims end while their program lives, and what leaves a program must still be its own.
 
-use hopline::client::{CommandId, FailureKind, Holds, Millis, Name, Outcome, Saved, Sent, StepId, describe};
+use hopline::client::{FailureKind, Holds, Millis, Name, Outcome, Saved, Sent, StepId, StoreCall, describe};
 use hopline::contract::Method;
 use hopline::wire::Request;
 use hopline_sandbox::Service;
@@ -9,7 +9,7 @@ use crate::checker::{About, FOREIGN, STUCK, UNSAVED};
 use crate::job::{Manner, Name as JobName};
 use crate::process::name_of;
 use crate::service::is_login;
-use crate::world::{Process, World, Wrong};
+use crate::world::{Admitted, Out, Process, World, Wrong};
 
 /// How long claims outlast the last sign of life.
 pub(crate) const OUTLASTS: Millis = 61_000;
@@ -21,20 +21,30 @@ impl World {
     /// if the one before has ended.
     pub(crate) fn claimed(&mut self, name: &Name, data: Option<&[u8]>) {
         let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
-        let first = process.leaving.remove(name);
+        let admitted = Admitted { next: process.next_command(), was_left: false };
+        let before = process.admitted.insert(name.clone(), admitted);
         // What was given a key goes on under it.
         if self.jobs[job].name == JobName::Key {
             return;
         }
         let about = match data {
             Some(data) => self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref()),
-            None => self.checker.begins_anew(job, first.is_some()),
+            // What another program began there is not this one's.
+            None => {
+                let current = self.checker.current(job);
+                let mut others = self.others.iter().flatten().flat_map(|other| other.commands.values());
+                let is_anothers = others.any(|about| about.is_some() && *about == current);
+                self.checker.begins_anew(job, before.is_some_and(|before| before.was_left) || is_anothers)
+            }
         };
         let Some(about) = about else { return };
-        let client = &process.client;
-        let waits = |command: &CommandId| Some(*command) >= first && client.is_pending(*command);
-        let waiting = process.commands.iter_mut().filter(|(command, _)| waits(command)).filter_map(|(_, known)| known.as_mut());
-        waiting.filter(|known| known.job == job).for_each(|known| *known = about);
+        let (client, checker) = (&process.client, &self.checker);
+        // Who still waits after what they waited for has ended was not let in to it.
+        let is_new = |command| before.is_none_or(|before| command >= before.next);
+        let waits = |command, known: About| client.is_pending(command) && (is_new(command) || checker.has_ended(known));
+        let known = process.commands.iter_mut().filter_map(|(command, known)| Some((*command, known.as_mut()?)));
+        let waiting = known.filter(|(command, known)| known.job == job && waits(*command, **known));
+        waiting.for_each(|(_, known)| *known = about);
     }
 
     /// A driver that comes to a request too late, or can't vouch for its claims, does not send it.
@@ -104,6 +114,7 @@ impl World {
         process.untold = true;
         let number = process.number;
         self.store.ends_claims(number);
+        self.checker.claims_ended();
         self.tell(|| format!("the claims of program {number} end"));
     }
 
@@ -112,6 +123,8 @@ impl World {
         let now = self.clock();
         let Some(process) = self.process.as_mut().filter(|process| process.untold) else { return Ok(()) };
         process.untold = false;
+        let claim = |out: &Out| if let Out::Store { id, call: StoreCall::Claim { .. }, .. } = out { Some(*id) } else { None };
+        process.ended.extend(process.out.iter().filter_map(claim));
         process.client.lost(None, now);
         let number = process.number;
         self.tell(|| format!("program {number} is told that its claims have ended"));
@@ -148,8 +161,6 @@ fn is_put_first(request: &Request) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hopline::client::StoreCall;
-
     use super::*;
     use crate::act::{Act, Leaves};
     use crate::delivery::{Delivery, StoreResult};

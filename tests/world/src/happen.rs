@@ -24,6 +24,11 @@ impl World {
     /// Answers a call of the store.
     pub(crate) fn keep(&mut self, at: usize, result: StoreResult) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Store { .. });
+        // Who gives a program names knows that those before are not its own any more, and says so first.
+        let gives = |out: &Out| matches!(out, Out::Store { call: StoreCall::Claim { .. } | StoreCall::Put { new: true, .. }, .. });
+        if self.process.as_ref().is_some_and(|process| process.out.get(at).is_some_and(gives)) {
+            self.told()?;
+        }
         let Some(Out::Store { id, command, call }) = self.answer(at, is_it) else { return Ok(()) };
         let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
         let mut answer = StoreAnswer::Failed;
@@ -46,7 +51,8 @@ impl World {
             self.checker.store_failed();
             answer = StoreAnswer::Failed;
         }
-        if let StoreAnswer::Claimed(names) = &answer {
+        let has_ended = self.process.as_mut().is_some_and(|process| process.ended.remove(&id));
+        if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended) {
             names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
         }
         match result {
@@ -106,7 +112,7 @@ impl World {
         let Some(Out::Send { id, command, request, about }) = self.answer(at, is_it) else { return Ok(()) };
         if self.process.as_ref().is_some_and(|process| self.is_late(process, &request)) {
             if let Some(about) = about {
-                self.checker.never_left(about);
+                self.checker.never_left(about, request.header("idempotency-key"));
             }
             self.comes_late(id)?;
             return self.drain();
@@ -126,7 +132,7 @@ impl World {
             ExchangeResult::Response(response) => response,
             ExchangeResult::Lost(kind, sent) => {
                 if let Some(about) = about.filter(|_| sent == Sent::Never) {
-                    self.checker.never_left(about);
+                    self.checker.never_left(about, request.header("idempotency-key"));
                 }
                 return self.resolve(id, Outcome::Failed { kind, sent });
             }

@@ -10,7 +10,8 @@ use hopline_world::{Kind, Limits, SCOPES, Scope, explore, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
-cargo xtask world seed agent|capped|reseller N [RULE]               one life
+cargo xtask world seed KIND N [RULE]                         one life: agent, capped, reseller, or with more programs on one
+                                                             store: shared, sharedcap, sharedreseller
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S]                   lives on all cores, from a seed on";
 
@@ -77,9 +78,13 @@ fn deep() -> Result<bool, String> {
     Ok(SCOPES.iter().filter(|scope| !walk(scope, Some(scope.deep), None)).count() == 0)
 }
 
+fn name_of(kind: Kind) -> String {
+    format!("{kind:?}").to_lowercase()
+}
+
 fn kind_of(name: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.into_iter().find(|kind| format!("{kind:?}").to_lowercase() == name);
-    found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are agent, capped and reseller"))
+    let found = Kind::ALL.into_iter().find(|kind| name_of(*kind) == name);
+    found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are {}", Kind::ALL.map(name_of).join(", ")))
 }
 
 fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {
@@ -112,7 +117,7 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
                 match seeded(kind, seed, None) {
                     Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
                     Err(found) => {
-                        println!("{found}\n  again: cargo xtask world seed {} {seed}", format!("{kind:?}").to_lowercase());
+                        println!("{found}\n  again: cargo xtask world seed {} {seed}", name_of(kind));
                         is_wrong.store(true, Ordering::Relaxed);
                     }
                 }

@@ -149,7 +149,12 @@ impl World {
         self.arrive_all()?;
         self.drain()?;
         self.settle_all()?;
-        self.open_doubts().into_iter().try_for_each(|record| self.end_doubt(record))?;
+        for record in self.open_doubts() {
+            // Whoever is at work on it will know.
+            if !self.is_anothers(&record) {
+                self.end_doubt(record)?;
+            }
+        }
         self.drop_damaged()
     }
 
@@ -189,9 +194,18 @@ impl World {
         Err(format!("the doubt of {record} can't be settled"))
     }
 
+    /// Whether another program that lives has the name of a record.
+    fn is_anothers(&self, record: &RecordId) -> bool {
+        let name = name_of(record);
+        self.others.iter().flatten().any(|other| self.store.owned_by(other.number).any(|owned| Some(owned) == name.as_ref()))
+    }
+
     /// A person drops what can't be read any more, once they know what came of it.
     fn drop_damaged(&mut self) -> Result<(), Wrong> {
         for record in self.saved().into_iter().filter(|saved| saved.holds == Holds::Refused).map(|saved| saved.record) {
+            if self.is_anothers(&record) {
+                continue;
+            }
             self.tell(|| format!("a person drops {record}, which can't be read"));
             let job = name_of(&record).and_then(|name| self.job_of(&name));
             let about = job.and_then(|job| self.checker.current(job));

@@ -14,7 +14,7 @@ use hopline_sandbox::{BACKEND_PATH, Service};
 use crate::checker::{About, Sending, UNSAVED};
 use crate::job::{Job, Manner, Name as JobName, Task};
 use crate::service::{API_KEY, is_login};
-use crate::world::{Out, Process, World, Wrong};
+use crate::world::{Admitted, Out, Process, World, Wrong};
 
 impl World {
     /// A new process on the store.
@@ -46,7 +46,8 @@ impl World {
             completed: VecDeque::new(),
             number: self.clients,
             kept: BTreeMap::new(),
-            leaving: BTreeMap::new(),
+            admitted: BTreeMap::new(),
+            ended: BTreeSet::new(),
             began,
             skew,
             is_right: skew == 0,
@@ -222,8 +223,12 @@ impl World {
         }
         process.out.push_back(Out::Store { id, command, call: call.clone() });
         if !matches!(call, StoreCall::Claim { .. } | StoreCall::Put { release: false, .. }) {
-            let next = CommandId(process.commands.last_key_value().map_or(0, |(last, _)| last.0 + 1));
-            names.iter().for_each(|name| _ = process.leaving.entry(name.clone()).or_insert(next));
+            let left = Admitted { next: process.next_command(), was_left: true };
+            for name in &names {
+                if process.admitted.get(name).is_none_or(|admitted| !admitted.was_left) {
+                    process.admitted.insert(name.clone(), left);
+                }
+            }
         }
         if let Some(job) = self.job_of_step(command, &call) {
             names.iter().for_each(|name| _ = self.named.entry(name.clone()).or_insert(job));

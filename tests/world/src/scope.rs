@@ -268,24 +268,30 @@ pub enum Kind {
     Capped,
     /// Many jobs of the reseller API.
     Reseller,
+    /// The same three, of up to three programs on one store.
+    Shared,
+    /// Under one cap.
+    SharedCap,
+    /// At the reseller API.
+    SharedReseller,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 3] = [Kind::Agent, Kind::Capped, Kind::Reseller];
+    pub const ALL: [Kind; 6] = [Kind::Agent, Kind::Capped, Kind::Reseller, Kind::Shared, Kind::SharedCap, Kind::SharedReseller];
 
     /// The world of such a life, in which whatever draws the acts says how much happens.
     pub(crate) fn scope(self) -> &'static Scope {
-        static AGENT_LIFE: Scope =
+        const AGENT_LIFE: Scope =
             Scope { name: "a life at the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
-        static CAPPED_LIFE: Scope =
+        const CAPPED_LIFE: Scope =
             Scope { name: "a life under a cap", reads: true, any_order: true, cancels: true, clocks: HOURS, cap: Some(30_000), ..CAPPED };
-        static RESELLER_LIFE: Scope =
+        const RESELLER_LIFE: Scope =
             Scope { name: "a life at the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };
-        match self {
-            Kind::Agent => &AGENT_LIFE,
-            Kind::Capped => &CAPPED_LIFE,
-            Kind::Reseller => &RESELLER_LIFE,
+        const fn shared(life: Scope) -> Scope {
+            Scope { others: 2, ..life }
         }
+        static LIVES: [Scope; 6] = [AGENT_LIFE, CAPPED_LIFE, RESELLER_LIFE, shared(AGENT_LIFE), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
+        &LIVES[self as usize]
     }
 }

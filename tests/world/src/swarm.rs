@@ -62,16 +62,23 @@ struct Weights {
     acts: usize,
     /// Of 16 chances so many are taken by people who err.
     errors: usize,
+    /// So many programs do something.
+    programs: usize,
+    /// Of so many steps one is of another program than the step before: a program may stand still while the others go on.
+    turns: usize,
 }
 
 impl Weights {
-    fn draw(source: &mut impl Source) -> Weights {
+    fn draw(scope: &Scope, source: &mut impl Source) -> Weights {
+        let is_shared = scope.others > 0;
         Weights {
             faults: [0, 1, 4, 8][source.below(4)],
             troubles: [0, 1, 2, 6][source.below(4)],
             deliveries: source.below(1 << 16) | source.below(1 << 16) << 16,
             acts: 40 + source.below(200),
             errors: [0, 0, 4, 16][source.below(4)],
+            programs: if is_shared { 1 + source.below(1 + usize::from(scope.others)) } else { 1 },
+            turns: if is_shared { [1, 4, 16, 64][source.below(4)] } else { 1 },
         }
     }
 }
@@ -79,14 +86,14 @@ impl Weights {
 /// One life, and how many steps it took. What is wrong in it, if anything, with its shortest story.
 pub fn live(kind: Kind, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
     let scope = kind.scope();
-    let weights = Weights::draw(source);
+    let weights = Weights::draw(scope, source);
     let mut world = World::new(scope, without, false).map_err(|wrong| Box::new(Found { wrong, choices: Vec::new(), story: Vec::new() }))?;
-    let mut acts = Vec::new();
+    let (mut acts, mut program) = (Vec::new(), 0);
     for _ in 0..weights.acts {
         if source.is_over() {
             break;
         }
-        let act = world.draw(&weights, source);
+        let act = world.draw_of_any(&mut program, &weights, source);
         acts.push(act);
         if let Some(Err(_)) = acts.last().map(|act| world.act(act)) {
             return Err(Box::new(shrink(scope, without, acts)));
@@ -107,11 +114,12 @@ pub fn seeded(kind: Kind, seed: u64, without: Option<Rule>) -> Result<u64, Box<F
 /// What all steps of the life that a seed makes come to: two libraries that give the same numbers do the same.
 pub fn transcript(kind: Kind, seed: u64) -> u64 {
     let source = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
-    let weights = Weights::draw(source);
+    let weights = Weights::draw(kind.scope(), source);
     let Ok(mut world) = World::new(kind.scope(), None, false) else { return 0 };
     world.transcript = Some(Transcript::default());
+    let mut program = 0;
     for _ in 0..weights.acts {
-        let act = world.draw(&weights, source);
+        let act = world.draw_of_any(&mut program, &weights, source);
         if world.act(&act).is_err() {
             return 0;
         }
@@ -149,11 +157,25 @@ fn shrink(scope: &'static Scope, without: Option<Rule>, mut acts: Vec<Act>) -> F
 }
 
 impl World {
-    /// One of all that may happen next.
+    /// One of all that may happen next, to the program that was last or to another one.
+    fn draw_of_any(&mut self, program: &mut usize, weights: &Weights, source: &mut impl Source) -> Act {
+        if weights.programs > 1 && source.below(weights.turns) == 0 {
+            *program = source.below(weights.programs);
+        }
+        let act = self.turn(*program, |world| world.draw(weights, source));
+        if *program == 0 { act } else { Act::Of { program: *program, act: Box::new(act) } }
+    }
+
+    /// One of all that may happen to a program next.
     fn draw(&self, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(process) = &self.process else { return self.draw_start(weights, source) };
         if source.below(64) < weights.troubles {
             return self.draw_trouble(source);
+        }
+        if self.shares()
+            && let Some(act) = self.draw_shared(process, weights, source)
+        {
+            return act;
         }
         match source.below(16) {
             0 | 1 => return Act::Start(self.draw_job(source), if source.below(4) == 0 { Manner::Hasty } else { Manner::Usual }),
@@ -176,6 +198,18 @@ impl World {
         match process.out.len() {
             0 => Act::Pass,
             several => self.draw_answer(source.below(several), weights, source),
+        }
+    }
+
+    /// What happens only where programs share a store: claims end while they live, they wait for one another, and a person settles what
+    /// another one may have gone on with.
+    fn draw_shared(&self, process: &Process, weights: &Weights, source: &mut impl Source) -> Option<Act> {
+        match source.below(32) {
+            0 | 1 if process.untold => Some(Act::Told),
+            2 if source.below(8) < weights.troubles => Some(Act::Lose { is_told: source.below(2) == 0 }),
+            3 => Some(Act::Start(self.draw_job(source), Manner::Patient)),
+            4 => Some(Act::Plan([Plan::Note, Plan::SettleNoted][source.below(2)])),
+            _ => None,
         }
     }
 
@@ -215,7 +249,10 @@ impl World {
     fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
-            Out::Store { .. } if source.below(64) < 2 * weights.troubles => Act::Keep { at, result: StoreResult::ALL[1 + source.below(2)] },
+            Out::Store { .. } if source.below(64) < 2 * weights.troubles => {
+                let results = if self.shares() { &StoreResult::SHARED } else { &StoreResult::ALL[..3] };
+                Act::Keep { at, result: results[1 + source.below(results.len() - 1)] }
+            }
             Out::Store { .. } => Act::Keep { at, result: StoreResult::Done },
             Out::Send { request, about, .. } => {
                 let deliveries = if source.below(8) == 0 { Delivery::SELDOM } else { self.deliveries_of(request, *about) };

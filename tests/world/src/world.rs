@@ -45,8 +45,10 @@ pub(crate) struct Process {
     pub(crate) number: u8,
     /// The names that the store has put something under for it, as far as it was told, and when.
     pub(crate) kept: BTreeMap<Name, Millis>,
-    /// The names that it has begun to let go of, and the first command that comes too late for what was under each.
-    pub(crate) leaving: BTreeMap<Name, CommandId>,
+    /// Who was let in to what was under each name.
+    pub(crate) admitted: BTreeMap<Name, Admitted>,
+    /// The claims that have ended before they were answered: they let nobody in.
+    pub(crate) ended: BTreeSet<StepId>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,
@@ -58,7 +60,21 @@ pub(crate) struct Process {
     pub(crate) wakes: Option<Millis>,
 }
 
+/// Who was let in to what was under a name.
+#[derive(Clone, Copy, Hash)]
+pub(crate) struct Admitted {
+    /// The first command that was not.
+    pub(crate) next: CommandId,
+    /// Whether the name was let go of since.
+    pub(crate) was_left: bool,
+}
+
 impl Process {
+    /// The command that comes next.
+    pub(crate) fn next_command(&self) -> CommandId {
+        CommandId(self.commands.last_key_value().map_or(0, |(last, _)| last.0 + 1))
+    }
+
     /// Whether a request of it waits to be sent.
     pub(crate) fn sends(&self) -> bool {
         self.out.iter().any(|out| matches!(out, Out::Send { .. }))

@@ -28,6 +28,7 @@ const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 fn shown(rule: Rule) -> Shown {
     let shown = |scope, limits, harm, lives| Shown { scope, limits, harm, lives };
     let (agent, capped, reseller) = (Some(Kind::Agent), Some(Kind::Capped), Some(Kind::Reseller));
+    let shared = Some(Kind::Shared);
     match rule {
         Rule::SaveBeforeSend => shown(OPENED, (0, 0, 0), UNSAVED, agent),
         Rule::LostIsUnanswered => shown(PLACED, (1, 0, 0), DENIED, agent),
@@ -60,9 +61,10 @@ fn shown(rule: Rule) -> Shown {
         Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
         Rule::HourBeforeNone => shown(PAID, (1, 1, 1), DENIED, None),
-        Rule::LateIsNotSent => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
-        Rule::LostNameEnds => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
-        Rule::OnlyOwnersPut => shown(OF_TWO, (0, 1, 0), UNSAVED, None),
+        Rule::LateIsNotSent => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
+        Rule::LostNameEnds => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
+        Rule::LostIsNotNone => shown(OF_TWO, (1, 1, 0), DENIED, shared),
+        Rule::OnlyOwnersPut => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
     }
 }
 

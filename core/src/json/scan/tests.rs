@@ -57,6 +57,8 @@ fn what_is_json_is_what_serde_json_takes() {
 fn what_is_nested_too_deeply_is_not_read() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(whole(&nested(100)).is_ok() && whole(&nested(101)).is_err());
+    assert!(is_too_deep(&nested(101)) && is_too_deep(&"[".repeat(1_000_000)) && is_too_deep(&r#"{"a":"#.repeat(101)));
+    assert!(!is_too_deep(&nested(100)) && !is_too_deep(&"[".repeat(100)) && !is_too_deep("{"));
     assert!(whole(&format!("[{}]", ["[[[]]]"; 200].join(","))).is_ok(), "what is side by side is not deep");
     assert!(!ends_early("[".repeat(100_000).as_bytes()));
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn asked(safety: Safety, paid: bool) -> Asked {
-    Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, look: None }
+    Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, look: None, is_callers: false }
 }
 
 fn fresh() -> Ledger {
@@ -120,4 +120,19 @@ fn the_status_of_a_failure_of_the_reseller_api_says_what_to_do() {
     let advice = |status| judge(asked, &mut fresh(), SendFailure::Failure { code: "1001", status }, None).advice;
     let said = [Advice::Reauthenticate, Advice::Stop, Advice::ChangeRequest, Advice::Wait, Advice::RetryLater];
     assert_eq!([401, 403, 404, 429, 500].map(advice), said);
+}
+
+#[test]
+fn a_request_of_the_callers_own_that_was_refused_after_a_lost_send_says_to_look_at_the_account() {
+    let refused = SendFailure::Failure { code: "INSUFFICIENT_BALANCE", status: 402 };
+    for (is_callers, unanswered, said) in [
+        (true, true, (Effect::Unknown, Advice::CheckAccount)),
+        (true, false, (Effect::None, Advice::Recharge)),
+        (false, true, (Effect::Unknown, Advice::Recharge)),
+    ] {
+        let asked = Asked { is_callers, ..asked(Safety::TwiceAtMost, false) };
+        let mut ledger = Ledger { unanswered, sends: 2, ..Ledger::new(None, false) };
+        let end = judge(asked, &mut ledger, refused, None);
+        assert_eq!((end.effect, end.advice), said);
+    }
 }

@@ -17,7 +17,7 @@ use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
 use place::told;
 pub(crate) use place::way;
-pub(crate) use response::{ContentRef, Data, Failure};
+pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::Undocumented;
 pub use text::Text;
@@ -32,10 +32,13 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
     let envelope = text.and_then(|text| Envelope::read(text, expected, sink).ok());
     let meta = envelope.as_ref().map(|envelope| envelope.meta(expected.api)).unwrap_or_default();
     match envelope.and_then(|envelope| envelope.content(expected)) {
+        Some((ContentRef::Success(data), _)) if data.has_long_cursor(expected.shape) => {
+            (Response { received, content: ContentRef::NoEnvelope { flaw: Flaw::LongCursor }, meta }, None)
+        }
         Some((content, value)) => (Response { received, content, meta }, value),
         None => {
-            let broke_off = received.broke_off(expected.max_body, is_json);
-            (Response { received, content: ContentRef::NoEnvelope { broke_off }, meta: [None; 2] }, None)
+            let flaw = if received.broke_off(expected.max_body, is_json) { Flaw::BrokeOff } else { Flaw::Page };
+            (Response { received, content: ContentRef::NoEnvelope { flaw }, meta: [None; 2] }, None)
         }
     }
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::found::Members;
 use crate::contract::{Api, Endpoint, Shape};
-use crate::json::ends_early;
+use crate::json::{ends_early, text_of};
+use crate::wire::text::LONGEST_CURSOR;
 
 /// What a response is read as.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +68,20 @@ pub(crate) enum ContentRef<'a> {
     Failure(Failure<'a>),
     /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
     NoEnvelope {
-        /// Whether it is the beginning of a success whose rest was lost.
-        broke_off: bool,
+        /// Why it is none.
+        flaw: Flaw,
     },
+}
+
+/// Why what came is no answer of the API's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Nobody knows who answered: a gateway, perhaps.
+    Page,
+    /// It is the beginning of a success whose rest was lost.
+    BrokeOff,
+    /// It is a page of a list whose next cursor is longer than any that is passed on.
+    LongCursor,
 }
 
 /// The `data` of a success.
@@ -84,6 +96,15 @@ pub(crate) struct Data<'a> {
     pub(crate) rewritten: bool,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
+}
+
+impl Data<'_> {
+    /// Whether it is a page of a list that says in too many words where the next one begins.
+    pub(super) fn has_long_cursor(&self, shape: &Shape) -> bool {
+        let [.., cursor] = self.members;
+        let is_list = matches!(shape, Shape::Record(record) if record.field("next_cursor").is_some());
+        is_list && cursor.and_then(text_of).is_some_and(|cursor| cursor.len() > LONGEST_CURSOR)
+    }
 }
 
 /// What was found out when an answer was read, so that it is read once.

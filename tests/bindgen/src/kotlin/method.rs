@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Rule};
+use hopline::contract::{Field, FieldRule};
 
 use super::operations::parameter;
 use super::{option_type, print_doc, quoted, request_type, said};
@@ -69,7 +69,7 @@ pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Par
 }
 
 fn is_fixed(field: &Field) -> bool {
-    field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)))
+    field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)))
 }
 
 impl Method {

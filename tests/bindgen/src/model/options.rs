@@ -225,7 +225,7 @@ impl CallOption {
 
 #[cfg(test)]
 mod tests {
-    use hopline::contract::{Field, Rule, Shape, endpoints};
+    use hopline::contract::{Field, FieldRule, Shape, endpoints};
     use hopline::{CallOptions, Client};
     use serde_json::{Map, Value, json};
 
@@ -233,15 +233,15 @@ mod tests {
 
     /// Parameters that the core takes.
     fn sound(endpoint: &Endpoint) -> String {
-        let needed = |field: &&Field| field.required || field.rules.iter().any(|rule| matches!(rule, Rule::Unless(_)));
+        let needed = |field: &&Field| field.required || field.rules.iter().any(|rule| matches!(rule, FieldRule::Unless(_)));
         let fields = endpoint.request.fields.iter().filter(needed);
         Value::Object(fields.map(|field| (field.name.to_owned(), value(field))).collect::<Map<_, _>>()).to_string()
     }
 
     fn value(field: &Field) -> Value {
         match field.shape {
-            Shape::Text | Shape::Secret if field.rules.contains(&Rule::Email) => json!("a@example.com"),
-            Shape::Text | Shape::Secret if field.rules.contains(&Rule::Uuid) => json!("00000000-0000-4000-8000-000000000000"),
+            Shape::Text | Shape::Secret if field.rules.contains(&FieldRule::Email) => json!("a@example.com"),
+            Shape::Text | Shape::Secret if field.rules.contains(&FieldRule::Uuid) => json!("00000000-0000-4000-8000-000000000000"),
             Shape::Text | Shape::Secret | Shape::Label => json!("abcdef"),
             Shape::Bool => json!(true),
             Shape::Integer | Shape::Decimal => json!(20),

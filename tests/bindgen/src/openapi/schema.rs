@@ -1,6 +1,6 @@
 //! The schemas of an OpenAPI document: of what is asked, of what is answered, of a failure.
 
-use hopline::contract::{Api, Field, Record, Rule, Shape, Words};
+use hopline::contract::{Api, Field, FieldRule, Record, Shape, Words};
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
@@ -18,18 +18,18 @@ pub(super) fn asked(field: &Field) -> Value {
     for rule in field.rules {
         let bounded = if matches!(field.shape, Shape::List(_)) { &mut schema["items"] } else { &mut schema };
         match rule {
-            Rule::Positive => bounded["exclusiveMinimum"] = 0.into(),
-            Rule::AtLeast(least) => bounded["minimum"] = (*least).into(),
-            Rule::Between(least, most) => (bounded["minimum"], bounded["maximum"]) = ((*least).into(), (*most).into()),
-            Rule::Email => bounded["format"] = "email".into(),
-            Rule::Uuid => bounded["format"] = "uuid".into(),
-            Rule::Length(least, most) => (bounded["minLength"], bounded["maxLength"]) = ((*least).into(), (*most).into()),
-            Rule::Name => bounded["pattern"] = "^[A-Za-z0-9_-]*$".into(),
-            Rule::Phone => bounded["pattern"] = "^[0-9]{11}$".into(),
-            Rule::Date => bounded["format"] = "date".into(),
-            Rule::Country => bounded["pattern"] = "^[A-Za-z]{2}$".into(),
-            Rule::Always(word) => schema = json!({ "const": word }),
-            Rule::WholeWhen(..) | Rule::Unless(_) => {}
+            FieldRule::Positive => bounded["exclusiveMinimum"] = 0.into(),
+            FieldRule::AtLeast(least) => bounded["minimum"] = (*least).into(),
+            FieldRule::Between(least, most) => (bounded["minimum"], bounded["maximum"]) = ((*least).into(), (*most).into()),
+            FieldRule::Email => bounded["format"] = "email".into(),
+            FieldRule::Uuid => bounded["format"] = "uuid".into(),
+            FieldRule::Length(least, most) => (bounded["minLength"], bounded["maxLength"]) = ((*least).into(), (*most).into()),
+            FieldRule::Name => bounded["pattern"] = "^[A-Za-z0-9_-]*$".into(),
+            FieldRule::Phone => bounded["pattern"] = "^[0-9]{11}$".into(),
+            FieldRule::Date => bounded["format"] = "date".into(),
+            FieldRule::Country => bounded["pattern"] = "^[A-Za-z]{2}$".into(),
+            FieldRule::Always(word) => schema = json!({ "const": word }),
+            FieldRule::WholeWhen(..) | FieldRule::Unless(_) => {}
         }
     }
     or_null(schema, field.nullable)
@@ -103,7 +103,7 @@ pub(super) fn object(doc: &str, members: &[&Field], schema: impl Fn(&Field) -> V
         schema
     };
     let properties: Map<String, Value> = members.iter().map(|field| (field.name.to_owned(), described(field))).collect();
-    let needed = |field: &Field| field.required || field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+    let needed = |field: &Field| field.required || field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
     let required: Vec<&str> = members.iter().filter(|field| needed(field)).map(|field| field.name).collect();
     json!({ "type": "object", "description": text(doc), "properties": properties, "required": required })
 }

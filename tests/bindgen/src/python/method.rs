@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Rule};
+use hopline::contract::{Field, FieldRule};
 
 use super::{one_line, option_type, print_doc, python_name, request_type};
 use crate::model::{CallOption, Use};
@@ -66,7 +66,7 @@ impl From<&Given> for Param {
 
 /// The parameters that a request has, those that it must have first. What leaves no choice the core sends by itself.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
-    let chosen = fields.into_iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, Rule::Always(_))));
+    let chosen = fields.into_iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_))));
     let (must, may): (Vec<&Field>, Vec<&Field>) = chosen.partition(|field| field.required);
     must.into_iter().chain(may).map(Param::from).collect()
 }

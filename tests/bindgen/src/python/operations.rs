@@ -219,7 +219,7 @@ fn answer_of(endpoint: &Endpoint) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hopline::contract::{Rule, Safety, endpoints};
+    use hopline::contract::{FieldRule, Safety, endpoints};
 
     use super::super::one_line;
     use crate::model::{APIS, Walk};
@@ -260,7 +260,7 @@ mod tests {
                 let sent = format!("{:?}: {}", field.name, super::python_name(field));
                 let start = printed.find(&format!("    def {}(\n", endpoint.name)).unwrap_or_else(|| panic!("{}", endpoint.name));
                 let method = printed[start..].split("\n    def ").next().unwrap_or_default();
-                let always = field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+                let always = field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
                 assert_eq!(method.contains(&sent), !always, "{} {sent}", endpoint.name);
             }
         }

@@ -209,7 +209,7 @@ fn print_waiting(out: &mut String, api: Api) {
 
 #[cfg(test)]
 mod tests {
-    use hopline::contract::{Rule, endpoints};
+    use hopline::contract::{FieldRule, endpoints};
 
     use super::*;
     use crate::model::{APIS, lines, named_in_camel};
@@ -278,7 +278,7 @@ mod tests {
             let method = method.and_then(|rest| rest.split("\n    }\n").next()).unwrap_or_else(|| panic!("{}", endpoint.name));
             for field in endpoint.request.fields {
                 let sent = format!("params.add({:?}, {})\n", field.name, name(&camel(field.name)));
-                let always = field.rules.iter().any(|rule| matches!(rule, Rule::Always(_)));
+                let always = field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
                 assert_eq!(method.contains(&sent), !always, "{} {sent}", endpoint.name);
             }
         }

@@ -124,6 +124,11 @@ impl Checker {
         self.spending.crashed();
     }
 
+    /// The claims of a program have ended while it lives.
+    pub(crate) fn claims_ended(&mut self) {
+        self.spending.interrupted();
+    }
+
     /// A step of the store failed, or was said to have.
     pub(crate) fn store_failed(&mut self) {
         self.store_failed = true;
@@ -147,6 +152,11 @@ impl Checker {
     /// Nothing was found under the name of a job: whoever waits for it begins a purchase of their own, if the one before has ended.
     pub(crate) fn begins_anew(&mut self, job: usize, was_left: bool) -> Option<About> {
         Some(About { job, purchase: self.jobs.get_mut(job)?.begin_anew(was_left)? })
+    }
+
+    /// Whether nothing more is to come of a purchase.
+    pub(crate) fn has_ended(&self, about: About) -> bool {
+        self.jobs.get(about.job).is_some_and(|history| history.has_ended(about.purchase))
     }
 
     /// The present purchase of a job.
@@ -307,7 +317,7 @@ impl Checker {
             self.spending.hears(key, response);
         }
         if let Some(about) = about.filter(|_| is_write(request) && response.is_refusal()) {
-            self.never_left(about);
+            self.never_left(about, None);
         }
         if let Some(about) = about.filter(|_| request.url.contains("/products") && response.status == 200) {
             self.spending.shows(about, price);
@@ -315,11 +325,12 @@ impl Checker {
         self.traffic[0].hears(command, request, response, now, clocks);
     }
 
-    /// What was sent last for a purchase did nothing for sure.
-    pub(crate) fn never_left(&mut self, about: About) {
+    /// What was sent last for a purchase, perhaps under a key, did nothing for sure.
+    pub(crate) fn never_left(&mut self, about: About, key: Option<&str>) {
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.never_left(about.purchase);
         }
+        key.into_iter().for_each(|key| self.spending.never_left(key));
     }
 
     /// Everything that was accepted is known to somebody, or to a record that a fresh client lists.

@@ -115,6 +115,10 @@ impl History {
         self.purchases.len().checked_sub(1)
     }
 
+    pub(super) fn has_ended(&self, purchase: usize) -> bool {
+        self.purchases.get(purchase).is_some_and(|purchase| purchase.closed)
+    }
+
     pub(super) fn of_key(&self, key: &str) -> Option<usize> {
         self.purchases.iter().rposition(|purchase| purchase.keys.iter().any(|sent| sent.key == key))
     }
@@ -243,7 +247,7 @@ impl History {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
-        purchase.denied |= !happened && job.name != Name::Key;
+        purchase.denied |= !happened && job.name != Name::Key && !self.is_ambiguous;
         self.told |= happened;
         if happened {
             self.known.extend(purchase.effects.iter().filter_map(|effect| effect.id.clone()));

@@ -29,10 +29,18 @@ struct Counted {
     refused: bool,
     /// So many sends of it have no answer of the service.
     unanswered: u32,
-    /// The service was too busy for it each time, so that it need not be counted until it is sent again.
+    /// It did not leave, or the service was too busy for it, each time, so that it need not be counted until it is sent again.
     may_be_free: bool,
     /// The service has done it.
     bought: bool,
+}
+
+impl Counted {
+    /// A send of it did nothing.
+    fn is_one_less(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        self.may_be_free = self.unanswered == 0;
+    }
 }
 
 /// What was bought, and what may have been.
@@ -42,8 +50,8 @@ pub(super) struct Spending {
     shown: BTreeMap<About, i64>,
     least: i64,
     keys: BTreeMap<String, Counted>,
-    /// A program died, so that a total may count what was never sent.
-    crashed: bool,
+    /// A program died, or lost its names to another one, so that a total may count what was never sent.
+    interrupted: bool,
 }
 
 impl Spending {
@@ -58,8 +66,12 @@ impl Spending {
         self.shown.clear();
     }
 
+    pub(super) fn interrupted(&mut self) {
+        self.interrupted = true;
+    }
+
     pub(super) fn crashed(&mut self) {
-        self.crashed = true;
+        self.interrupted = true;
         for counted in self.keys.values_mut() {
             // A charge above its quote may not have reached the store.
             counted.days.values_mut().for_each(|amount| *amount = (*amount).min(counted.quote));
@@ -109,10 +121,7 @@ impl Spending {
     pub(super) fn hears(&mut self, key: &str, response: &Response) {
         let Some(counted) = self.keys.get_mut(key) else { return };
         match response.failure() {
-            Some(429) => {
-                counted.unanswered = counted.unanswered.saturating_sub(1);
-                counted.may_be_free = counted.unanswered == 0;
-            }
+            Some(429) => counted.is_one_less(),
             Some(..500) => {
                 (counted.refused, counted.unanswered) = (true, 0);
                 counted.days.values_mut().for_each(|amount| *amount = 0);
@@ -125,6 +134,11 @@ impl Spending {
         if let (Some(charge), Some(mut last)) = (charge, counted.days.last_entry()) {
             *last.get_mut() = charge;
         }
+    }
+
+    /// A key did not leave its program.
+    pub(super) fn never_left(&mut self, key: &str) {
+        self.keys.get_mut(key).into_iter().for_each(Counted::is_one_less);
     }
 
     /// Another key takes the place of one that was refused.
@@ -158,7 +172,7 @@ impl Spending {
         let due = self.due(total.day, |counted, amount| if store_failed { amount.min(counted.quote) } else { amount });
         let free = self.due(total.day, |counted, amount| if counted.may_be_free { amount } else { 0 });
         let is_enough = due - free <= total.amount;
-        let is_right = is_enough && (total.amount <= due || self.crashed || store_failed);
+        let is_right = is_enough && (total.amount <= due || self.interrupted || store_failed);
         if is_right { Ok(()) } else { Err(MISCOUNTED) }
     }
 }

@@ -226,7 +226,8 @@ impl World {
 
     /// Goes on with one intent.
     pub(crate) fn resume_intent(&mut self, at: usize) -> Result<(), Wrong> {
-        let Some((intent, about)) = self.jobs.get(at).and_then(|job| job.intent()).zip(self.checker.current(at)) else { return Ok(()) };
+        let about = self.at_work(at).or_else(|| self.checker.current(at));
+        let Some((intent, about)) = self.jobs.get(at).and_then(|job| job.intent()).zip(about) else { return Ok(()) };
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.resume_intent(&intent, CallOptions::default());
         process.commands.insert(command, Some(about));

@@ -73,6 +73,7 @@ impl World {
             self.jobs.len() - 1
         });
         let about = self.checker.begun(at, job);
+        let about = self.at_work(at).unwrap_or(about);
         let (operation, params, mut options) = job.start(&self.remote.sessions, manner);
         if self.scope.cap.is_some() {
             options.max_unit_price = Some(Decimal::from(12));
@@ -83,6 +84,13 @@ impl World {
         process.commands.insert(command, Some(about));
         self.tell(|| format!("command {} starts {job:?}{}", command.0, if manner == Manner::Hasty { ", hastily" } else { "" }));
         self.drain()
+    }
+
+    /// What this program is at work on for a job, where several share a store: whoever starts it here joins that, whatever others do.
+    pub(crate) fn at_work(&self, job: usize) -> Option<About> {
+        let process = self.process.as_ref().filter(|_| self.shares())?;
+        let pending = process.commands.iter().rev().filter(|(command, _)| process.client.is_pending(**command));
+        pending.filter_map(|(_, about)| *about).find(|about| about.job == job)
     }
 
     /// Starts a command that is about no job.

@@ -146,3 +146,33 @@ test("a fetch that throws or returns nonsense is one clear error, and nothing is
     assert.ok(!`${error.stack} ${error.cause?.stack} ${JSON.stringify(error)}`.includes("canary"));
   }
 });
+
+test("a fetch is called as a function of its own, as a browser's must be", async (t) => {
+  let self = "nobody called it";
+  const client = agent(t, "http://127.0.0.1:9/v1", {
+    async fetch() {
+      self = this;
+      return Response.json({ success: true, data: { balance: 1 } });
+    },
+  });
+  assert.equal((await client.getBalance()).balance, 1);
+  assert.equal(self, undefined);
+});
+
+test("what comes after the deadline is not read, and a header of several lines is none", async (t) => {
+  let isRead = false;
+  const late = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return { status: 200, headers: new Headers(), body: { getReader: () => (isRead = true) } };
+  };
+  const error = await buy(agent(t, "http://127.0.0.1:9/v1", { fetch: late }), { timeoutMs: 50 });
+  assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assert.ok(!isRead);
+  const headers = { get: (name) => ({ "content-type": "application/json", date: "today\nretry-after\n86400" })[name] ?? null };
+  const failure = new TextEncoder().encode('{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}');
+  const odd = async () => ({ status: 429, headers, arrayBuffer: async () => failure.buffer });
+  const refused = await agent(t, "http://127.0.0.1:9/v1", { fetch: odd }).getBalance({}, { attempts: 1 }).catch((error) => error);
+  assert.equal(refused.code, "RATE_LIMIT_EXCEEDED");
+  assert.ok(!(refused.retry_at > Date.now() + 3600_000), String(refused.retry_at));
+});

@@ -2,20 +2,21 @@
 //! these calls and knows nothing of the contract; what a host may show is the same text in all of them, and holds no
 //! secret but the `raw` of an answer.
 
-use serde::de::value::StrDeserializer;
-use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
-use super::options::CallOptions;
+use serde::Serialize;
+
+use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
 use super::types::{Event, Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::{NotDecimal, Shape, endpoint};
+use crate::contract::endpoint;
 use crate::engine::{Answered, Phase, RecordId};
-use crate::json::Scanner;
-use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote};
+use crate::json::{NotOwn, Own, pick, read_own};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote_of};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
-use crate::wire::{Facts, Reading, way};
+use crate::wire::{Facts, Reading};
 
 /// What a command was answered with.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,19 +44,36 @@ struct FactsAsJson<'a> {
     sends: Sends,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Default, Serialize)]
 struct Sends {
     #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
     attempts: u32,
 }
 
+/// Reads them from JSON, such as that of a file of settings.
+impl FromStr for ClientOptions {
+    type Err = Error;
+
+    fn from_str(json: &str) -> Result<Self, Error> {
+        read("client", "options", json)
+    }
+}
+
+/// Reads them from JSON.
+impl FromStr for CallOptions {
+    type Err = Error;
+
+    fn from_str(json: &str) -> Result<Self, Error> {
+        read("start", "options", json)
+    }
+}
+
 impl Client {
     /// A client, its options as JSON. `entropy` is 16 bytes.
     pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, Error> {
         let entropy = entropy.try_into().map_err(|_| Error::invalid("client", "entropy", "must be 16 bytes"));
-        entropy.and_then(|entropy| Client::new(read("client", "options", options)?, entropy))
+        entropy.and_then(|entropy| Client::new(options.parse()?, entropy))
     }
 
     /// Starts an operation as [`start_json`](Self::start_json) does, its options as JSON too.
@@ -90,8 +108,8 @@ impl Client {
     /// Resolves a step as failed; `kind` and `sent` are the words of [`FailureKind`] and [`Sent`].
     pub fn fail_text(&mut self, step: u32, kind: &str, sent: &str, now: Now) -> Result<(), Error> {
         let refuse = |field| Error::invalid("fail", field, "is not one of the words for it");
-        let kind = FailureKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(kind)).map_err(|_| refuse("kind"))?;
-        let sent = Sent::deserialize(StrDeserializer::<serde::de::value::Error>::new(sent)).map_err(|_| refuse("sent"))?;
+        let kind = FailureKind::of(kind).ok_or_else(|| refuse("kind"))?;
+        let sent = Sent::of(sent).ok_or_else(|| refuse("sent"))?;
         self.resolve_text(step, Outcome::Failed { kind, sent }, now)
     }
 
@@ -182,8 +200,10 @@ pub fn facts_text(answered: &Answered) -> String {
 /// The error for an answer that does not fit the type that a host has for it, from its facts and `raw`; `place` says where.
 pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Error {
     let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
-    let Sends { http_status, attempts } = serde_json::from_str(facts).unwrap_or_default();
-    let (facts, raw) = (serde_json::from_str(facts).unwrap_or_default(), raw.parse().unwrap_or_default());
+    let [http_status, attempts] = pick(facts, ["http_status", "attempts"]).unwrap_or_default();
+    let (http_status, attempts) = (http_status.and_then(|text| text.parse().ok()), attempts.and_then(|text| text.parse().ok()));
+    let attempts = attempts.unwrap_or_default();
+    let (facts, raw) = (read_own(facts).unwrap_or_default(), raw.parse().unwrap_or_default());
     super::types::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
@@ -191,7 +211,7 @@ pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Erro
 pub fn quote_text(product: &str, quantity: &str) -> Result<String, Error> {
     let quoted = read("quote", "product", product)
         .and_then(|product| Ok((product, read("quote", "quantity", quantity)?)))
-        .and_then(|(product, quantity)| quote(&product, quantity));
+        .and_then(|(product, quantity)| quote_of(product, quantity));
     quoted.map(|quoted| text(&quoted))
 }
 
@@ -214,39 +234,24 @@ pub(super) fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Reads what a caller gave as JSON. The text may hold a key, so of serde's own sentence only a name that is none of the
-/// options is repeated; of a value that does not fit only where it is.
-fn read<'a, T: Deserialize<'a>>(operation: &'static str, field: &str, text: &'a str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| refused(operation, field, text, &error))
+/// Reads what a caller gave as JSON. The text may hold a key, so of what does not fit only the place is said.
+fn read<T: Own>(operation: &'static str, field: &str, text: &str) -> Result<T, Error> {
+    read_own(text).map_err(|error| refused(operation, field, &error))
 }
 
 #[cold]
-fn refused(operation: &'static str, field: &str, text: &str, error: &serde_json::Error) -> Error {
-    let said = error.to_string();
-    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
-    if said.starts_with("unknown field") {
-        return Error::invalid(operation, field, &format!("has an {said}"));
+fn refused(operation: &'static str, field: &str, error: &NotOwn) -> Error {
+    match error {
+        NotOwn::Unknown(name) => Error::invalid(operation, field, &format!("has an unknown field `{name}`")),
+        NotOwn::Misfit(place) if !place.is_empty() => {
+            let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
+            let inner = inner.strip_prefix('.').unwrap_or(inner);
+            let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
+            Error::invalid(operation, name, &format!("must be a value of its type{part}"))
+        }
+        NotOwn::NotJson | NotOwn::Misfit(_) => Error::invalid(operation, field, "must be JSON of its kind"),
     }
-    // Where it was noticed: at the last byte of what does not fit, or at its first.
-    let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
-    let noticed = (line + error.column()).saturating_sub(1);
-    // Of a number that is none, behind it: where it is the last member, at the end of its object.
-    let noticed = match text.as_bytes().get(noticed) {
-        Some(b'}') if said == NotDecimal.to_string() => text[..noticed].trim_end().len().saturating_sub(1),
-        _ => noticed,
-    };
-    let place = way(Scanner::new(text), &Shape::Json, noticed);
-    let place = place.strip_prefix('.').unwrap_or(&place);
-    if place.is_empty() || !error.is_data() {
-        return Error::invalid(operation, field, NOT_JSON);
-    }
-    let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
-    let inner = inner.strip_prefix('.').unwrap_or(inner);
-    let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
-    Error::invalid(operation, name, &format!("must be a value of its type{part}"))
 }
-
-const NOT_JSON: &str = "must be JSON of its kind";
 
 #[cfg(test)]
 mod tests;

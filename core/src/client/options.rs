@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
-
 use crate::contract::{Api, Decimal, Secret};
 use crate::engine::Until;
+use crate::json::own;
 use crate::time::Millis;
 
 #[cfg(feature = "ablation")]
@@ -13,8 +12,7 @@ use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};
 
 /// What a client is made of.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct ClientOptions {
     /// Which of the two APIs; the agent API where it is left out.
     pub api: Api,
@@ -54,13 +52,11 @@ pub struct ClientOptions {
     pub max_body: u32,
     /// Takes one rule away, to show what it is for.
     #[cfg(feature = "ablation")]
-    #[serde(skip)]
     pub without: Option<Rule>,
 }
 
 /// What may be decided for one call. Whatever is left out is as the client has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CallOptions {
     /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. A start that
     /// resumes it does so with its own options. 1 to 256 bytes.
@@ -71,12 +67,10 @@ pub struct CallOptions {
     /// Whether to wait, up to `deadline_ms`, while another living client uses or holds what the intent or key stands for.
     pub wait_for_intent: bool,
     /// Sends, the first included; at least 1.
-    #[serde(deserialize_with = "clamped")]
     pub attempts: Option<u32>,
     /// Milliseconds from the first send within which another may be made; at least 1.
     pub window_ms: Option<Millis>,
     /// Milliseconds that one attempt may take; at least 1.
-    #[serde(deserialize_with = "clamped")]
     pub timeout_ms: Option<u32>,
     /// Whether a paid operation that the service failed may be bought again with a new key.
     pub retry_paid: Option<bool>,
@@ -136,11 +130,41 @@ impl ClientOptions {
     }
 }
 
-fn clamped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    #[derive(Deserialize)]
-    struct Clamped(#[serde(deserialize_with = "crate::policy::clamped")] u32);
-    Option::<Clamped>::deserialize(deserializer).map(|given| given.map(|number| number.0))
-}
+own!(ClientOptions or default {
+    api,
+    base_url,
+    api_key,
+    username,
+    password,
+    token,
+    token_codes,
+    account,
+    same_account,
+    store,
+    allow_http,
+    daily_cap_usd,
+    backend_ready,
+    retry,
+    max_body,
+});
+
+own!(CallOptions or default {
+    intent,
+    idempotency_key,
+    wait_for_intent,
+    attempts,
+    window_ms,
+    timeout_ms,
+    retry_paid,
+    max_unit_price,
+    expected_charge_usd,
+    headers,
+    credentials,
+    deadline_ms,
+    auto_rotate,
+    ends,
+    until,
+});
 
 impl CallOptions {
     /// Options with an intent.

@@ -1,11 +1,13 @@
 //! Walking a list page by page: which request comes next, and why there is none.
 
-use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+use serde::Serialize;
 
 use super::members::Members;
 use crate::contract::{Endpoint, Shape, endpoint};
 use crate::entropy::digest;
-use crate::json::{members, quoted};
+use crate::json::{NotOwn, Object, Own, members, quoted, read_own};
 use crate::map::Map;
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
@@ -17,27 +19,33 @@ const CAP: u32 = 1000;
 const FULL_PAGE: &str = "100";
 
 /// Where a walk is: small enough to be saved, and to be gone on from in another process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Position {
     /// The operation, one whose answer has a `next_cursor` or that takes the number of a page.
     pub operation: String,
     /// The `cursor` of the page that comes next; none for the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// How many pages were read.
-    #[serde(default)]
     pub pages: u32,
     /// How many may be read; 1000 where it is left out.
-    #[serde(default = "cap")]
     pub max_pages: u32,
     /// What the cursors so far are known by again.
-    #[serde(default)]
     seen: Vec<String>,
 }
 
-fn cap() -> u32 {
-    CAP
+impl Own for Position {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let object = Object::of(json)?;
+        object.only(&["operation", "cursor", "pages", "max_pages", "seen"])?;
+        let mut position = Position { operation: String::new(), cursor: None, pages: 0, max_pages: CAP, seen: Vec::new() };
+        object.need("operation", &mut position.operation)?;
+        object.read("cursor", &mut position.cursor)?;
+        object.read("pages", &mut position.pages)?;
+        object.read("max_pages", &mut position.max_pages)?;
+        object.read("seen", &mut position.seen)?;
+        Ok(position)
+    }
 }
 
 /// What comes after a page: a position to go on from, a reason to stop, or both at the cap.
@@ -129,7 +137,7 @@ impl Position {
 
 /// The parameters of the page that comes next, all as JSON text.
 pub fn page_params_text(position: &str, params: &str) -> Result<String, Error> {
-    read(position).and_then(|position| position.params(params))
+    position.parse::<Position>()?.params(params)
 }
 
 /// The text of a position.
@@ -144,7 +152,7 @@ pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
     let start = Position::start(&given.text("operation")?.unwrap_or_default())?;
     let list = start.list()?.name;
     let saved = given.text("position").map_err(|_| not_saved(list))?;
-    let mut position = saved.map_or(Ok(start), |text| serde_json::from_str(&text).map_err(|_| not_saved(list)))?;
+    let mut position = saved.map_or(Ok(start), |text| read_own(&text).map_err(|_| not_saved(list)))?;
     if position.operation != list {
         // What it names may be anything, but where it is a list.
         let other = position.list().map_err(|_| not_saved(list))?.name;
@@ -164,10 +172,8 @@ fn not_saved(operation: &'static str) -> Error {
 /// What comes after a page, all as JSON text: `{"position":"…"}`, a text like the one that it was asked with, `{"end":"last_page"}`,
 /// or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
-    let position = read(position)?;
-    // Serde takes a list for the facts in their order.
-    let facts = Some(facts).filter(|facts| facts.trim_start().starts_with('{')).and_then(|facts| serde_json::from_str::<Facts>(facts).ok());
-    let facts = facts.ok_or_else(|| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
+    let position: Position = position.parse()?;
+    let facts: Facts = read_own(facts).map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
     #[derive(Serialize)]
     struct PageAsJson {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,10 +185,14 @@ pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     Ok(serde_json::to_string(&PageAsJson { position: position.map(|position| position.text()), end }).unwrap_or_default())
 }
 
-fn read(position: &str) -> Result<Position, Error> {
-    let read = serde_json::from_str::<Position>(position);
-    let position = read.map_err(|_| not_saved("pages"))?;
-    position.list().map(|_| position)
+/// Reads one that was saved.
+impl FromStr for Position {
+    type Err = Error;
+
+    fn from_str(saved: &str) -> Result<Self, Error> {
+        let position: Position = read_own(saved).map_err(|_| not_saved("pages"))?;
+        position.list().map(|_| position)
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +214,7 @@ mod tests {
         let position = position.turn(&facts(Some("c1"))).position.expect("goes on");
         assert_eq!(position.params(r#"{"limit":2,"cursor":"mine"}"#).as_deref(), Ok(r#"{"cursor":"c1","limit":2}"#));
         let saved = serde_json::to_string(&position).expect("is JSON");
-        let resumed: Position = serde_json::from_str(&saved).expect("is its own");
+        let resumed: Position = read_own(&saved).expect("is its own");
         assert_eq!(resumed.turn(&facts(None)), Turn { position: None, end: Some(PagesEnd::LastPage) });
     }
 

@@ -3,6 +3,7 @@
 use super::root::{Client, Command, Ended};
 use crate::contract::endpoint;
 use crate::engine::Answered;
+use crate::json::read_own;
 use crate::policy::Error;
 use crate::state::{CommandId, Done};
 use crate::wire::kept_answer;
@@ -27,8 +28,8 @@ impl Client {
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
             // What they ended with was only to be had by its answer.
-            let parts: Vec<CommandId> = answered.raw.read().unwrap_or_default();
-            parts.into_iter().for_each(|part| _ = self.abandon(part));
+            let parts: Vec<u32> = read_own(answered.raw.text()).unwrap_or_default();
+            parts.into_iter().for_each(|part| _ = self.abandon(CommandId(part)));
         }
         if let Some(name) = left.own.take() {
             self.journal.give(&name, None);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::json::{NotOwn, Object, Own};
+
 use super::{Api, Auth, Endpoint, Json, Method, Record, Safety, Shape};
 
 /// A request of the caller's own, below the base URL and with the client's key. Only the caller knows what may be done after
@@ -24,6 +26,20 @@ pub struct AnyRequest {
     /// What may be done after a failure whose effect is unknown; for a GET `safe`, else `at_most_once`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safety: Option<Safety>,
+}
+
+impl Own for AnyRequest {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let object = Object::of(json)?;
+        object.only(&["method", "path", "query", "body", "safety"])?;
+        let mut request = AnyRequest::new(Method::Get, "");
+        object.need("method", &mut request.method)?;
+        object.need("path", &mut request.path)?;
+        object.read("query", &mut request.query)?;
+        object.read("body", &mut request.body)?;
+        object.read("safety", &mut request.safety)?;
+        Ok(request)
+    }
 }
 
 impl AnyRequest {

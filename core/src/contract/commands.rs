@@ -1,5 +1,7 @@
 //! The parameters of the commands that are no endpoints of their own.
 
+use crate::json::own;
+
 record! {
     /// A session to wait for.
     WaitSession {
@@ -23,3 +25,7 @@ record! {
         record: String => Path;
     }
 }
+
+own!(WaitSession { session_id });
+own!(WaitOrder { order_no });
+own!(ReconcileRecord { record });

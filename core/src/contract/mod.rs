@@ -27,11 +27,12 @@ pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub(crate) use shape::all_fit;
 pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
 pub use sink::Sink;
-pub(crate) use values::NotDecimal;
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::json::{NotOwn, Own, word};
 
 /// One request of the API as a typed value, and the type of its answer.
 pub trait Operation: Serialize {
@@ -108,6 +109,12 @@ impl Api {
     }
 }
 
+impl Own for Api {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        word(json, &[("agent", Api::Agent), ("reseller", Api::Reseller)])
+    }
+}
+
 /// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -137,6 +144,13 @@ impl Method {
     }
 }
 
+impl Own for Method {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        use Method::{Delete, Get, Patch, Post, Put};
+        word(json, &[Get, Post, Put, Patch, Delete].map(|method| (method.as_str(), method)))
+    }
+}
+
 /// What authenticates an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
@@ -162,6 +176,19 @@ pub enum Safety {
     Keyed,
     /// Never send it again: the operation is in doubt.
     AtMostOnce,
+}
+
+impl Own for Safety {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let words = [
+            ("safe", Safety::Safe),
+            ("idempotent", Safety::Idempotent),
+            ("twice_at_most", Safety::TwiceAtMost),
+            ("keyed", Safety::Keyed),
+            ("at_most_once", Safety::AtMostOnce),
+        ];
+        word(json, &words)
+    }
 }
 
 impl Endpoint {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Shape, Shaped};
-use crate::json::{NotJson, whole};
+use crate::json::{NotJson, NotOwn, Own, whole};
 
 /// An amount of money or of traffic, taken from the number's own text: never through a float.
 ///
@@ -67,6 +67,14 @@ impl<'de> Deserialize<'de> for Decimal {
     }
 }
 
+impl Own for Decimal {
+    /// As text, too, as everywhere.
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let text = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json);
+        text.parse().map_err(|NotDecimal| NotOwn::here())
+    }
+}
+
 /// A text that never prints: its `Debug` is `[redacted]`, and it has no `Display`.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Secret(String);
@@ -99,6 +107,12 @@ impl Serialize for Secret {
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Cow::<'de, str>::deserialize(deserializer).map(|text| Secret(text.into_owned()))
+    }
+}
+
+impl Own for Secret {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        String::from_json(json).map(Secret)
     }
 }
 
@@ -154,6 +168,12 @@ impl Serialize for Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&RawValue>::deserialize(deserializer).map(|raw| Json::checked(raw.get()))
+    }
+}
+
+impl Own for Json {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        Ok(Json::checked(json))
     }
 }
 

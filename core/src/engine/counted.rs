@@ -1,12 +1,13 @@
 //! What a key counts under a day's cap.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::contract::Decimal;
 use crate::entropy::digest;
+use crate::json::own;
 
 /// What a key may have cost, counted on a UTC day.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Counted {
     /// Which key, without saying it.
     pub(crate) entry: String,
@@ -14,6 +15,8 @@ pub(crate) struct Counted {
     pub(crate) day: i64,
     pub(crate) usd: Decimal,
 }
+
+own!(Counted { entry, day, usd });
 
 /// What a key is counted by.
 pub(crate) fn entry_of(key: &str) -> String {

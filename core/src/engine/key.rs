@@ -1,21 +1,22 @@
 //! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::machine::Cx;
+use crate::json::{NotOwn, Object, Own};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::time::{At, Clock, Millis};
 
 /// How old a key was when that was written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "AgeInRecord", into = "AgeInRecord")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "AgeInRecord")]
 pub(crate) struct SavedAge {
     pub(crate) ms: Millis,
     pub(crate) at: At,
 }
 
 /// As a record has it, in one object.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct AgeInRecord {
     ms: Millis,
     unix: Millis,
@@ -23,9 +24,15 @@ struct AgeInRecord {
     elapsed: Millis,
 }
 
-impl From<AgeInRecord> for SavedAge {
-    fn from(AgeInRecord { ms, unix, client, elapsed }: AgeInRecord) -> Self {
-        SavedAge { ms, at: At { unix, client, elapsed } }
+impl Own for SavedAge {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let object = Object::of(json)?;
+        let mut age = SavedAge::default();
+        object.need("ms", &mut age.ms)?;
+        object.need("unix", &mut age.at.unix)?;
+        object.need("client", &mut age.at.client)?;
+        object.need("elapsed", &mut age.at.elapsed)?;
+        Ok(age)
     }
 }
 

@@ -10,14 +10,12 @@ use super::event::EventKind;
 use super::machine::{Action, Cx, Input};
 use super::poller::Poller;
 use crate::contract::Decimal;
-use crate::json::{items, members, plain};
+use crate::json::{items, members, own, plain};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
-use serde::Deserialize;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Until {
     /// Where in the answer's `data` to look, a JSON pointer (RFC 6901) such as `/status`.
     pub at: String,
@@ -26,6 +24,8 @@ pub struct Until {
     /// The number that ends it, once it is reached.
     pub at_least: Option<Decimal>,
 }
+
+own!(Until or default { at, is, at_least });
 
 impl Until {
     pub(crate) fn refusal(&self) -> Option<&'static str> {

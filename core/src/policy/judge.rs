@@ -35,6 +35,22 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The kind of that word, as hosts write it.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "dns" => FailureKind::Dns,
+            "connect" => FailureKind::Connect,
+            "tls" => FailureKind::Tls,
+            "timeout" => FailureKind::Timeout,
+            "closed" => FailureKind::Closed,
+            "aborted" => FailureKind::Aborted,
+            "late" => FailureKind::Late,
+            "headers" => FailureKind::Headers,
+            "other" => FailureKind::Other,
+            _ => return None,
+        })
+    }
+
     /// What happened, as part of a sentence.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -59,6 +75,17 @@ pub enum Sent {
     Never,
     /// Nobody knows.
     Maybe,
+}
+
+impl Sent {
+    /// What that word says, as hosts write it.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        match word {
+            "never" => Some(Sent::Never),
+            "maybe" => Some(Sent::Maybe),
+            _ => None,
+        }
+    }
 }
 
 /// What became of a send, other than success.

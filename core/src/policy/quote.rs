@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::error::Error;
 use crate::contract::Decimal;
 use crate::contract::agent::{Product, SessionType};
+use crate::json::own;
 
 /// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
 /// shows starting prices.
@@ -24,13 +25,30 @@ pub struct Quote {
     pub unit: String,
 }
 
+/// What is looked at of a product.
+#[derive(Default)]
+pub(crate) struct Priced {
+    product_no: String,
+    session_type: String,
+    price: Decimal,
+    currency: String,
+    unit: String,
+}
+own!(Priced { product_no, session_type as "type", price, currency, unit });
+
 /// Prices a quantity of a product, exactly: no float and no rounding.
 pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
+    let Product { product_no, r#type, price, currency, unit, .. } = product;
+    let (product_no, session_type, price) = (product_no.clone(), r#type.as_str().to_owned(), *price);
+    quote_of(Priced { product_no, session_type, price, currency: currency.clone(), unit: unit.clone() }, quantity)
+}
+
+pub(crate) fn quote_of(product: Priced, quantity: Decimal) -> Result<Quote, Error> {
     let refuse = |field, rule| Err(Error::invalid("quote", field, rule));
     if quantity <= Decimal::from(0) {
         return refuse("quantity", "must be above 0");
     }
-    if product.r#type == SessionType::Static && !quantity.0.is_integer() {
+    if product.session_type == SessionType::Static.as_str() && !quantity.0.is_integer() {
         return refuse("quantity", "must be a whole number of addresses, since the product is static");
     }
     if product.price < Decimal::from(0) {
@@ -41,12 +59,12 @@ pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
     }
     match times(product.price, quantity) {
         Some(total) => Ok(Quote {
-            product_no: product.product_no.clone(),
+            product_no: product.product_no,
             quantity,
             unit_price: product.price,
             total,
-            currency: product.currency.clone(),
-            unit: product.unit.clone(),
+            currency: product.currency,
+            unit: product.unit,
         }),
         None => refuse("quantity", "has too many digits to be priced exactly"),
     }

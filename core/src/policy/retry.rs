@@ -1,15 +1,12 @@
 //! How often, how soon, and when to stop: the numbers, and the arithmetic on them.
 
-use serde::{Deserialize, Deserializer};
-
+use crate::json::own;
 use crate::time::Millis;
 
 /// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RetryPolicy {
     /// Sends of one call, the first included. 1 means that nothing is ever sent again.
-    #[serde(deserialize_with = "clamped")]
     pub attempts: u32,
     /// Milliseconds from the first send within which another may be made.
     pub window_ms: Millis,
@@ -22,7 +19,6 @@ pub struct RetryPolicy {
     /// Milliseconds to wait, in all, for an earlier request with the same key to end.
     pub conflict_ms: Millis,
     /// Milliseconds that one attempt may take.
-    #[serde(deserialize_with = "clamped")]
     pub timeout_ms: u32,
     /// Whether a paid operation that the service failed may be bought again with a new key. A timed-out supplier may have
     /// sold all the same.
@@ -44,11 +40,16 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A number below 0 is read as 0, which is then refused by the name of its field.
-pub(crate) fn clamped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let number = i64::deserialize(deserializer)?;
-    u32::try_from(number.max(0)).map_err(serde::de::Error::custom)
-}
+own!(RetryPolicy or default {
+    attempts,
+    window_ms,
+    backoff_ms,
+    throttled_backoff_ms,
+    max_backoff_ms,
+    conflict_ms,
+    timeout_ms,
+    retry_paid,
+});
 
 impl RetryPolicy {
     /// The first number that can't be, and its range.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::entropy::digest_128;
+use crate::json::{NotOwn, Own, text_of};
 
 /// A digest of a request. In a record it is 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -34,10 +34,9 @@ impl Serialize for Fingerprint {
     }
 }
 
-impl<'de> Deserialize<'de> for Fingerprint {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Fingerprint::read(&text).ok_or_else(|| D::Error::custom("no fingerprint"))
+impl Own for Fingerprint {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        text_of(json).and_then(|text| Fingerprint::read(&text)).ok_or_else(NotOwn::here)
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::CommandId;
 use crate::contract::agent::RotateReason;
+use crate::json::{NotOwn, Object, Own, word};
 use crate::time::Millis;
 
 /// After a change the old exit may still show for this long: what is seen of it is no reason to rotate again. It is also the
@@ -27,6 +28,20 @@ pub enum Seen {
     Timeout,
     /// A block that shows in another way.
     Block,
+}
+
+/// `{"status":403}`, or a word.
+impl Own for Seen {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        if !json.starts_with('{') {
+            return word(json, &[("captcha", Seen::Captcha), ("timeout", Seen::Timeout), ("block", Seen::Block)]);
+        }
+        let object = Object::of(json)?;
+        object.only(&["status"])?;
+        let mut status = 0;
+        object.need("status", &mut status)?;
+        Ok(Seen::Status(status))
+    }
 }
 
 /// What to do about it.

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::fingerprint::Fingerprint;
 use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, any, endpoint};
 use crate::engine::{Counted, SavedAge};
-use crate::json::{Scanner, pick, text_of};
+use crate::json::{NotOwn, Own, Scanner, items, own, pick, read_own, text_of, whole};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
 
@@ -18,7 +18,7 @@ const VERSION: u32 = 2;
 const MAX_BYTES: usize = 1 << 20;
 
 /// A record.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
 pub(crate) struct Data {
     /// The version of the format.
     pub(crate) hopline: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Data {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) intent: Option<String>,
     /// The key of the caller's own that is its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
     /// Tells its request from another one under the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,48 +51,48 @@ pub(crate) struct Data {
 }
 
 /// An account, known again without being named.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Account {
     pub(crate) salt: String,
     pub(crate) digest: String,
 }
 
 /// A call that was about to be sent.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
 pub(crate) struct SavedCall {
     pub(crate) operation: String,
     /// Of a request that the table does not have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) any: Option<(Method, Safety)>,
     pub(crate) target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<String>,
     /// The request held a secret and was not saved.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) secret: bool,
     /// The session that it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) given: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_have_sold: bool,
     /// Whether an earlier send had no settling answer when this was written.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) unanswered: bool,
     /// Whether the key is settled and the effect open all the same.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) spent: bool,
     /// Whether what it buys or places is followed after the answer, as `open_session` and `place_order` do.
-    #[serde(default, rename = "opens", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "opens", skip_serializing_if = "std::ops::Not::not")]
     pub(crate) follows: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) credentials: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) auto_rotate: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
     /// The age of its first send, and when it was that.
     pub(crate) age: SavedAge,
@@ -100,18 +100,18 @@ pub(crate) struct SavedCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doubt_since: Option<Millis>,
     /// What it, and earlier keys that may have bought all the same, count under the day's cap.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counted: Vec<Counted>,
     /// What a list may show of it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) match_fields: BTreeMap<String, String>,
     /// The order that it was accepted as: all that is left is to watch it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) order_no: Option<String>,
 }
 
 /// A session of this client.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct SavedSession {
     pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,30 +119,67 @@ pub(crate) struct SavedSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<String>,
     /// Whether its username and password are wanted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) credentials: bool,
     /// Whether what is seen through it may rotate it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
     /// Whether a person named it, and the service has not shown it yet.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_named: bool,
 }
 
 /// What an accepted intent is remembered by.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
 pub(crate) struct Done {
     pub(crate) operation: String,
     pub(crate) facts: Facts,
     /// Whether it is followed when the intent is started again: a session that was opened, an order that was placed.
-    #[serde(default, rename = "opened", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "opened", skip_serializing_if = "std::ops::Not::not")]
     pub(crate) follows: bool,
     /// Of the answer what its type names and does not mark as secret, where that is short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) answer: Option<Json>,
+}
+
+own!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, call, session, done });
+own!(Account { salt, digest });
+own!(At { unix, client, elapsed });
+own!(SavedCall {
+    operation,
+    any,
+    target,
+    body,
+    secret,
+    session_id,
+    key,
+    given,
+    may_have_sold,
+    unanswered,
+    spent,
+    follows as "opens",
+    credentials,
+    auto_rotate,
+    ends,
+    age,
+    doubt_since,
+    counted,
+    match_fields,
+    order_no,
+});
+own!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
+own!(Done { operation, facts, follows as "opened", answer });
+
+impl Own for (Method, Safety) {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        match items(json)?.as_slice() {
+            [method, safety] => Ok((Method::from_json(method)?, Safety::from_json(safety)?)),
+            _ => Err(NotOwn::here()),
+        }
+    }
 }
 
 /// What a record says of itself to somebody who looks into the store, such as a test of a store or of this client.
@@ -166,7 +203,7 @@ pub struct Description {
 
 /// Says what a record holds. `None` for what is no record of this version.
 pub fn describe(data: &[u8]) -> Option<Description> {
-    let data: Data = serde_json::from_str(std::str::from_utf8(data).ok()?).ok()?;
+    let data: Data = read_own(std::str::from_utf8(data).ok()?).ok()?;
     let (call, done) = (data.call, data.done);
     let of_done = |pick: fn(&Facts) -> &Option<String>| done.as_ref().and_then(|done| pick(&done.facts).clone());
     Some(Description {
@@ -241,8 +278,7 @@ impl Data {
         if version != VERSION {
             return Err(BadRecord::OtherVersion(version));
         }
-        let data: Data =
-            serde_json::from_str(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
+        let data: Data = read_own(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
         if data.call.is_none() && data.session.is_none() && data.done.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }
@@ -285,7 +321,7 @@ impl SavedCall {
     fn is_sound(&self, api: Api) -> bool {
         let key = self.key.as_deref().is_none_or(is_key);
         // A body is only ever JSON that was built here.
-        let body = self.body.as_deref().is_none_or(|body| serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok());
+        let body = self.body.as_deref().is_none_or(|body| whole(body).is_ok());
         let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
         keyed && key && body && is_target(&self.target) && self.age.ms >= 0
     }

@@ -2,56 +2,72 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::read::{Members, NAMES, integer};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
 use crate::contract::Decimal;
-use crate::json::{self, pick, text_of};
+use crate::json::{self, own, pick, text_of};
 
 /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
-#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
 pub struct Facts {
     /// The session's id.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The order's id.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<String>,
     /// The order's number.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order_no: Option<String>,
     /// The number of a sub-user, or of whatever else the answer is.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
     /// The status of the session or the order, as it came.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// `dynamic` or `static`, as it came.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_type: Option<String>,
     /// USD, as it was written.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_charge_usd: Option<String>,
     /// `meta.request_id`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// Whether the account can buy, where an answer about the account says so.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backend_ready: Option<bool>,
     /// `next_cursor` of a list.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub short_page: Option<bool>,
     /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
     /// Whether an intent that was to be resumed stands for nothing.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub nothing: bool,
 }
+
+own!(Facts {
+    session_id,
+    order_id,
+    order_no,
+    id,
+    status,
+    session_type,
+    estimated_charge_usd,
+    request_id,
+    backend_ready,
+    next_cursor,
+    short_page,
+    settled,
+    nothing,
+});
 
 impl Facts {
     /// Reads what is there in the `data` of an answer.

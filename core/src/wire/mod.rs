@@ -22,6 +22,6 @@ pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
 pub(crate) use kept::kept_answer;
 pub use read::{DecodeError, Expected, Reading, Received, Response, Text, read};
-pub(crate) use read::{Flaw, read_as, reading, view, way};
+pub(crate) use read::{Flaw, read_as, reading, view};
 pub use request::Request;
 pub(crate) use text::{KEPT_WORD, cut};

@@ -16,7 +16,6 @@ use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
 use place::told;
-pub(crate) use place::way;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::Undocumented;

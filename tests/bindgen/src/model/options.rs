@@ -268,9 +268,7 @@ mod tests {
 
     #[test]
     fn every_option_of_the_core_is_here_once() {
-        let told = serde_json::from_str::<CallOptions>(r#"{"?":1}"#).expect_err("is unknown").to_string();
-        let known = told.split("expected one of ").nth(1).expect("lists what is known");
-        let mut known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let mut known = CallOptions::NAMES.to_vec();
         let mut here = OPTIONS.map(|option| option.name).to_vec();
         known.sort_unstable();
         here.sort_unstable();

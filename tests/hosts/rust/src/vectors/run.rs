@@ -397,7 +397,7 @@ fn ask(asked: &Ask) -> Result<(), String> {
 }
 
 fn call_options(options: Map<String, Value>) -> Result<CallOptions, String> {
-    serde_json::from_str(&Value::from(options).to_string()).map_err(|error| format!("`options`: {error}"))
+    Value::from(options).to_string().parse().map_err(|error| format!("`options`: {error}"))
 }
 
 fn success(expected: &Success, facts: &Value, raw: &str, phase: &Value) -> Result<(), String> {

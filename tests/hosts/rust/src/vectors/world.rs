@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{Client, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
+use hopline::client::{Client, ClientOptions, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
 use serde_json::{Map, Value, json};
 
 use super::format::Case;
@@ -328,7 +328,7 @@ fn entropy(hex: Option<&str>, crash: u8) -> Result<[u8; 16], String> {
 }
 
 fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<Client, Value>, String> {
-    let options = serde_json::from_str(&options.to_string()).map_err(|error| format!("`client`: {error}"))?;
+    let options: ClientOptions = options.to_string().parse().map_err(|error| format!("`client`: {error}"))?;
     Client::new(options, *entropy)
         .map_or_else(|error| serde_json::to_value(error).map(Err), |client| Ok(Ok(client)))
         .map_err(|error| error.to_string())

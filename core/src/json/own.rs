@@ -1,0 +1,264 @@
+//! Types of Hopline's own that are read from JSON: options, and what records hold. Beside serde's derives this is a fraction of the code in
+//! what is shipped, and it says where a value does not fit.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::pick::{items, members, text_of};
+use super::scan::{NotJson, whole};
+
+/// Why some JSON is none of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotOwn {
+    /// It is not JSON.
+    NotJson,
+    /// Nothing is known of the member that is there, such as `retry.atempts`.
+    Unknown(String),
+    /// What is there does not fit, or nothing is there that could be left out. The value itself has no name.
+    Misfit(String),
+}
+
+impl From<NotJson> for NotOwn {
+    fn from(NotJson: NotJson) -> Self {
+        NotOwn::NotJson
+    }
+}
+
+impl NotOwn {
+    pub(crate) fn here() -> Self {
+        NotOwn::Misfit(String::new())
+    }
+
+    /// It is within that member, or that item.
+    fn within(self, name: &str) -> Self {
+        let way = |inner: String| match inner.as_str() {
+            "" => name.to_owned(),
+            inner if inner.starts_with('[') => format!("{name}{inner}"),
+            inner => format!("{name}.{inner}"),
+        };
+        match self {
+            NotOwn::NotJson => NotOwn::NotJson,
+            NotOwn::Unknown(inner) => NotOwn::Unknown(way(inner)),
+            NotOwn::Misfit(inner) => NotOwn::Misfit(way(inner)),
+        }
+    }
+}
+
+/// A type that is read from JSON.
+pub(crate) trait Own: Sized {
+    /// Whether it must be there, as a member of an object.
+    const REQUIRED: bool = true;
+
+    /// Reads it from the text of one value, without the space around it.
+    fn from_json(json: &str) -> Result<Self, NotOwn>;
+}
+
+/// Reads a text that is one value.
+pub(crate) fn read_own<T: Own>(text: &str) -> Result<T, NotOwn> {
+    T::from_json(whole(text)?)
+}
+
+/// The members of an object.
+pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Object<'a> {
+    /// Of an object, none of whose members comes twice.
+    pub(crate) fn of(json: &'a str) -> Result<Self, NotOwn> {
+        if !json.starts_with('{') {
+            return Err(NotOwn::here());
+        }
+        let found = members(json)?;
+        let twice = found.iter().enumerate().find(|(at, (name, _))| found.iter().take(*at).any(|(before, _)| before == name));
+        match twice {
+            Some((_, (name, _))) => Err(NotOwn::here().within(name)),
+            None => Ok(Object(found)),
+        }
+    }
+
+    /// It has no other members than these.
+    pub(crate) fn only(&self, names: &[&str]) -> Result<(), NotOwn> {
+        match self.0.iter().find(|(name, _)| !names.contains(&name.as_ref())) {
+            Some((name, _)) => Err(NotOwn::Unknown(name.clone().into_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a member. Whether it is there.
+    pub(crate) fn read<T: Own>(&self, name: &str, into: &mut T) -> Result<bool, NotOwn> {
+        let Some((_, json)) = self.0.iter().find(|(known, _)| known == name) else { return Ok(false) };
+        *into = T::from_json(json).map_err(|error| error.within(name))?;
+        Ok(true)
+    }
+
+    /// Reads a member that is there, or may be left out.
+    pub(crate) fn need<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
+        if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(NotOwn::here().within(name)) }
+    }
+}
+
+/// Reads a struct from an object: `own!(Type { a, b, c as "d" })`. With `own!(Type or default { … })` nothing is required, and other members
+/// are refused.
+macro_rules! own {
+    ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
+        impl $crate::json::Own for $type {
+            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
+                let object = $crate::json::Object::of(json)?;
+                let mut own = $type::default();
+                $(object.need(own!(@name $field $($name)?), &mut own.$field)?;)*
+                Ok(own)
+            }
+        }
+    };
+    ($type:ident or default { $($field:ident),* $(,)? }) => {
+        impl $type {
+            /// The names that its members have in JSON.
+            #[allow(unreachable_pub, reason = "some of the types are not public")]
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+        }
+        impl $crate::json::Own for $type {
+            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
+                let object = $crate::json::Object::of(json)?;
+                object.only($type::NAMES)?;
+                let mut own = $type::default();
+                $(object.read(stringify!($field), &mut own.$field)?;)*
+                Ok(own)
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+}
+pub(crate) use own;
+
+impl Own for String {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        text_of(json).map(Cow::into_owned).ok_or_else(NotOwn::here)
+    }
+}
+
+impl Own for bool {
+    const REQUIRED: bool = false;
+
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        json.parse().map_err(|_| NotOwn::here())
+    }
+}
+
+/// One of a few words.
+pub(crate) fn word<T: Copy>(json: &str, words: &[(&str, T)]) -> Result<T, NotOwn> {
+    let said = text_of(json).ok_or_else(NotOwn::here)?;
+    words.iter().find(|(word, _)| *word == said).map(|(_, one)| *one).ok_or_else(NotOwn::here)
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(impl Own for $number {
+            fn from_json(json: &str) -> Result<Self, NotOwn> {
+                json.parse().map_err(|_| NotOwn::here())
+            }
+        })*
+    };
+}
+numbers!(i64, u16);
+
+/// One below 0 is read as 0, which is refused by the name of its member where it can't be.
+impl Own for u32 {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        u32::try_from(i64::from_json(json)?.max(0)).map_err(|_| NotOwn::here())
+    }
+}
+
+impl<T: Own> Own for Option<T> {
+    const REQUIRED: bool = false;
+
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        if json == "null" { Ok(None) } else { T::from_json(json).map(Some) }
+    }
+}
+
+impl<T: Own> Own for Vec<T> {
+    const REQUIRED: bool = false;
+
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        if !json.starts_with('[') {
+            return Err(NotOwn::here());
+        }
+        let found = items(json)?;
+        found.iter().enumerate().map(|(at, item)| T::from_json(item).map_err(|error| error.within(&format!("[{at}]")))).collect()
+    }
+}
+
+impl<T: Own> Own for BTreeMap<String, T> {
+    const REQUIRED: bool = false;
+
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let Object(found) = Object::of(json)?;
+        let read = |(name, json): (Cow<'_, str>, &str)| match T::from_json(json) {
+            Ok(value) => Ok((name.into_owned(), value)),
+            Err(error) => Err(error.within(&name)),
+        };
+        found.into_iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Inner {
+        number: i64,
+        words: Vec<String>,
+    }
+    own!(Inner { number, words as "texts" });
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Options {
+        name: String,
+        inner: Option<Inner>,
+        named: BTreeMap<String, Inner>,
+        on: bool,
+        count: u32,
+    }
+    own!(Options or default { name, inner, named, on, count });
+
+    fn misfit(text: &str) -> NotOwn {
+        read_own::<Options>(text).expect_err(text)
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_in_the_default() {
+        assert_eq!(read_own::<Options>(" {} "), Ok(Options::default()));
+        let text = r#"{"name":"a\u0062","inner":{"number":-7,"texts":["x"],"more":1},"on":true,"count":3,"named":{"a":{"number":1}}}"#;
+        let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, words: vec![] })]);
+        let inner = Some(Inner { number: -7, words: vec!["x".to_owned()] });
+        assert_eq!(read_own(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3 }));
+        assert_eq!(read_own::<Options>(r#"{"inner":null}"#), Ok(Options::default()));
+    }
+
+    #[test]
+    fn it_says_where_a_value_does_not_fit() {
+        for (text, place) in [
+            ("7", ""),
+            ("[]", ""),
+            (r#"{"name":null}"#, "name"),
+            (r#"{"name":"\ud800"}"#, "name"),
+            (r#"{"name":"a","name":"a"}"#, "name"),
+            (r#"{"on":"true"}"#, "on"),
+            (r#"{"count":4294967296}"#, "count"),
+            (r#"{"count":1.0}"#, "count"),
+            (r#"{"count":"1"}"#, "count"),
+            (r#"{"inner":{}}"#, "inner.number"),
+            (r#"{"inner":{"number":1,"texts":["a",2]}}"#, "inner.texts[1]"),
+            (r#"{"inner":{"number":1,"texts":{}}}"#, "inner.texts"),
+            (r#"{"named":{"x":{"number":"1"}}}"#, "named.x.number"),
+            (r#"{"named":[]}"#, "named"),
+        ] {
+            assert_eq!(misfit(text), NotOwn::Misfit(place.to_owned()), "{text}");
+        }
+        assert_eq!(misfit(r#"{"nam":"a"}"#), NotOwn::Unknown("nam".to_owned()));
+        for text in ["", "{", "{}{}", r#"{"name":}"#] {
+            assert_eq!(misfit(text), NotOwn::NotJson, "{text}");
+        }
+    }
+}

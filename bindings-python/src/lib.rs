@@ -6,6 +6,7 @@
 
 mod folder;
 mod objects;
+mod readings;
 mod slots;
 mod store;
 
@@ -16,25 +17,33 @@ use hopline::client::{
     page_turn_text, quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use crate::objects::Made;
+use crate::readings::Readings;
+
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
 #[pyclass(frozen, module = "hopline._hopline")]
-pub struct Client(Mutex<hopline::Client>, Mutex<Option<u32>>);
+pub struct Client {
+    core: Mutex<hopline::Client>,
+    last: Mutex<Option<u32>>,
+    readings: Readings,
+}
 
 impl Client {
     fn lock(&self) -> MutexGuard<'_, hopline::Client> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a command, and keeps its name for `last`.
     fn begin(&self, start: impl FnOnce(&mut hopline::Client) -> CommandId) -> u32 {
         let command = start(&mut self.lock()).0;
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
         command
     }
 }
@@ -47,11 +56,10 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
     Now { unix: unix_ms, monotonic: monotonic_ms }
 }
 
-/// A result, whose objects are made here: nobody holds the client meanwhile, since whatever Python allocates may run a garbage
-/// collection, and that any code.
-fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>) -> PyResult<Bound<'_, PyTuple>> {
+/// A result, whose objects may have been made of its response. Nobody holds the client meanwhile, as in `respond`.
+fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>, made: Option<Made>) -> PyResult<Bound<'_, PyTuple>> {
     let read = match result {
-        Ok(taken) => objects::read(py, taken)?,
+        Ok(taken) => objects::read(py, taken, made)?,
         Err(error) => Err(error),
     };
     match read {
@@ -65,12 +73,13 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
-        hopline::Client::from_text(options, entropy).map(|client| Client(Mutex::new(client), Mutex::default())).map_err(refused)
+        let core = hopline::Client::from_text(options, entropy).map_err(refused)?;
+        Ok(Client { core: Mutex::new(core), last: Mutex::default(), readings: Readings::default() })
     }
 
     /// The command that was started last, for those who were interrupted before they heard of it.
     fn last(&self) -> Option<u32> {
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
@@ -106,6 +115,7 @@ impl Client {
             }
             Step::Send { id, command, request } => {
                 let body = Some(&request.body).filter(|body| !body.is_empty()).map(|body| PyBytes::new(py, body));
+                self.readings.sent(id.0, command.0, request.expects);
                 let (method, limits) = (request.method.as_str(), (request.timeout_ms, request.send_before, request.max_body));
                 ("send", id.0, command.0, method, request.url, request.headers, body, limits.0, limits.1, limits.2).into_pyobject(py)
             }
@@ -121,10 +131,12 @@ impl Client {
         self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// A Send was answered. `headers` are those that `RESPONSE_HEADERS` names.
+    /// A Send was answered. `headers` are those that `RESPONSE_HEADERS` names. The objects of the answer are made here: nobody holds
+    /// the client meanwhile, since whatever Python allocates may run a garbage collection, and that any code.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer, and the host has argument names")]
     fn respond(
         &self,
+        py: Python<'_>,
         step: u32,
         status: u16,
         headers: Vec<(String, String)>,
@@ -134,13 +146,20 @@ impl Client {
         monotonic_ms: i64,
     ) -> PyResult<()> {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let outcome = Outcome::Response { status, headers: &headers, body, truncated };
-        self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
+        let now = at(unix_ms, monotonic_ms);
+        let Some((command, expected)) = self.readings.answered(step) else {
+            let outcome = Outcome::Response { status, headers: &headers, body, truncated };
+            return self.lock().resolve_text(step, outcome, now).map_err(refused);
+        };
+        let (response, made) = objects::receive(py, expected, Received { status, headers: &headers, body, truncated });
+        self.readings.keep(command, made);
+        self.lock().resolve_text(step, Outcome::Read(response), now).map_err(refused)
     }
 
     /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
     /// `never` or `maybe`.
     fn fail(&self, step: u32, kind: &str, sent: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
+        self.readings.answered(step);
         self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
@@ -158,6 +177,7 @@ impl Client {
         if let (Some(result), Some(taken)) = (&result, taken) {
             taken.append(result)?;
         }
+        self.readings.forget(command);
         drop(self.lock().take_to_read(CommandId(command)));
         Ok(result)
     }
@@ -165,12 +185,13 @@ impl Client {
     /// The same, left where it is.
     fn result<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let result = self.lock().result_to_read(CommandId(command));
-        result.map(|result| result_tuple(py, result)).transpose()
+        result.map(|result| result_tuple(py, result, self.readings.of(py, command))).transpose()
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may
     /// have been, keeps its record. Returns whether there was a result.
     fn abandon(&self, command: u32) -> bool {
+        self.readings.forget(command);
         self.lock().abandon(CommandId(command))
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use hopline::Error;
 use hopline::client::{Answered, Taken};
 use hopline::contract::{REPLIES, Record, Shape, Sink, Word, endpoints};
+use hopline::wire::{self, Expected, Received, Response};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -62,25 +63,64 @@ fn records_of(shape: Shape) -> Vec<&'static Record> {
     }
 }
 
-/// What a command was answered with, as an object; or the failure, which may be that it does not fit its type.
-pub(crate) fn read(py: Python<'_>, taken: Taken) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
-    let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
-    let mut objects = Objects { py, classes, failed: None, last: None, words: Default::default() };
-    let (slots, read) = match taken.shape() {
-        Shape::Record(record) => (classes.of(record), taken.read(&mut objects)),
-        // What nobody documents is parsed when somebody asks for it.
-        _ => (&classes.reply, taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered))),
-    };
-    if let Some(failed) = objects.failed {
-        return Err(failed);
+/// The object of an answer, and the text that it was made of.
+pub(crate) struct Made {
+    shape: &'static Shape,
+    raw: Py<PyBytes>,
+    object: Py<PyAny>,
+}
+
+impl Made {
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        Made { shape: self.shape, raw: self.raw.clone_ref(py), object: self.object.clone_ref(py) }
     }
-    let (reply, answered) = match read {
-        Ok(read) => read,
-        Err(error) => return Ok(Err(error)),
+
+    /// Whether it is the object of this answer, which is the same text, read as the same type.
+    fn is_of(&self, py: Python<'_>, taken: &Taken) -> bool {
+        std::ptr::eq(self.shape, taken.shape()) && self.raw.as_bytes(py) == taken.raw().as_bytes()
+    }
+}
+
+/// Reads a response, and makes the object of a success that fits its type. Where Python can't make it, `read` says so.
+pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received<'a>) -> (Response<'a>, Option<Made>) {
+    let Some(classes) = CLASSES.get(py) else { return (wire::read(expected, received, &mut ()).0, None) };
+    let (response, object) = match expected.shape() {
+        Shape::Record(_) => {
+            let mut objects = Objects::new(py, classes);
+            let (response, object) = wire::read(expected, received, &mut objects);
+            (response, object.filter(|_| objects.failed.is_none()))
+        }
+        _ => (wire::read(expected, received, &mut ()).0, classes.reply.instance(py).ok()),
+    };
+    let raw = response.raw().filter(|_| response.fit().is_ok()).map(|raw| PyBytes::new(py, raw.as_bytes()).unbind());
+    let made = raw.zip(object).map(|(raw, object)| Made { shape: expected.shape(), raw, object: object.unbind() });
+    (response, made)
+}
+
+/// What a command was answered with, as an object: the one that was made of the response, if it is that; or the failure, which may
+/// be that it does not fit its type.
+pub(crate) fn read(py: Python<'_>, taken: Taken, made: Option<Made>) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
+    let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
+    let slots = if let Shape::Record(record) = taken.shape() { classes.of(record) } else { &classes.reply };
+    let (reply, raw, answered) = match made.filter(|made| made.is_of(py, &taken)) {
+        Some(made) => (made.object.into_bound(py), made.raw.into_bound(py), taken.answered()),
+        None => {
+            let mut objects = Objects::new(py, classes);
+            let read = match taken.shape() {
+                Shape::Record(_) => taken.read(&mut objects),
+                // What nobody documents is parsed when somebody asks for it.
+                _ => taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered)),
+            };
+            match (objects.failed, read) {
+                (Some(failed), _) => return Err(failed),
+                (None, Err(error)) => return Ok(Err(error)),
+                (None, Ok((reply, answered))) => (reply, PyBytes::new(py, answered.raw.text().as_bytes()), answered),
+            }
+        }
     };
     let first = slots.len() - TAIL.len();
     let tail = [
-        PyBytes::new(py, answered.raw.text().as_bytes()).into_any(),
+        raw.into_any(),
         answered.facts.request_id.as_deref().into_pyobject(py)?,
         answered.phase.map(|phase| phase.as_str()).into_pyobject(py)?,
     ];
@@ -115,6 +155,10 @@ enum Nest<'py> {
 }
 
 impl<'py> Objects<'py> {
+    fn new(py: Python<'py>, classes: &'py Classes) -> Self {
+        Objects { py, classes, failed: None, last: None, words: Default::default() }
+    }
+
     fn none(&self) -> Bound<'py, PyAny> {
         self.py.None().into_bound(self.py)
     }

@@ -3,10 +3,11 @@
 use super::outbox::Pending;
 use super::root::Client;
 use super::types::{Misuse, Outcome};
-use crate::engine::{Input, Received};
+use crate::engine::{self, Input};
 use crate::policy::{FailureKind, Sent};
 use crate::state::{StepId, StoreAnswer};
 use crate::time::Now;
+use crate::wire;
 
 impl Client {
     /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
@@ -19,11 +20,15 @@ impl Client {
             }
             Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
                 self.means.clock.tick(now);
-                self.received(id, Received::Response { status, headers, body, truncated });
+                self.received(id, engine::Received::Response(wire::Received { status, headers, body, truncated }));
+            }
+            Outcome::Read(response) if pending.is_send() => {
+                self.means.clock.tick(now);
+                self.received(id, engine::Received::Read(response));
             }
             Outcome::Failed { kind, sent } if pending.is_send() => {
                 self.means.clock.tick(now);
-                self.received(id, Received::Failed(kind, sent));
+                self.received(id, engine::Received::Failed(kind, sent));
             }
             _ => return Err(Misuse::WrongAnswer),
         }
@@ -48,7 +53,7 @@ impl Client {
         match self.outbox.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
                 self.means.clock.tick(now);
-                self.received(id, Received::Unfit(rule));
+                self.received(id, engine::Received::Unfit(rule));
                 Ok(())
             }
             _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
@@ -56,7 +61,7 @@ impl Client {
     }
 
     /// Whoever waits for it is told what came over HTTP.
-    fn received(&mut self, step: StepId, received: Received<'_>) {
+    fn received(&mut self, step: StepId, received: engine::Received<'_>) {
         match self.outbox.pending.remove(&step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
             Some(Pending::Ask) => self.on_server_time(step, received),
@@ -87,8 +92,10 @@ mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on, reseller, saved};
     use super::super::{CallOptions, CommandId, Step, StoreCall};
     use super::*;
+    use crate::contract::{Endpoint, Operation};
     use crate::policy::{Effect, Error, Kind};
     use crate::state::Memory;
+    use crate::wire::{Expected, Received, Text, read};
 
     const RULE: &str = "has a value of `x` that is not visible ASCII";
 
@@ -116,6 +123,43 @@ mod tests {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// What a purchase says to a response that is read in this way.
+    fn bought(body: &str, outcome: impl Fn(Expected, Received<'_>, &mut dyn FnMut(Outcome<'_>))) -> String {
+        let mut client = agent(7, false);
+        let command = client.start_json("create_session", BUY, CallOptions::default());
+        loop {
+            match client.poll(NOW) {
+                Step::Send { id, request, .. } => {
+                    let received = Received { status: 202, headers: &[], body: body.as_bytes(), truncated: false };
+                    outcome(request.expects, received, &mut |outcome| client.resolve(id, outcome, NOW).expect("is answered once"));
+                }
+                Step::Wait { until: None } => return format!("{:?}", client.take_answer(command).expect("has completed")),
+                Step::Wait { until: Some(_) } => return "is sent again".to_owned(),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_response_that_the_host_has_read_says_the_same() {
+        const LOGIN: &Endpoint = crate::contract::reseller::Login::ENDPOINT;
+        for body in [
+            r#"{"success":true,"data":{"session_id":"s-1","status":"creating","estimated_charge_usd":4.50}}"#,
+            r#"{"success":true,"data":{"session_id":7}}"#,
+            r#"{"success":false,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"}}"#,
+            r#"{"code":0,"data":{"session_id":"s-1","status":"creating"}}"#,
+            "<html>",
+            r#"{"success":true,"data":{"#,
+        ] {
+            let here = bought(body, |_, Received { status, headers, body, truncated }, resolve| {
+                resolve(Outcome::Response { status, headers, body, truncated });
+            });
+            let there = bought(body, |expects, received, resolve| resolve(Outcome::Read(read(expects, received, &mut Text::default()).0)));
+            let as_another = bought(body, |_, received, resolve| resolve(Outcome::Read(read(Expected::of(LOGIN, 9), received, &mut ()).0)));
+            assert_eq!((&there, &as_another), (&here, &here), "{body}");
         }
     }
 

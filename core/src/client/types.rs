@@ -12,7 +12,7 @@ use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 pub use crate::engine::{Answered, EventKind, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
-use crate::wire::{DecodeError, Facts, Request};
+use crate::wire::{DecodeError, Facts, Request, Response};
 
 /// A command that was started, and the type of its answer.
 pub struct Ticket<O> {
@@ -94,6 +94,8 @@ pub enum Outcome<'a> {
         /// Whether the body goes on beyond what was read.
         truncated: bool,
     },
+    /// A response that was read as its request [expects](Request::expects): a host that builds its own values from it reads it once.
+    Read(Response<'a>),
     /// No response.
     Failed {
         /// Why.
@@ -116,6 +118,7 @@ impl fmt::Debug for Outcome<'_> {
                     .field("truncated", truncated)
                     .finish()
             }
+            Outcome::Read(_) => f.write_str("Read"),
             Outcome::Failed { kind, sent } => f.debug_struct("Failed").field("kind", kind).field("sent", sent).finish(),
         }
     }
@@ -225,6 +228,16 @@ impl Taken {
     /// What it is.
     pub fn shape(&self) -> &'static Shape {
         self.answered.shape
+    }
+
+    /// As the service wrote it.
+    pub fn raw(&self) -> &str {
+        self.answered.raw.text()
+    }
+
+    /// What is known of it, for a host that has built its value from the same text before.
+    pub fn answered(self) -> Answered {
+        self.answered
     }
 
     /// Reads it, and has a sink build it; or says that it does not fit its type, and where.

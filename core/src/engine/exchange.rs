@@ -10,7 +10,7 @@ use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
-use crate::wire::{self, Answer, Built, Content, Expected, Facts, Failure, Flaw, Request, Success, classify, items};
+use crate::wire::{Answer, Built, Content, Expected, Facts, Failure, Flaw, Request, Success, classify, classify_read, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -110,11 +110,13 @@ impl Exchange {
             timeout_ms: self.timeout_ms,
             send_before: now.saturating_add(late),
             max_body: cx.service.max_body,
+            expects: Expected::of(self.endpoint, cx.service.max_body),
         })
     }
 
     /// Takes in what came of it.
     pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> ExchangeResult {
+        let expected = Expected::of(self.endpoint, cx.service.max_body);
         let answer = match received {
             Received::Unfit(rule) => return ExchangeResult::Unfit(rule.to_owned()),
             Received::Failed(FailureKind::Late, Sent::Never) if self.late < MAX_LATE && cx.wanted => {
@@ -125,10 +127,8 @@ impl Exchange {
                 let lost = Some((kind, sent));
                 return ExchangeResult::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
             }
-            Received::Response { status, headers, body, truncated } => {
-                let expected = Expected::of(self.endpoint, cx.service.max_body);
-                classify(expected, wire::Received { status, headers, body, truncated }, cx.means.clock.unix())
-            }
+            Received::Response(received) => classify(expected, received, cx.means.clock.unix()),
+            Received::Read(response) => classify_read(expected, response, cx.means.clock.unix()),
         };
         if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.content, Content::NoEnvelope { .. })) {
             cx.means.clock.hear(time);
@@ -146,7 +146,7 @@ impl Exchange {
                 self.learn(raw.text(), &facts, cx);
                 let attempts = cx.subject.attempts;
                 let shape = &self.endpoint.response;
-                let (reading, http_status) = (Some(reading), Some(status));
+                let http_status = Some(status);
                 ExchangeResult::Success(Box::new(Answered { raw, shape, reading, http_status, attempts, ..Answered::of(facts) }))
             }
             answer => {

@@ -2,7 +2,7 @@
 
 use crate::contract::{Api, Secret};
 use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing};
-use crate::wire::{Answer, BaseUrl, Content, Failure, Flaw};
+use crate::wire::{self, Answer, BaseUrl, Content, Failure, Flaw};
 
 /// The service that a client speaks to, and how.
 #[derive(Clone, Hash)]
@@ -48,8 +48,10 @@ impl Service {
 
 /// What came over HTTP.
 pub(crate) enum Received<'a> {
-    /// A response.
-    Response { status: u16, headers: &'a [(&'a str, &'a str)], body: &'a [u8], truncated: bool },
+    /// A response, to be read.
+    Response(wire::Received<'a>),
+    /// A response that was read.
+    Read(wire::Response<'a>),
     /// None.
     Failed(FailureKind, Sent),
     /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.

@@ -55,8 +55,8 @@ pub(crate) struct Success {
     pub(crate) facts: Facts,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
-    /// What else was found out about it.
-    pub(crate) reading: Reading,
+    /// What else was found out about it; nothing where the host has read it.
+    pub(crate) reading: Option<Reading>,
 }
 
 /// The `error` of a failure envelope.
@@ -81,12 +81,17 @@ impl fmt::Debug for Failure {
 pub(crate) fn classify(expected: Expected, received: Received<'_>, now_unix: Millis) -> Answer {
     let mut undocumented = Undocumented::default();
     let (response, _) = read(expected, received, &mut undocumented);
-    Answer::of(&response, undocumented.secrets, now_unix)
+    Answer::of(&response, Some(undocumented.secrets), now_unix)
+}
+
+/// Classifies what a response says that the host has read.
+pub(crate) fn classify_read(expected: Expected, response: Response<'_>, now_unix: Millis) -> Answer {
+    Answer::of(&response.read_as(expected), None, now_unix)
 }
 
 impl Answer {
     /// What a response says.
-    fn of(response: &Response<'_>, undocumented_secrets: bool, now_unix: Millis) -> Self {
+    fn of(response: &Response<'_>, undocumented_secrets: Option<bool>, now_unix: Millis) -> Self {
         let received = response.received;
         let date = received.header("date").find_map(time::http_date);
         let [request_id, timestamp] = response.meta.map(|json| json.and_then(word));
@@ -108,13 +113,16 @@ impl Answer {
 }
 
 impl Success {
-    fn of(data: &Data<'_>, undocumented_secrets: bool, request_id: Option<&str>) -> Self {
-        let misfit = data.fit.clone().err().map(Box::new);
+    fn of(data: &Data<'_>, undocumented_secrets: Option<bool>, request_id: Option<&str>) -> Self {
+        let reading = |undocumented_secrets| {
+            let misfit = data.fit.clone().err().map(Box::new);
+            Reading { misfit, rewritten: data.rewritten, undocumented_secrets }
+        };
         Success {
             raw: Json::checked(data.raw),
             facts: Facts::from(data.members, request_id),
             differing: data.differing.clone(),
-            reading: Reading { misfit, rewritten: data.rewritten, undocumented_secrets },
+            reading: undocumented_secrets.map(reading),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod time;
 pub use base_url::{BadBaseUrl, BaseUrl};
 pub(crate) use build::{Built, build, build_any, is_key, is_target, page_size, params_of};
 pub(crate) use check::{Refusal, members};
-pub(crate) use envelope::{Answer, Content, Failure, Success, classify};
+pub(crate) use envelope::{Answer, Content, Failure, Success, classify, classify_read};
 pub use facts::Facts;
 pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::read::Expected;
 use crate::contract::Method;
 use crate::time::Millis;
 
@@ -22,6 +23,8 @@ pub struct Request {
     pub send_before: Millis,
     /// Read no more than this many bytes of the answer's body; more is `truncated`.
     pub max_body: u32,
+    /// What its answer is read as.
+    pub expects: Expected,
 }
 
 impl Request {
@@ -58,6 +61,8 @@ impl TryFrom<&Request> for http::Request<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Operation;
+    use crate::contract::agent::CreateSession;
 
     fn request() -> Request {
         Request {
@@ -68,6 +73,7 @@ mod tests {
             timeout_ms: 1,
             send_before: 2,
             max_body: 3,
+            expects: Expected::of(CreateSession::ENDPOINT, 3),
         }
     }
 

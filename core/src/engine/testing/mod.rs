@@ -29,7 +29,7 @@ use crate::contract::{Api, Secret, endpoint};
 use crate::entropy::Entropy;
 use crate::policy::{Error, Ledger, Quota, RetryPolicy, Rules};
 use crate::time::{Clock, Millis, Now};
-use crate::wire::{BaseUrl, build};
+use crate::wire::{self, BaseUrl, build};
 
 /// The Unix time at which every test begins: the start of a UTC day.
 pub(crate) const START: Millis = 1_700_006_400_000;
@@ -172,7 +172,8 @@ impl Given {
         let retry_after = tell.retry_after.map(|seconds| seconds.to_string());
         let headers: Vec<(&str, &str)> = retry_after.iter().map(|text| ("retry-after", text.as_str())).collect();
         let body = tell.body(self.service.api);
-        let response = |status| Input::Response(Received::Response { status, headers: &headers, body: body.as_bytes(), truncated: false });
+        let received = |status| wire::Received { status, headers: &headers, body: body.as_bytes(), truncated: false };
+        let response = |status| Input::Response(Received::Response(received(status)));
         let input = match tell.what {
             What::Due => Input::Due(due),
             What::Stored(stored) => Input::Stored(stored),

@@ -32,12 +32,12 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
     let meta = envelope.as_ref().map(|envelope| envelope.meta(expected.api)).unwrap_or_default();
     match envelope.and_then(|envelope| envelope.content(expected)) {
         Some((ContentRef::Success(data), _)) if data.has_long_cursor(expected.shape) => {
-            (Response { received, content: ContentRef::NoEnvelope { flaw: Flaw::LongCursor }, meta }, None)
+            (Response { received, expected, content: ContentRef::NoEnvelope { flaw: Flaw::LongCursor }, meta }, None)
         }
-        Some((content, value)) => (Response { received, content, meta }, value),
+        Some((content, value)) => (Response { received, expected, content, meta }, value),
         None => {
             let flaw = if received.broke_off(expected.max_body, is_json) { Flaw::BrokeOff } else { Flaw::Page };
-            (Response { received, content: ContentRef::NoEnvelope { flaw }, meta: [None; 2] }, None)
+            (Response { received, expected, content: ContentRef::NoEnvelope { flaw }, meta: [None; 2] }, None)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a response is read from and as, and what it says.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 use super::found::Members;
 use crate::contract::{Api, Endpoint, Shape};
@@ -22,6 +23,26 @@ impl Expected {
     pub fn of(endpoint: &'static Endpoint, max_body: u32) -> Self {
         Expected { api: endpoint.api, shape: &endpoint.response, max_body }
     }
+
+    /// What the `data` of a success is.
+    pub fn shape(self) -> &'static Shape {
+        self.shape
+    }
+}
+
+/// There is one shape for each operation.
+impl PartialEq for Expected {
+    fn eq(&self, other: &Self) -> bool {
+        (self.api, self.max_body) == (other.api, other.max_body) && std::ptr::eq(self.shape, other.shape)
+    }
+}
+
+impl Eq for Expected {}
+
+impl Hash for Expected {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.api, self.max_body).hash(state);
+    }
 }
 
 /// What came over HTTP.
@@ -37,15 +58,23 @@ pub struct Received<'a> {
     pub truncated: bool,
 }
 
-/// What a response says.
+/// What a response says, as it was read.
+#[derive(Clone)]
 pub struct Response<'a> {
     pub(crate) received: Received<'a>,
+    /// What it was read as.
+    pub(super) expected: Expected,
     pub(crate) content: ContentRef<'a>,
     /// `meta.request_id` and `meta.timestamp`, as they are written.
     pub(crate) meta: [Option<&'a str>; 2],
 }
 
 impl<'a> Response<'a> {
+    /// The response as this is read: itself, unless it was read as something else.
+    pub(crate) fn read_as(self, expected: Expected) -> Self {
+        if self.expected == expected { self } else { super::read(expected, self.received, &mut ()).0 }
+    }
+
     /// The `data` of a success, as it is written.
     pub fn raw(&self) -> Option<&'a str> {
         if let ContentRef::Success(data) = &self.content { Some(data.raw) } else { None }
@@ -63,6 +92,7 @@ impl<'a> Response<'a> {
 }
 
 /// What an envelope says.
+#[derive(Clone)]
 pub(crate) enum ContentRef<'a> {
     Success(Box<Data<'a>>),
     Failure(Failure<'a>),
@@ -85,6 +115,7 @@ pub(crate) enum Flaw {
 }
 
 /// The `data` of a success.
+#[derive(Clone)]
 pub(crate) struct Data<'a> {
     /// As it is written.
     pub(crate) raw: &'a str,
@@ -119,6 +150,7 @@ pub struct Reading {
 }
 
 /// The error of a failure.
+#[derive(Clone)]
 pub(crate) struct Failure<'a> {
     pub(crate) code: Cow<'a, str>,
     pub(crate) message: Cow<'a, str>,

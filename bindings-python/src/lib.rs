@@ -7,21 +7,22 @@
 mod folder;
 mod objects;
 mod readings;
+mod requests;
 mod slots;
 mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text,
-    page_turn_text, quote_text, verdict_text,
+    CommandId, Name, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text, page_turn_text,
+    quote_text, verdict_text,
 };
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 
 use crate::objects::Made;
 use crate::readings::Readings;
@@ -87,42 +88,33 @@ impl Client {
         self.begin(|client| client.start_text(operation, params, options))
     }
 
-    /// What to do next, a tuple that begins with a word:
+    /// Puts what is to be done into `todo`, where an interrupt can't lose it, `most` steps of it. Then there is nothing until the
+    /// monotonic time that is returned (`None`: no time), or until something is started or answered. Each step is a tuple that begins
+    /// with a word:
     ///
-    /// - `("wait", until)`: nothing until that monotonic time (`None`: no time), or until something is started or answered;
     /// - `("store", step, command, call)`: make that call of the store, where the command waits if there is one, and say `stored`; a
     ///   call is a tuple of its name and its arguments (see `store::call_tuple`);
-    /// - `("send", step, command, method, url, headers, body, timeout_ms, send_before, max_body)`: send it (`None`: no body)
-    ///   and say `respond` or `fail`;
+    /// - `("send", step, command, request, send_before)`: send it and say `respond` or `fail`;
     /// - `("completed", command)`: take its result;
     /// - `("notify", event)`: progress, as JSON.
-    ///
-    /// What is to be done is put into `todo`, too, if that is given: an interrupt may lose what a call has returned.
-    #[pyo3(signature = (unix_ms, monotonic_ms, todo=None))]
-    fn poll<'py>(
-        &self,
-        py: Python<'py>,
-        unix_ms: i64,
-        monotonic_ms: i64,
-        todo: Option<&Bound<'py, PyList>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let step = self.lock().poll(at(unix_ms, monotonic_ms));
-        let todo = todo.filter(|_| !matches!(step, Step::Wait { .. }));
-        let step = match step {
-            Step::Wait { until } => ("wait", until).into_pyobject(py),
-            Step::Store { id, command, call } => {
-                ("store", id.0, command.map(|command| command.0), store::call_tuple(py, call)?).into_pyobject(py)
-            }
-            Step::Send { id, command, request } => {
-                let body = Some(&request.body).filter(|body| !body.is_empty()).map(|body| PyBytes::new(py, body));
-                self.readings.sent(id.0, command.0, request.expects);
-                let (method, limits) = (request.method.as_str(), (request.timeout_ms, request.send_before, request.max_body));
-                ("send", id.0, command.0, method, request.url, request.headers, body, limits.0, limits.1, limits.2).into_pyobject(py)
-            }
-            Step::Completed { command } => ("completed", command.0).into_pyobject(py),
-            Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
-        }?;
-        todo.map_or(Ok(()), |todo| todo.append(&step)).map(|()| step)
+    #[pyo3(signature = (unix_ms, monotonic_ms, todo, most=usize::MAX))]
+    fn poll(&self, py: Python<'_>, unix_ms: i64, monotonic_ms: i64, todo: &Bound<'_, PyList>, most: usize) -> PyResult<Option<i64>> {
+        for _ in 0..most {
+            let step = self.lock().poll(at(unix_ms, monotonic_ms));
+            todo.append(match step {
+                Step::Wait { until } => return Ok(until),
+                Step::Store { id, command, call } => {
+                    ("store", id.0, command.map(|command| command.0), store::call_tuple(py, call)?).into_pyobject(py)
+                }
+                Step::Send { id, command, request } => {
+                    self.readings.sent(id.0, command.0, request.expects);
+                    ("send", id.0, command.0, requests::made(py, &request)?, request.send_before).into_pyobject(py)
+                }
+                Step::Completed { command } => ("completed", command.0).into_pyobject(py),
+                Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
+            }?)?;
+        }
+        Ok(None)
     }
 
     /// The store has answered: a tuple of a word and what belongs to it (see `store::answer`).
@@ -131,7 +123,7 @@ impl Client {
         self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// A Send was answered. `headers` are those that `RESPONSE_HEADERS` names. The objects of the answer are made here: nobody holds
+    /// A Send was answered; `headers` are a mapping or pairs. The objects of the answer are made here: nobody holds
     /// the client meanwhile, since whatever Python allocates may run a garbage collection, and that any code.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer, and the host has argument names")]
     fn respond(
@@ -139,12 +131,13 @@ impl Client {
         py: Python<'_>,
         step: u32,
         status: u16,
-        headers: Vec<(String, String)>,
+        headers: &Bound<'_, PyAny>,
         body: &[u8],
         truncated: bool,
         unix_ms: i64,
         monotonic_ms: i64,
     ) -> PyResult<()> {
+        let headers = requests::wanted(headers)?;
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let now = at(unix_ms, monotonic_ms);
         let Some((command, expected)) = self.readings.answered(step) else {
@@ -152,8 +145,14 @@ impl Client {
             return self.lock().resolve_text(step, outcome, now).map_err(refused);
         };
         let (response, made) = objects::receive(py, expected, Received { status, headers: &headers, body, truncated });
+        let (made, interrupt) = match made {
+            // Whoever takes it tries again; what ends the program is nobody else's.
+            Err(error) => (None, Some(error).filter(|error| !error.is_instance_of::<PyException>(py))),
+            Ok(made) => (made, None),
+        };
         self.readings.keep(command, made);
-        self.lock().resolve_text(step, Outcome::Read(response), now).map_err(refused)
+        self.lock().resolve_text(step, Outcome::Read(response), now).map_err(refused)?;
+        interrupt.map_or(Ok(()), Err)
     }
 
     /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
@@ -295,8 +294,8 @@ fn ip_range(text: &str) -> String {
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("RESPONSE_HEADERS", PyTuple::new(module.py(), RESPONSE_HEADERS)?)?;
     module.add_function(wrap_pyfunction!(objects::make_of, module)?)?;
+    module.add_function(wrap_pyfunction!(requests::requests_of, module)?)?;
     module.add_function(wrap_pyfunction!(page_params, module)?)?;
     module.add_function(wrap_pyfunction!(page_turn, module)?)?;
     module.add_function(wrap_pyfunction!(host_text, module)?)?;

@@ -16,8 +16,8 @@ use crate::slots::Slots;
 /// The slots of an answer after those of its members.
 const TAIL: [&str; 3] = ["_raw", "request_id", "phase"];
 
-/// How many words are at hand: more than a list has kinds of.
-const WORDS: usize = 16;
+/// How many short texts are at hand: those of a list are often the same.
+const SHORT: usize = 32;
 
 /// What values are made of.
 struct Classes {
@@ -81,20 +81,16 @@ impl Made {
     }
 }
 
-/// Reads a response, and makes the object of a success that fits its type. Where Python can't make it, `read` says so.
-pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received<'a>) -> (Response<'a>, Option<Made>) {
-    let Some(classes) = CLASSES.get(py) else { return (wire::read(expected, received, &mut ()).0, None) };
-    let (response, object) = match expected.shape() {
-        Shape::Record(_) => {
-            let mut objects = Objects::new(py, classes);
-            let (response, object) = wire::read(expected, received, &mut objects);
-            (response, object.filter(|_| objects.failed.is_none()))
-        }
-        _ => (wire::read(expected, received, &mut ()).0, classes.reply.instance(py).ok()),
-    };
+/// Reads a response, and makes the object of a success that fits its type.
+pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received<'a>) -> (Response<'a>, PyResult<Option<Made>>) {
+    let classes = CLASSES.get(py).filter(|_| matches!(expected.shape(), Shape::Record(_)));
+    // What nobody documents has no members to make.
+    let Some(classes) = classes else { return (wire::read(expected, received, &mut ()).0, Ok(None)) };
+    let mut objects = Objects::new(py, classes);
+    let (response, object) = wire::read(expected, received, &mut objects);
     let raw = response.raw().filter(|_| response.fit().is_ok()).map(|raw| PyBytes::new(py, raw.as_bytes()).unbind());
     let made = raw.zip(object).map(|(raw, object)| Made { shape: expected.shape(), raw, object: object.unbind() });
-    (response, made)
+    (response, objects.failed.map_or(Ok(made), Err))
 }
 
 /// What a command was answered with, as an object: the one that was made of the response, if it is that; or the failure, which may
@@ -124,7 +120,7 @@ pub(crate) fn read(py: Python<'_>, taken: Taken, made: Option<Made>) -> PyResult
         answered.facts.request_id.as_deref().into_pyobject(py)?,
         answered.phase.map(|phase| phase.as_str()).into_pyobject(py)?,
     ];
-    for (n, value) in tail.iter().enumerate() {
+    for (n, value) in tail.into_iter().enumerate() {
         slots.set(&reply, first + n, value)?;
     }
     Ok(Ok((reply, answered)))
@@ -144,8 +140,8 @@ struct Objects<'py> {
     failed: Option<PyErr>,
     /// The class of the last object: most often the next one's, too.
     last: Option<(&'static Record, &'py Slots)>,
-    /// Words that came before, each in the place that its address gives it.
-    words: [Option<(&'static Word, Bound<'py, PyAny>)>; WORDS],
+    /// Texts of up to 16 bytes that came before, each with its bytes and their number, in the place that these give it.
+    short: [Option<(u128, usize, Bound<'py, PyAny>)>; SHORT],
 }
 
 /// An object or a list that is being made.
@@ -156,11 +152,29 @@ enum Nest<'py> {
 
 impl<'py> Objects<'py> {
     fn new(py: Python<'py>, classes: &'py Classes) -> Self {
-        Objects { py, classes, failed: None, last: None, words: Default::default() }
+        Objects { py, classes, failed: None, last: None, short: Default::default() }
     }
 
     fn none(&self) -> Bound<'py, PyAny> {
         self.py.None().into_bound(self.py)
+    }
+
+    /// A text, which is the same object as one that came before, if it is short.
+    fn same(&mut self, text: &str, make: impl Fn(Python<'py>, &str) -> Bound<'py, PyString>) -> Bound<'py, PyAny> {
+        let mut bytes = [0; 16];
+        let Some(room) = bytes.get_mut(..text.len()) else { return make(self.py, text).into_any() };
+        room.copy_from_slice(text.as_bytes());
+        let bytes = u128::from_le_bytes(bytes);
+        let mixed = (bytes as u64 ^ (bytes >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let place = &mut self.short[(mixed >> 32) as usize % SHORT];
+        match place {
+            Some((known, length, made)) if (*known, *length) == (bytes, text.len()) => made.clone(),
+            _ => {
+                let made = make(self.py, text).into_any();
+                *place = Some((bytes, text.len(), made.clone()));
+                made
+            }
+        }
     }
 
     fn made(&mut self, made: PyResult<Bound<'py, PyAny>>) -> Bound<'py, PyAny> {
@@ -193,24 +207,18 @@ impl<'py> Sink for Objects<'py> {
     }
 
     fn text(&mut self, text: &str, secret: bool) -> Bound<'py, PyAny> {
-        let text = PyString::new(self.py, text).into_any();
         if !secret {
-            return text;
+            return self.same(text, PyString::new);
         }
+        let text = PyString::new(self.py, text);
         let made = self.classes.secret.bind(self.py).call1((text,));
         self.made(made)
     }
 
     fn word(&mut self, text: &str, known: Option<&'static Word>) -> Bound<'py, PyAny> {
-        let Some(word) = known else { return PyString::new(self.py, text).into_any() };
-        let place = std::ptr::from_ref(word).addr() / size_of::<Word>() % WORDS;
-        match &self.words[place] {
-            Some((known, made)) if std::ptr::eq(*known, word) => made.clone(),
-            _ => {
-                let made = PyString::intern(self.py, word.word).into_any();
-                self.words[place] = Some((word, made.clone()));
-                made
-            }
+        match known {
+            Some(word) => self.same(word.word, PyString::intern),
+            None => PyString::new(self.py, text).into_any(),
         }
     }
 
@@ -239,7 +247,7 @@ impl<'py> Sink for Objects<'py> {
         match nest {
             Nest::Object { slots, instance, set } => {
                 *set |= 1 << index;
-                self.failed = slots.set(instance, index, &value).err();
+                self.failed = slots.set(instance, index, value).err();
             }
             Nest::List(items) => items.push(value),
         }
@@ -248,10 +256,9 @@ impl<'py> Sink for Objects<'py> {
     fn end(&mut self, nest: Nest<'py>) -> Bound<'py, PyAny> {
         match nest {
             Nest::Object { slots, instance, set } => {
-                let none = self.none();
                 for index in (0..slots.len()).filter(|index| set >> index & 1 == 0) {
                     if self.failed.is_none() {
-                        self.failed = slots.set(&instance, index, &none).err();
+                        self.failed = slots.set(&instance, index, self.none()).err();
                     }
                 }
                 instance

@@ -51,13 +51,16 @@ def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
 
 def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as the core has them: none that is left out, and milliseconds for seconds."""
-    told = {name: value for name, value in options.items() if value is not None}
-    for name in _SECONDS:
-        if name in told:
-            seconds = told.pop(name)
-            if not isinstance(seconds, (int, float)) or not abs(seconds) < 1e12:
-                raise TypeError(f"`{name}` must be a number of seconds")
-            told[f"{name}_ms"] = round(seconds * 1000)
+    told: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name not in _SECONDS:
+            told[name] = value
+        elif isinstance(value, (int, float)) and abs(value) < 1e12:
+            told[f"{name}_ms"] = round(value * 1000)
+        else:
+            raise TypeError(f"`{name}` must be a number of seconds")
     return told
 
 

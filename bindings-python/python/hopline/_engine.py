@@ -24,6 +24,7 @@ from ._facts import Event
 from ._sends import Sends
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
+from ._troubles import Troubles
 from ._value import Reply
 from ._values import Secret, loads
 from ._waiting import wait_for
@@ -35,7 +36,6 @@ W = TypeVar("W", Ask, Send)
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
 _log = logging.getLogger("hopline")
-_MOST_TROUBLES = 64
 
 
 class Closable(Protocol):
@@ -74,7 +74,7 @@ class Engine:
         self._left_sends: dict[int, Send] = {}
         """What an owner left undone that others may wait for."""
         self._background = Background(self)
-        self._troubles: dict[str, str] = {}
+        self._troubles = Troubles()
         self.listeners: list[Callable[[Event], object]] = []
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
@@ -86,35 +86,26 @@ class Engine:
 
     # What a command goes through.
 
-    def admit(self, owner: Owner, operation: str) -> None:
-        """The owner is here, so the client does not finish before it has left."""
-        self.check(operation)
-        try:
-            with self._lock:
-                self._check_closed(operation)
-                self._present.add(owner)
-        except BaseException:
-            self._present.discard(owner)
-            raise
-
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
-        """Starts a command for its owner. Where there is none to wait for, the owner does what is left to do."""
+        """The owner is here, so the client does not finish before it has left, and its command is started. Where there is none to wait
+        for, the owner does what is left to do."""
         with self._lock:
             self._check_closed(operation)  # meanwhile
+            self._present.add(owner)
             try:
-                owner.command = begin(self._core)
+                owner.command = command = begin(self._core)
             except BaseException:
                 if (begun := self._core.last()) is not None and begun != self._last:  # it was interrupted when it had begun
                     owner.command = self._last = begun
                     self._owners[begun] = owner
                 raise
             owner.has_parts = operation == "resume_all"
-            if owner.command is not None:
-                self._last = owner.command
-                self._owners[owner.command] = owner
-                # One that was begun before anybody waited for it may have ended meanwhile.
-                owner.completed = owner.command in self._ended
-                self._ended.discard(owner.command)
+            if command is not None:
+                self._last = command
+                self._owners[command] = owner
+                if command in self._ended:  # it was begun before anybody waited for it
+                    owner.completed = True
+                    self._ended.discard(command)
 
     def turn(self, owner: Owner) -> Ask | Send | Wait | Done:
         """What the owner is to do next."""
@@ -130,12 +121,13 @@ class Engine:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
-        self._sends.expire()
-        until = self._drain(owner, events)
+        at = now()
+        self._sends.expire(at)
+        until = self._drain(owner, events, at)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner, owner.command)
             # To take a result lets its record be deleted.
-            until = self._drain(owner, events)
+            until = self._drain(owner, events, at)
         # The store first: somebody's purchase may wait for it.
         if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._keep_time(until)
@@ -154,15 +146,12 @@ class Engine:
         self._keep_time(until)
         return Wait(None)
 
-    def _drain(self, owner: Owner, events: list[str]) -> int | None:
-        at, todo = now(), self._todo
-        while True:
-            while todo:
-                self._give(todo, todo[0], owner, events)
-            step = self._core.poll(*at, todo)
-            if step[0] == "wait":
-                self._due = step[1]
-                return self._due
+    def _drain(self, owner: Owner, events: list[str], at: tuple[int, int]) -> int | None:
+        todo = self._todo
+        self._due = self._core.poll(*at, todo)
+        while todo:
+            self._give(todo, todo[0], owner, events)
+        return self._due
 
     def _give(self, todo: list[Any], step: _hopline._Step, owner: Owner, events: list[str]) -> None:
         """Gives somebody what is to be done first.
@@ -170,44 +159,43 @@ class Engine:
         INVARIANT: Whoever is interrupted here, by Ctrl-C or to run a finaliser that uses the client, has either given it or not. An
         interrupt comes where something is called, so nothing is called from the look at `todo` on.
         """
-        match step:
-            case ("store", step_id, command, call):
-                asker = owner if command is None else self._owners.get(command, owner)
-                if asker.exchange is not None:
-                    asker = owner
-                ask = Ask(step_id, command, call)
-                self._wake(asker, owner)
-                if todo and todo[0] is step:
-                    del todo[0]
-                    asker.asks[step_id] = ask
-            case ("send", step_id, *_):
-                send, out = self._sends.made(step), self._sends.out
-                sender = self._owners.get(send.command, owner)
-                if sender.given_up or sender.exchange is not None:
-                    sends = self._left_sends
-                    self._wake_one(None)
-                else:
-                    sends = sender.sends
-                    self._wake(sender, owner)
-                if todo and todo[0] is step:
-                    del todo[0]
-                    out[step_id] = sends[step_id] = send
-            case ("completed", command):
-                if waiting := self._owners.get(command):
-                    self._wake(waiting, owner)
-                    waiting.completed = True
-                else:
-                    self._ended.add(command)
-                if todo and todo[0] is step:
-                    del todo[0]
-            case ("notify", event):
-                events.append(event)
-                if todo and todo[0] is step:
-                    del todo[0]
-
-    def _wake(self, other: Owner, owner: Owner) -> None:
-        if other is not owner:
-            other.wake()
+        if step[0] == "completed":
+            command = step[1]
+            if waiting := self._owners.get(command):
+                if waiting is not owner:
+                    waiting.wake()
+                waiting.completed = True
+            else:
+                self._ended.add(command)
+            if todo and todo[0] is step:
+                del todo[0]
+        elif step[0] == "send":
+            send, out = Send(*step[1:]), self._sends.out
+            sender = self._owners.get(send.command, owner)
+            if sender.given_up or sender.exchange is not None:
+                sends = self._left_sends
+                self._wake_one(None)
+            else:
+                sends = sender.sends
+                if sender is not owner:
+                    sender.wake()
+            if todo and todo[0] is step:
+                del todo[0]
+                out[send.step] = sends[send.step] = send
+        elif step[0] == "store":
+            ask = Ask(*step[1:])
+            asker = owner if ask.command is None else self._owners.get(ask.command, owner)
+            if asker.exchange is not None:
+                asker = owner
+            if asker is not owner:
+                asker.wake()
+            if todo and todo[0] is step:
+                del todo[0]
+                asker.asks[ask.step] = ask
+        else:
+            events.append(step[1])
+            if todo and todo[0] is step:
+                del todo[0]
 
     def _wake_one(self, command: int | None) -> None:
         """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
@@ -248,12 +236,11 @@ class Engine:
         return taken
 
     def _taken(self, result: _hopline._Taken | None, notes: list[str]) -> Taken:
-        match result:
-            case ("answered", reply, facts):
-                return Taken(reply=reply, facts=facts)
-            case ("failed", failure):
-                return Taken(failure=failure, notes=notes + self._trouble_behind(failure))
-        misuse("client", "the result was taken before")
+        if result is None:
+            misuse("client", "the result was taken before")
+        if result[0] == "answered":
+            return Taken(result[1], result[2])
+        return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
 
     def leave(self, owner: Owner) -> bool:
         """The owner waits no more. Whether the client is to be finished, since it was the last of a closed one."""
@@ -314,7 +301,7 @@ class Engine:
             if not self._told(work, answer):
                 trouble = "an answer that does not fit"
                 self._told(work, FAILED)
-            self._note_trouble(work.call, trouble)
+            self._troubles.note(work.call, trouble)
             # Not before: what was interrupted until here is asked once more.
             owner.asking.pop(work.step, None)
             owner.wake()
@@ -325,29 +312,6 @@ class Engine:
         except (TypeError, ValueError, OverflowError):
             return False
         return True
-
-    def _note_trouble(self, call: Call, trouble: str | None) -> None:
-        """What a store said, to be told with the error that comes of it."""
-        names = call[1] if call[0] in ("claim", "release") else [call[1]]
-        for name in names or ():
-            if trouble is not None or call[0] in ("claim", "list"):  # what comes after a claim has another beginning
-                self._troubles.pop(name, None)
-            if trouble is not None:
-                self._troubles[name] = trouble
-        while len(self._troubles) > _MOST_TROUBLES:
-            del self._troubles[next(iter(self._troubles))]
-
-    def _trouble_behind(self, failure: str) -> list[str]:
-        """What the store said, where that is why a command failed."""
-        error: dict[str, Any] = loads(failure) if self._troubles else {}
-        while error and error.get("kind") != "store":
-            error = error.get("cause") or {}
-        if not error:
-            return []
-        record = error.get("record")
-        # A record is a name and its version.
-        trouble = next(reversed(self._troubles.values())) if record is None else self._troubles.get(record.rpartition(".")[0])
-        return [] if trouble is None else [f"the store said: {trouble}"]
 
     def _next_send(self, owner: Owner) -> Send | None:
         """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
@@ -430,7 +394,7 @@ class Engine:
             return
         for given in [given for given in self._todo if given[:2] == ("send", step)]:
             self._todo.remove(given)
-            self._sends.out[step] = self._sends.made(given)
+            self._sends.out[step] = Send(*given[1:])
         self._sends.break_off(step)
 
     # What is known.
@@ -495,8 +459,9 @@ class Engine:
             return None
         while self._left_sends and not self._present:  # nobody waits for what they would bring
             self._sends.break_off(self._left_sends.popitem()[0])
-        self._sends.expire()
-        until = self._sends.soonest(self._drain(owner, events))
+        at = now()
+        self._sends.expire(at)
+        until = self._sends.soonest(self._drain(owner, events, at))
         if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._present.add(owner)
             return work

@@ -1,20 +1,22 @@
 """The extension module: a class and functions that take and give text, bytes and numbers. It is private to this package."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Final, Literal
 
+from ._http import Request
+
 VERSION: Final[str]
-RESPONSE_HEADERS: Final[tuple[str, ...]]
 
 _Ask = tuple[Literal["store"], int, int | None, tuple[Any, ...]]
-_Send = tuple[Literal["send"], int, int, str, str, list[tuple[str, str]], bytes | None, int, int, int]
-_Step = _Ask | _Send | tuple[Literal["wait"], int | None] | tuple[Literal["completed"], int] | tuple[Literal["notify"], str]
+_Send = tuple[Literal["send"], int, int, Request, int]
+_Step = _Ask | _Send | tuple[Literal["completed"], int] | tuple[Literal["notify"], str]
 _Taken = tuple[Literal["answered"], object, str] | tuple[Literal["failed"], str]
 
 def make_of(
     classes: dict[str, tuple[type, list[str], bool]], decimal: type, secret: type, loads: Callable[[str], object]
 ) -> None: ...
+def requests_of(kind: type[Request], user_agent: str) -> None: ...
 def page_params(position: str, params: str) -> str: ...
 def page_turn(position: str, facts: str) -> str: ...
 def host_text(question: str, given: str) -> str: ...
@@ -36,10 +38,17 @@ class Client:
     def __new__(cls, options: str, entropy: bytes) -> Client: ...
     def last(self) -> int | None: ...
     def start(self, operation: str, params: str, options: str) -> int: ...
-    def poll(self, unix_ms: int, monotonic_ms: int, todo: list[_Step] | None = None) -> _Step: ...
+    def poll(self, unix_ms: int, monotonic_ms: int, todo: list[_Step], most: int = ...) -> int | None: ...
     def stored(self, step: int, answer: tuple[Any, ...], unix_ms: int, monotonic_ms: int) -> None: ...
     def respond(
-        self, step: int, status: int, headers: list[tuple[str, str]], body: bytes, truncated: bool, unix_ms: int, monotonic_ms: int
+        self,
+        step: int,
+        status: int,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        body: bytes,
+        truncated: bool,
+        unix_ms: int,
+        monotonic_ms: int,
     ) -> None: ...
     def fail(self, step: int, kind: str, sent: str, unix_ms: int, monotonic_ms: int) -> None: ...
     def cancel(self, command: int, unix_ms: int, monotonic_ms: int) -> int | None: ...

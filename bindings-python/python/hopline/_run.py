@@ -15,7 +15,7 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
     """Runs a command in this thread until it has ended. Where there is none, does what is left to do."""
     bell = Bell()
     owner = Owner(bell.ring)
-    engine.admit(owner, operation)
+    engine.check(operation)
     try:
         engine.enter(owner, operation, begin)
         taken = work(engine, send, owner, bell)

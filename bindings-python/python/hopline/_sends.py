@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
+from heapq import heappop, heappush
 from typing import Any
 
 from . import _hopline
-from ._http import Failed, Request, Response
-from ._http._base import USER_AGENT, named
+from ._http import Failed, Response
 from ._work import Send, now
 
 _GRACE_MS = 200
@@ -23,13 +22,6 @@ class Sends:
         """By their steps."""
         self._deadlines: list[tuple[int, int]] = []
 
-    def made(self, step: tuple[Any, ...]) -> Send:
-        """A send that the core gives out."""
-        _, step_id, command, method, url, headers, body, timeout, send_before, max_body = step
-        sent = {"user-agent": USER_AGENT, **dict(headers)}
-        request = Request(method=method, url=url, headers=sent, body=body, timeout=timeout / 1000, max_body=max_body)
-        return Send(step_id, command, request, send_before)
-
     def wanted(self, sends: dict[int, Send]) -> dict[int, Send]:
         """Those that were not broken off meanwhile."""
         return {step: send for step, send in sends.items() if step in self.out}
@@ -39,12 +31,12 @@ class Sends:
         anew."""
         if send.is_begun or send.step not in self.out:
             return False
-        at = now()
-        if not is_sure or at[1] > send.send_before:
+        _, at = now()
+        if not is_sure or at > send.send_before:
             self._fail(send, "late")
             return False
         send.is_begun = True
-        heapq.heappush(self._deadlines, (at[1] + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
+        heappush(self._deadlines, (at + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
         return True
 
     def lose(self) -> None:
@@ -54,21 +46,20 @@ class Sends:
 
     def soonest(self, until: int | None) -> int | None:
         """When to look again: when the core wants to go on, or the next send has taken too long."""
-        self._drop_deadlines()
-        if not self._deadlines:
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][1] not in self.out:
+            heappop(deadlines)
+        if not deadlines:
             return until
-        end = self._deadlines[0][0]
-        return end if until is None else min(end, until)
+        end = deadlines[0][0]
+        return end if until is None or end < until else until
 
-    def _drop_deadlines(self) -> None:
-        while self._deadlines and self._deadlines[0][1] not in self.out:
-            heapq.heappop(self._deadlines)
-
-    def expire(self) -> None:
+    def expire(self, at: tuple[int, int]) -> None:
         """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
-        while self._deadlines and self._deadlines[0][0] <= now()[1]:
-            self._end(self._deadlines[0][1], "timeout")
-            self._drop_deadlines()
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= at[1]:
+            self._end(deadlines[0][1], "timeout")
+            heappop(deadlines)
 
     def break_off(self, step: int) -> None:
         """Ends a send that nobody waits for any more."""
@@ -96,21 +87,23 @@ class Sends:
         return True
 
     def _tell(self, work: Send, answer: Any, notes: list[str]) -> None:
-        failure = answer if isinstance(answer, Failed) else None
+        kind, sent = "other", "maybe" if work.is_begun else "never"
         if isinstance(answer, Response):
             try:
                 body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
-                self._core.respond(work.step, answer.status, named(answer.headers), body, answer.truncated, *now())
-                return
+                return self._core.respond(work.step, answer.status, answer.headers, body, answer.truncated, *now())
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
+                if work.step not in self.out:  # it was broken off as it was read
+                    return
                 notes.append(f"the transport's response could not be read: {type(error).__name__}")
-        elif isinstance(answer, BaseException) and failure is None:
+        elif isinstance(answer, Failed):
+            kind, sent = answer.kind, answer.sent
+            if answer.why is not None:
+                notes.append(answer.why)
+        elif isinstance(answer, BaseException):
             notes.append(f"the transport raised {type(answer).__name__}, whose text is left out since it may hold secrets")
-        elif failure is None:
+        else:
             notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
-        elif failure.why is not None:
-            notes.append(failure.why)
-        kind, sent = (failure.kind, failure.sent) if failure else ("other", "maybe" if work.is_begun else "never")
         try:
             self._core.fail(work.step, kind, sent, *now())
         except (TypeError, ValueError):

@@ -39,7 +39,7 @@ async def run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation:
             return
 
     owner = Owner(wake)
-    engine.admit(owner, operation)
+    engine.check(operation)
     try:
         engine.enter(owner, operation, begin)
         taken = await _work(engine, send, disk, owner, woken)

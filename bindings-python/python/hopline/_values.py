@@ -85,13 +85,16 @@ _LONGEST_INTEGER: Literal[40] = 40
 def loads(body: str | bytes) -> Any:
     """Parses JSON with every digit as it was written, or raises `Misfit`."""
     try:
-        return json.loads(body, parse_float=Decimal, parse_int=_integer)
+        return _DECODER.decode(body if isinstance(body, str) else body.decode())
     except (ValueError, ArithmeticError, RecursionError):
         raise Misfit("not JSON that Python can read") from None
 
 
 def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=_integer)
 
 
 def dumps(value: Any) -> str:

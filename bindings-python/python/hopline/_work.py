@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._http import Request
@@ -55,9 +55,9 @@ class Taken:
 
     __slots__ = ("facts", "failure", "notes", "parts", "reply")
 
-    def __init__(self, *, reply: object = None, facts: str = "", failure: str | None = None, notes: list[str] | None = None) -> None:
-        self.reply, self.facts, self.failure, self.notes = reply, facts, failure, notes or []
-        self.parts: list[Taken] = []
+    def __init__(self, reply: object = None, facts: str = "", failure: str | None = None, notes: Sequence[str] = ()) -> None:
+        self.reply, self.facts, self.failure, self.notes = reply, facts, failure, notes
+        self.parts: Sequence[Taken] = ()
         """Of all that was resumed together: what each command ended with."""
 
 

@@ -93,6 +93,7 @@ mod tests {
     use super::super::{CallOptions, CommandId, Step, StoreCall};
     use super::*;
     use crate::contract::{Endpoint, Operation};
+    use crate::engine::Answered;
     use crate::policy::{Effect, Error, Kind};
     use crate::state::Memory;
     use crate::wire::{Expected, Received, Text, read};
@@ -136,7 +137,11 @@ mod tests {
                     let received = Received { status: 202, headers: &[], body: body.as_bytes(), truncated: false };
                     outcome(request.expects, received, &mut |outcome| client.resolve(id, outcome, NOW).expect("is answered once"));
                 }
-                Step::Wait { until: None } => return format!("{:?}", client.take_answer(command).expect("has completed")),
+                Step::Wait { until: None } => {
+                    // What the host has read is looked at once more where somebody asks what core would have found.
+                    let whole = |mut answered: Answered| Answered { reading: Some(answered.reading()), ..answered };
+                    return format!("{:?}", client.take_answer(command).expect("has completed").map(whole));
+                }
                 Step::Wait { until: Some(_) } => return "is sent again".to_owned(),
                 _ => {}
             }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -120,7 +121,7 @@ impl Own for Secret {
 ///
 /// It may hold secrets, so its `Debug` says only how long it is.
 #[derive(Clone, PartialEq, Hash)]
-pub struct Json(Box<str>);
+pub struct Json(ArcStr);
 
 impl Json {
     /// The text.
@@ -129,7 +130,7 @@ impl Json {
     }
 
     /// JSON that was checked before.
-    pub(crate) fn checked(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn checked(text: impl Into<ArcStr>) -> Self {
         Json(text.into())
     }
 

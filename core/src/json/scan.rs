@@ -87,7 +87,14 @@ impl<'a> Scanner<'a> {
     /// The next byte that is no space, without taking it; 0 at the end.
     #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
-        let mut byte = self.byte();
+        match self.byte() {
+            byte @ ..=b' ' => self.behind_spaces(byte),
+            byte => byte,
+        }
+    }
+
+    #[cold]
+    fn behind_spaces(&mut self, mut byte: u8) -> u8 {
         while matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
             byte = self.byte();

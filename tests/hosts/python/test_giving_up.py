@@ -138,7 +138,6 @@ def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
 
     with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
         engine, buyer = agent._engine, Owner(lambda: None)
-        engine.admit(buyer, "create_session")
         engine.enter(buyer, "create_session", begin("create_session", BUY, {}))
         engine.leave(buyer)  # its put is to be done by whoever comes next
         reading = threading.Thread(target=agent.get_balance)
@@ -202,7 +201,6 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
 
         def add(operation: str, params: dict[str, Any] | None) -> Owner:
             owner = Owner(lambda: woken.append(owner))
-            engine.admit(owner, operation)
             engine.enter(owner, operation, (lambda core: None) if params is None else begin(operation, params, {}))
             woken.append(owner)
             return owner

@@ -3,11 +3,14 @@
 import asyncio
 import socket
 import time
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import hopline
 import pytest
 import requests
+from canned import SOUND
 from conftest import BUY
 from sandbox import Sandbox
 from transports import ASYNC, SYNC, async_http, sync_http
@@ -150,11 +153,18 @@ def test_the_request_is_sent_as_the_core_made_it(which: str, sandbox: Sandbox) -
         assert "transfer-encoding" not in names and "authorization" not in names
 
 
-def test_only_the_headers_that_the_core_names_are_passed() -> None:
-    from hopline._http._base import named
+@pytest.mark.parametrize("kind", [dict, list, MappingProxyType])
+def test_headers_are_a_mapping_or_pairs_in_any_case(kind: Any) -> None:
+    headers = {"Date": "today", "Set-Cookie": b"a", "X-More": 7, "RETRY-AFTER": "9000", "content-type": "application/json"}
 
-    came = [("Date", "today"), ("Set-Cookie", "a"), ("RETRY-AFTER", "1"), ("content-type", "x"), ("x-more", "y")]
-    assert named(came) == [("date", "today"), ("retry-after", "1"), ("content-type", "x")]
+    def http(request: hopline.Request) -> hopline.Response:
+        told: Any = list(headers.items()) if kind is list else kind(headers)
+        return hopline.Response(status=503, headers=told, body=b'{"success":false,"error":{"code":"UPSTREAM_UNAVAILABLE","message":"no"}}')
+
+    before = datetime.now(UTC)
+    with hopline.AgentClient(**SOUND, http=http) as agent, pytest.raises(hopline.Unavailable) as caught:
+        agent.get_balance()
+    assert caught.value.retry_at is not None and caught.value.retry_at - before > timedelta(seconds=8000)
 
 
 def test_a_session_whose_adapters_repeat_is_refused() -> None:

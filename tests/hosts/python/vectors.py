@@ -32,10 +32,16 @@ class World:
         given = {name: value for name, value in self.options.items() if value is not None}
         self.client = Client(json.dumps(given), bytes.fromhex(entropy) if entropy else bytes([self.crashes] * 16))
 
+    def poll(self) -> Any:
+        """The next step, or when there is to be one."""
+        todo: list[Any] = []
+        until = self.client.poll(*self.now, todo, 1)
+        return todo[0] if todo else ("wait", until)
+
     def next(self, kind: str | None = None) -> Any:
         """The next step that is no notification, and no call of the store that answers itself, but for those of a kind."""
         while True:
-            step = self.client.poll(*self.now)
+            step = self.poll()
             if step[0] == "notify":
                 no_secret("an event", str(step[1]))
             elif step[0] == "store" and answers_itself(step[3]) and step[3][0] != kind:
@@ -136,10 +142,11 @@ class World:
     def send(self, step: Json) -> None:
         found = self.next()
         check(found[0] == "send", f"expected a send of {step['send']}, came {found}")
-        _, number, command, method, url, headers, body, timeout_ms, send_before, max_body = found
+        _, number, command, request, send_before = found
+        headers = list(request.headers.items())
         self.out.add(number)
-        line = f"{method} {url.removeprefix(self.options['base_url'].rstrip('/'))}"
-        text = (body or b"").decode()
+        line = f"{request.method} {request.url.removeprefix(self.options['base_url'].rstrip('/'))}"
+        text = (request.body or b"").decode()
         check(line == step["send"], f"expected a send of {step['send']}, came {line} {text}")
         if "for" in step:
             same(self.command(step["for"]), command, "for")
@@ -152,7 +159,7 @@ class World:
             check(self.sent.setdefault(key, line + text) == line + text, "the same key was sent with other bytes")
         if "body" in step:
             same(step["body"], json.loads(text), "body")
-        for name, value in {"body_text": text, "timeout_ms": timeout_ms, "max_body": max_body}.items():
+        for name, value in {"body_text": text, "timeout_ms": round(request.timeout * 1000), "max_body": request.max_body}.items():
             if name in step:
                 same(step[name], value, name)
         if "within" in step:
@@ -246,7 +253,7 @@ class World:
 
     def notify(self, step: Json) -> None:
         while True:
-            found = self.client.poll(*self.now)
+            found = self.poll()
             if found[0] == "store" and answers_itself(found[3]):
                 self.answer_itself(found)
                 continue

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .._hopline import RESPONSE_HEADERS, VERSION
+from .._hopline import VERSION, requests_of
 from .._value import Value, field
 
-USER_AGENT = f"hopline-python/{VERSION}"
 Why: TypeAlias = Literal["dns", "connect", "tls", "timeout", "closed", "aborted", "late", "other"]
 """Why there was no response."""
 
@@ -36,14 +35,8 @@ class Request(Value):
 
     if not TYPE_CHECKING:
 
-        def __init__(self, *, method: str, url: str, headers: Any, body: bytes | None, timeout: float, max_body: int) -> None:
-            # One by one: every call makes one.
-            _set(self, "method", method)
-            _set(self, "url", url)
-            _set(self, "headers", headers)
-            _set(self, "body", body)
-            _set(self, "timeout", timeout)
-            _set(self, "max_body", max_body)
+        def __init__(self, **members: Any) -> None:
+            super().__init__(**members)
             _set(self, "_aborts", [])
             _set(self, "_is_over", False)
 
@@ -63,6 +56,9 @@ class Request(Value):
                 continue
 
 
+requests_of(Request, f"hopline-python/{VERSION}")  # the core makes those that are sent
+
+
 class Response(Value):
     """A response. Its body is that of the API, so it does not print."""
 
@@ -74,6 +70,15 @@ class Response(Value):
     """At most `max_body` bytes of the body."""
     truncated: bool = False
     """Whether the body goes on, or broke off."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *, status: int, headers: Any = (), body: bytes = b"", truncated: bool = False) -> None:
+            # One by one: every call makes one.
+            _set(self, "status", status)
+            _set(self, "headers", headers)
+            _set(self, "body", body)
+            _set(self, "truncated", truncated)
 
 
 class Failed(Exception):
@@ -96,12 +101,6 @@ Transport: TypeAlias = Callable[[Request], Response]
 """Sends a request and waits for what comes of it."""
 AsyncTransport: TypeAlias = Callable[[Request], Awaitable[Response]]
 """The same for tasks."""
-
-
-def named(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers that the client asks for, and no others."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name.lower(), value) for name, value in pairs if name.lower() in RESPONSE_HEADERS]
 
 
 def sent_headers(request: Request) -> dict[str, str]:

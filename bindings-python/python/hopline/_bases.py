@@ -206,9 +206,7 @@ class AsyncCaller:
         return done[0]
 
     def _driven(self, operation: str, start: Begin) -> Coroutine[Any, Any, Taken | None]:
-        from ._tasks import run_async
-
-        return run_async(self._engine, self._send, self._disk, operation, start)
+        return self._disk.run(self._engine, self._send, operation, start)
 
     async def _end(self, opened: SessionReply, keep: bool) -> None:
         if is_kept(opened, keep):

@@ -325,14 +325,14 @@ class Tasks(AsyncCaller):
         it. Waits for other calls and for the store, for `timeout` seconds at most; what takes longer ends by itself, and a warning is
         logged.
         """
-        import asyncio
+        from ._tasks import waited
 
         engine = self._engine
         if engine.close():
             engine.finish()
         if not engine.is_forked():
-            await asyncio.wait([asyncio.wrap_future(engine.over)], timeout=timeout)
-            if not engine.over.done():
+            await waited(engine.over, timeout)
+            if not engine.over.is_known:
                 engine.say_not_over()
 
     async def __aenter__(self) -> Self:

@@ -7,13 +7,11 @@ sends.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from . import _hopline
@@ -21,13 +19,14 @@ from ._background import Background
 from ._errors import HoplineError, misuse, refuse
 from ._events import Stream
 from ._facts import Event
+from ._log import log
 from ._sends import Sends
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
 from ._troubles import Troubles
 from ._value import Reply
 from ._values import Secret, loads
-from ._waiting import wait_for
+from ._waiting import Later, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait, now
 
 S = TypeVar("S", bound=Stream)
@@ -35,7 +34,6 @@ T = TypeVar("T")
 W = TypeVar("W", Ask, Send)
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
-_log = logging.getLogger("hopline")
 
 
 class Closable(Protocol):
@@ -54,7 +52,7 @@ class Engine:
         self._core = _new_core(options)
         self._store = None if store is None else StoreHandle(store)
         self._closed = False
-        self.over: Future[None] = Future()
+        self.over: Later[None] = Later()
         """The client is closed, and its store has let go of everything."""
         self._present: set[Owner] = set()
         self._exchanging: set[Owner] = set()
@@ -327,14 +325,16 @@ class Engine:
             del owner.sending[send.step]
         return None
 
-    def vouched(self) -> Future[bool]:
+    def vouched(self) -> Later[bool]:
         """Whether the store vouches for its claims, which is to be known before a request goes out."""
         return SURE if self._store is None else self._store.vouches()
 
-    def begin(self, owner: Owner, work: Send, vouched: Future[bool], is_here: bool = False) -> bool:
+    def begin(self, owner: Owner, work: Send, vouched: Later[bool], is_here: bool = False) -> bool:
         """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
         else may have by now nothing is sent; a store that does not say so in time does not know."""
-        is_sure = vouched is SURE or (not vouched.cancel() and vouched.done() and vouched.result())
+        is_sure = vouched.is_known and vouched.value
+        if vouched is not SURE:
+            vouched.is_wanted = False
         with self._lock:
             if self._sends.begin(work, is_sure):
                 if is_here:
@@ -512,9 +512,9 @@ class Engine:
             for one in list(self.closing):
                 one.close()
             if self._store is None:
-                self.over.set_result(None)
+                self.over.tell(None)
             else:
-                self._store.close().add_done_callback(lambda _: self.over.set_result(None))
+                self._store.close().then(lambda: self.over.tell(None))
 
     def wait_until_over(self, seconds: float) -> None:
         """Waits until the client is finished, for so many seconds at most."""
@@ -523,7 +523,7 @@ class Engine:
 
     def say_not_over(self) -> None:
         """Tells people that a client took too long to finish."""
-        _log.warning("a client was closed, but a call or its store does not end; what it has is not free before that")
+        log("warning", "a client was closed, but a call or its store does not end; what it has is not free before that")
 
     def is_used_here(self) -> bool:
         """Whether this thread itself waits for a command, so that it must not wait for the client to finish."""
@@ -547,12 +547,12 @@ class Engine:
         try:
             event = Event._parse(text)
         except Exception:  # nothing depends on events, so nothing may fail by them
-            return _log.exception("an event of Hopline's could not be read")
+            return log("exception", "an event of Hopline's could not be read")
         for listener in (*self.listeners, *(stream.put for stream in streams)):
             try:
                 listener(event)
             except Exception:
-                _log.exception("a listener of Hopline's events raised")
+                log("exception", "a listener of Hopline's events raised")
 
 
 def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
@@ -602,7 +602,7 @@ def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], stre
         return None if store is None else store.leave()
     wake()
     if store is not None and not wait_for(store.close(), PATIENCE):
-        _log.warning("a client was dropped, but its store does not let go; what it has is not free before that")
+        log("warning", "a client was dropped, but its store does not let go; what it has is not free before that")
     for stream in list(streams):
         stream.end()
     # Last, since a warning may be an error.

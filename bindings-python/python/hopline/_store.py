@@ -1,18 +1,17 @@
 """Stores: where purchases, sessions and orders are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
 from ._errors import refuse
+from ._log import log
 from ._threads import Threads, in_background
+from ._waiting import Later
 
-_log = logging.getLogger("hopline")
 Call: TypeAlias = tuple[Any, ...]
 """A call as the core asks for it: its name and its arguments."""
 Answer: TypeAlias = tuple[Any, ...]
@@ -194,9 +193,9 @@ class FolderStore:
 
 FAILED: Answer = ("failed",)
 CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
-SURE: "Future[bool]" = Future()
+SURE: Later[bool] = Later()
 """Claims that can't end stand."""
-SURE.set_result(True)
+SURE.tell(True)
 _MOST_VOUCHING = 16
 """How many threads ask whether the claims stand, where a store does not answer."""
 _serving: "dict[int, StoreHandle]" = {}
@@ -220,20 +219,20 @@ class StoreHandle:
         if on_lost is not None:
             on_lost(lost)
 
-    def vouches(self) -> "Future[bool]":
+    def vouches(self) -> Later[bool]:
         """Whether the claims stand. A request is not sent before it is known."""
         if (vouches := self._vouches) is None:
             return SURE
-        is_sure: Future[bool] = Future()
+        is_sure: Later[bool] = Later()
 
         def ask() -> None:
-            if is_sure.set_running_or_notify_cancel():  # else nobody waits for it any more
-                is_sure.set_result(_is_sure(vouches))
+            if is_sure.is_wanted:
+                is_sure.tell(_is_sure(vouches))
 
         try:
             self._vouching.submit(ask)
         except RuntimeError:
-            is_sure.set_result(False)
+            is_sure.tell(False)
         return is_sure
 
     def ask(self, call: Call) -> Answer:
@@ -258,9 +257,9 @@ class StoreHandle:
                 return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
         raise AssertionError(f"no store has the call {call[0]}")
 
-    def close(self) -> "Future[None]":
+    def close(self) -> Later[None]:
         """The store lets go of everything. One of the caller's own may fail, or hang in a thread that nobody has to wait for."""
-        over: Future[None] = Future()
+        over: Later[None] = Later()
 
         def let_go() -> None:
             calls: list[Callable[[], object]] = [lambda: self._store.release(None), self._store.close]
@@ -268,10 +267,10 @@ class StoreHandle:
                 try:
                     call()
                 except BaseException as trouble:
-                    _log.error("a store could not be closed: it raised %s", type(trouble).__name__)  # its text may hold secrets
+                    log("error", "a store could not be closed: it raised %s", type(trouble).__name__)  # its text may hold secrets
             self._vouching.close()
             self.leave()
-            over.set_result(None)
+            over.tell(None)
 
         try:
             in_background(let_go)
@@ -288,7 +287,7 @@ def _is_sure(vouches: Callable[[], bool]) -> bool:
     try:
         return vouches() is True
     except BaseException as trouble:
-        _log.error("a store could not say whether its claims stand: it raised %s", type(trouble).__name__)
+        log("error", "a store could not say whether its claims stand: it raised %s", type(trouble).__name__)
         return False
 
 

@@ -1,7 +1,7 @@
 """What a task does, from the start of a command to its result. It is imported by the first client for tasks, and asyncio with it."""
 
 import asyncio
-from concurrent.futures import Future
+from collections.abc import Coroutine
 from threading import get_ident
 from typing import Any
 
@@ -11,7 +11,7 @@ from ._http import Failed
 from ._http._base import AsyncTransport
 from ._store import SURE
 from ._threads import PATIENCE, Threads, in_background
-from ._waiting import Bell, wait_for
+from ._waiting import Bell, Later, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait
 
 
@@ -23,9 +23,30 @@ class Disk(Threads):
         self.ending: set[asyncio.Task[Any]] = set()
         """Commands that were given up, and what is left to do of them."""
 
+    def run(self, engine: Engine, send: AsyncTransport, operation: str, begin: Begin) -> Coroutine[Any, Any, Taken | None]:
+        """Runs a command in the task that awaits this, until it has ended. A task that is cancelled cancels its command."""
+        return _run_async(engine, send, self, operation, begin)
 
-async def run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin) -> Taken | None:
-    """Runs a command in this task until it has ended. A task that is cancelled cancels its command."""
+
+async def waited(later: Later[Any], seconds: float) -> None:
+    """Waits until something is known, for so many seconds at most."""
+    loop, known = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        try:
+            loop.call_soon_threadsafe(known.set)
+        except RuntimeError:  # the loop is closed, and nobody waits
+            return
+
+    later.then(tell)
+    alarm = loop.call_later(seconds, known.set)
+    try:
+        await known.wait()
+    finally:
+        alarm.cancel()
+
+
+async def _run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin) -> Taken | None:
     loop = asyncio.get_running_loop()
     woken = asyncio.Event()
 
@@ -70,7 +91,7 @@ async def _end(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, w
         _end_here(engine, owner)
         raise
     except BaseException:  # the loop itself ends, and waits for all of these at once
-        await asyncio.wait([asyncio.wrap_future(_end_there(engine, owner))], timeout=PATIENCE)
+        await waited(_end_there(engine, owner), PATIENCE)
         raise
     _leave(engine, owner)
 
@@ -85,9 +106,9 @@ def _end_here(engine: Engine, owner: Owner) -> None:
     wait_for(_end_there(engine, owner), PATIENCE)
 
 
-def _end_there(engine: Engine, owner: Owner) -> "Future[None]":
+def _end_there(engine: Engine, owner: Owner) -> Later[None]:
     """The same in a thread of its own."""
-    bell, over = Bell(), Future[None]()
+    bell, over = Bell(), Later[None]()
     owner.wake = bell.ring
 
     def end() -> None:
@@ -95,13 +116,13 @@ def _end_there(engine: Engine, owner: Owner) -> "Future[None]":
             _run.work(engine, _never, owner, bell)
         finally:
             _leave(engine, owner)
-            over.set_result(None)
+            over.tell(None)
 
     try:
         in_background(end)
     except RuntimeError:  # here nothing would limit it, so it is left to others
         _leave(engine, owner)
-        over.set_result(None)
+        over.tell(None)
     return over
 
 
@@ -147,7 +168,7 @@ def _send(engine: Engine, send: AsyncTransport, owner: Owner, work: Send) -> Non
 
     async def exchange() -> None:
         if vouched is not SURE:
-            await asyncio.wait([asyncio.wrap_future(vouched)], timeout=work.patience())
+            await waited(vouched, work.patience())
             if not engine.begin(owner, work, vouched):
                 return
         try:

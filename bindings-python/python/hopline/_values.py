@@ -83,18 +83,22 @@ _LONGEST_INTEGER: Literal[40] = 40
 
 
 def loads(body: str | bytes) -> Any:
-    """Parses JSON with every digit as it was written, or raises `Misfit`."""
+    """Parses JSON without space around it, with every digit as it was written, or raises `Misfit`."""
+    text = body if isinstance(body, str) else body.decode()
     try:
-        return _DECODER.decode(body if isinstance(body, str) else body.decode())
-    except (ValueError, ArithmeticError, RecursionError):
-        raise Misfit("not JSON that Python can read") from None
+        value, end = _scan(text, 0)
+    except (ValueError, ArithmeticError, RecursionError, StopIteration):
+        end = -1
+    if end != len(text):
+        raise Misfit("not JSON that Python can read")
+    return value
 
 
 def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=_integer)
+_scan: Any = json.JSONDecoder(parse_float=Decimal, parse_int=_integer).scan_once  # type: ignore[attr-defined]
 
 
 def dumps(value: Any) -> str:

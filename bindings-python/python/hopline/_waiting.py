@@ -2,9 +2,12 @@
 
 import sys
 import time
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 # Up to Python 3.13 nothing interrupts the wait for a lock on Windows, so there it is cut into pieces.
 _PIECE = 0.1 if sys.platform == "win32" and sys.version_info < (3, 14) else None
@@ -41,9 +44,43 @@ class Bell:
             left = _PIECE if end is None else min(_PIECE, end - time.monotonic())
 
 
-def wait_for(future: "Future[Any]", seconds: float) -> bool:
-    """Waits for so many seconds at most. Whether it is done."""
+class Later(Generic[T]):
+    """What is known later, in whatever thread. The futures of Python bring its logging along, which takes long to import."""
+
+    __slots__ = ("_calls", "is_known", "is_wanted", "value")
+
+    value: T
+    """What is known, once it is."""
+
+    def __init__(self) -> None:
+        self._calls: deque[Callable[[], object]] = deque()
+        self.is_known = False
+        self.is_wanted = True
+
+    def tell(self, value: T) -> None:
+        """It is known now."""
+        self.value, self.is_known = value, True
+        self._call()
+
+    def then(self, call: Callable[[], object]) -> None:
+        """Calls something once it is known."""
+        self._calls.append(call)
+        if self.is_known:
+            self._call()
+
+    def _call(self) -> None:
+        # Without a lock, since a finaliser may come in between: whoever takes a call makes it.
+        while self._calls:
+            try:
+                call = self._calls.popleft()
+            except IndexError:  # another thread has taken it
+                return
+            call()
+
+
+def wait_for(later: Later[Any], seconds: float) -> bool:
+    """Waits for so many seconds at most. Whether it is known."""
     bell = Bell()
-    future.add_done_callback(lambda _: bell.ring())
+    later.then(bell.ring)
     bell.wait(seconds)
-    return future.done()
+    return later.is_known

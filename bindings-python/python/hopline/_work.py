@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
+from time import monotonic_ns, time_ns
 from typing import Any
 
 from ._http import Request
@@ -109,4 +109,4 @@ class Owner:
 
 def now() -> tuple[int, int]:
     """Both clocks, in milliseconds."""
-    return time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000
+    return time_ns() // 1_000_000, monotonic_ns() // 1_000_000

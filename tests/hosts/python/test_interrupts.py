@@ -102,7 +102,7 @@ def test_an_interrupt_at_any_point_ends_the_call_and_loses_nothing(call: str, is
                 assert "`s-1`" in str(getattr(error, "__notes__", "")) or agent.saved(), at
             agent.get_balance()
             agent.close()
-            assert agent._engine.over.done()
+            assert agent._engine.over.is_known
 
 
 @pytest.mark.skipif(not hasattr(signal, "alarm"), reason="this system has no alarm")

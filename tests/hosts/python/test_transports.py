@@ -121,6 +121,16 @@ def test_a_timeout_is_kept_however_the_answer_drips(which: str, fault: Fault, sa
 
 
 @pytest.mark.parametrize("which", BOTH)
+def test_what_a_client_itself_would_wait_for_is_ended_by_the_watchdog(which: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopline._sends._GRACE_MS", -59_500)
+    sandbox.fault("create_session", kind="delay", ms=60_000)
+    begun = time.monotonic()
+    [error] = outcomes(which, sandbox.account, BUYING, timeout=60.0)
+    assert isinstance(error, hopline.InDoubt) and "in time" in str(error), error
+    assert 0.4 < time.monotonic() - begun < 10 and len(sandbox.requests()) == 1
+
+
+@pytest.mark.parametrize("which", BOTH)
 @pytest.mark.parametrize(("fault", "status"), [({"kind": "huge"}, 200), ({"kind": "huge", "silent": True}, 200), ({"kind": "truncate"}, 202)])
 def test_a_body_that_goes_on_or_breaks_off_is_no_success(which: str, fault: Fault, status: int, sandbox: Sandbox) -> None:
     sandbox.fault(None, times=2, **fault)

@@ -88,12 +88,21 @@ extension JSON: Codable {
         self = try JSONDecoder().decode(JSON.self, from: Data(text.utf8))
     }
 
+    /// It with nothing that is deeper than so many levels: one more than the core reads, which refuses it by name.
+    private func cut(to levels: Int) -> JSON {
+        switch self {
+        case .array(let items): .array(levels > 1 ? items.map { $0.cut(to: levels - 1) } : [])
+        case .object(let members): .object(levels > 1 ? members.mapValues { $0.cut(to: levels - 1) } : [:])
+        default: self
+        }
+    }
+
     /// As text, members in the order of their names.
     var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Only a number that is none can't be written, and null is what the core refuses by name.
-        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+        return (try? encoder.encode(cut(to: 101))).map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
 }
 

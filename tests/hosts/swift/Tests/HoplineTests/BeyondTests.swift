@@ -101,6 +101,9 @@ struct BeyondTests {
             let error = try await failure { try await agent.request(.get, path) }
             #expect(error.kind == .invalid && error.effect == .none && error.operation == "request", "\(path): \(error)")
         }
+        let deep = (0..<2_000).reduce(JSON.null) { inner, _ in .array([inner]) }
+        let nested = try await failure { try await agent.request(.post, "/x", body: deep) }
+        #expect(nested.kind == .invalid && nested.message.contains("100 levels"))
         let nan = try await failure { try await agent.request(.post, "/x", body: ["n": .number(.nan)]) }
         let key = try await failure { try await agent.request(.get, "/x", options: CallOptions(headers: ["x-api-key": "canary"])) }
         #expect(nan.kind == .invalid && key.kind == .invalid && key.field == "headers" && wire.seen.isEmpty)

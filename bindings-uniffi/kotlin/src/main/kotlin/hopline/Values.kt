@@ -123,11 +123,14 @@ internal fun encode(vararg members: Pair<String, Any?>): String =
     JsonObject(members.filter { (_, value) -> value != null && value != Patch.Absent }.associate { (name, value) -> name to tree(value) })
         .toString()
 
-internal fun tree(value: Any?): JsonElement =
+/** One level more than the core reads, which refuses it by name: nothing is walked any deeper. */
+private const val DEEPEST = 101
+
+internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
     when (value) {
-        is JsonElement -> value
-        is Patch.Set<*> -> tree(value.value)
-        is Raw -> value.json
+        is JsonPrimitive -> value
+        is Patch.Set<*> -> tree(value.value, room)
+        is Raw -> tree(value.json, room)
         is Word -> JsonPrimitive(value.word)
         is Secret -> JsonPrimitive(value.reveal())
         is Method -> JsonPrimitive(value.name)
@@ -137,7 +140,7 @@ internal fun tree(value: Any?): JsonElement =
         is Boolean -> JsonPrimitive(value)
         is Number -> JsonPrimitive(value)
         is String -> JsonPrimitive(value)
-        is List<*> -> JsonArray(value.map(::tree))
-        is Map<*, *> -> JsonObject(value.entries.associate { (name, item) -> name.toString() to tree(item) })
+        is List<*> -> JsonArray(if (room > 1) value.map { tree(it, room - 1) } else emptyList())
+        is Map<*, *> -> JsonObject(if (room > 1) value.entries.associate { (name, item) -> name.toString() to tree(item, room - 1) } else emptyMap())
         else -> JsonNull
     }

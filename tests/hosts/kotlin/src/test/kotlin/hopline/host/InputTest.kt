@@ -5,6 +5,7 @@ import hopline.Effect
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
+import hopline.Method
 import hopline.Options
 import hopline.Secret
 import hopline.Seen
@@ -19,6 +20,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.JsonArray
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
@@ -60,6 +62,8 @@ class InputTest {
             fails<HoplineException.Invalid>("surrogate") { agent.createSession(SessionType.Dynamic, "p", intent = "\ud800") }
             fails<HoplineException.Invalid>("session_id") { agent.getSession("") }
             fails<HoplineException.Invalid>("timeout") { agent.getBalance(timeout = (-1).seconds) }
+            val deep = (1..100_000).fold(JsonArray(emptyList())) { inner, _ -> JsonArray(listOf(inner)) }
+            fails<HoplineException.Invalid>("100 levels") { agent.request(Method.POST, "/x", body = deep) }
             assertThrows(HoplineException::class.java) { runBlocking { agent.resume("nothing") } }
             assertNull(runBlocking { agent.observe("s-1", Seen.Captcha) })
             assertTrue(nobody.sent.isEmpty())

@@ -253,6 +253,7 @@ mod tests {
             assert!(page_turn_text(odd, "{}").is_err_and(|error| error.kind == crate::policy::Kind::Invalid), "{odd}");
         }
         assert!(page_params_text(r#"{"operation":"list_products"}"#, "[]").is_err());
+        assert!(r#"{"operation":"list_products","pages":-1}"#.parse::<Position>().is_err());
         assert_eq!(page_turn_text(r#"{"operation":"list_products"}"#, "{}").as_deref(), Ok(r#"{"end":"last_page"}"#));
         for odd in ["", "garbage", "[]", r#"{"next_cursor":7}"#] {
             let refused = page_turn_text(r#"{"operation":"list_products"}"#, odd);

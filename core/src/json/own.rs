@@ -51,6 +51,11 @@ pub(crate) trait Own: Sized {
 
     /// Reads it from the text of one value, without the space around it.
     fn from_json(json: &str) -> Result<Self, NotOwn>;
+
+    /// The same of an option.
+    fn from_option(json: &str) -> Result<Self, NotOwn> {
+        Self::from_json(json)
+    }
 }
 
 /// Reads a text that is one value.
@@ -90,6 +95,13 @@ impl<'a> Object<'a> {
         Ok(true)
     }
 
+    /// Reads a member that is an option.
+    pub(crate) fn option<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
+        let Some((_, json)) = self.0.iter().find(|(known, _)| known == name) else { return Ok(()) };
+        *into = T::from_option(json).map_err(|error| error.within(name))?;
+        Ok(())
+    }
+
     /// Reads a member that is there, or may be left out.
     pub(crate) fn need<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
         if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(NotOwn::here().within(name)) }
@@ -120,7 +132,7 @@ macro_rules! own {
                 let object = $crate::json::Object::of(json)?;
                 object.only($type::NAMES)?;
                 let mut own = $type::default();
-                $(object.read(stringify!($field), &mut own.$field)?;)*
+                $(object.option(stringify!($field), &mut own.$field)?;)*
                 Ok(own)
             }
         }
@@ -161,9 +173,13 @@ macro_rules! numbers {
 }
 numbers!(i64, u16);
 
-/// One below 0 is read as 0, which is refused by the name of its member where it can't be.
 impl Own for u32 {
     fn from_json(json: &str) -> Result<Self, NotOwn> {
+        json.parse().map_err(|_| NotOwn::here())
+    }
+
+    /// A number below 0 is read as 0, which is then refused by the name of the option.
+    fn from_option(json: &str) -> Result<Self, NotOwn> {
         u32::try_from(i64::from_json(json)?.max(0)).map_err(|_| NotOwn::here())
     }
 }
@@ -173,6 +189,10 @@ impl<T: Own> Own for Option<T> {
 
     fn from_json(json: &str) -> Result<Self, NotOwn> {
         if json == "null" { Ok(None) } else { T::from_json(json).map(Some) }
+    }
+
+    fn from_option(json: &str) -> Result<Self, NotOwn> {
+        if json == "null" { Ok(None) } else { T::from_option(json).map(Some) }
     }
 }
 
@@ -209,8 +229,9 @@ mod tests {
     struct Inner {
         number: i64,
         words: Vec<String>,
+        count: Option<u32>,
     }
-    own!(Inner { number, words as "texts" });
+    own!(Inner { number, words as "texts", count });
 
     #[derive(Debug, Default, PartialEq)]
     struct Options {
@@ -230,10 +251,10 @@ mod tests {
     fn what_is_left_out_is_as_in_the_default() {
         assert_eq!(read_own::<Options>(" {} "), Ok(Options::default()));
         let text = r#"{"name":"a\u0062","inner":{"number":-7,"texts":["x"],"more":1},"on":true,"count":3,"named":{"a":{"number":1}}}"#;
-        let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, words: vec![] })]);
-        let inner = Some(Inner { number: -7, words: vec!["x".to_owned()] });
+        let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, ..Inner::default() })]);
+        let inner = Some(Inner { number: -7, words: vec!["x".to_owned()], count: None });
         assert_eq!(read_own(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3 }));
-        assert_eq!(read_own::<Options>(r#"{"inner":null}"#), Ok(Options::default()));
+        assert_eq!(read_own::<Options>(r#"{"inner":null,"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
     }
 
     #[test]
@@ -246,6 +267,7 @@ mod tests {
             (r#"{"name":"a","name":"a"}"#, "name"),
             (r#"{"on":"true"}"#, "on"),
             (r#"{"count":4294967296}"#, "count"),
+            (r#"{"inner":{"number":1,"count":-1}}"#, "inner.count"),
             (r#"{"count":1.0}"#, "count"),
             (r#"{"count":"1"}"#, "count"),
             (r#"{"inner":{}}"#, "inner.number"),

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use hopline::client::{Answered, CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Step};
-use hopline::contract::{Method, Secret};
-use hopline::wire::Request;
+use hopline::contract::agent::CreateSession;
+use hopline::contract::{Method, Operation, Secret};
+use hopline::wire::{Expected, Request};
 use hopline::{Effect as Said, Error};
 
 use super::*;
@@ -44,7 +45,8 @@ fn effect(key: &str) -> Effect {
 fn request(method: Method, path: &str, headers: &[(&str, &str)]) -> Request {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let url = format!("https://api.example{path}");
-    Request { method, url, headers, body: b"{}".to_vec(), timeout_ms: 1000, send_before: 1000, max_body: 1000 }
+    let expects = Expected::of(CreateSession::ENDPOINT, 1000);
+    Request { method, url, headers, body: b"{}".to_vec(), timeout_ms: 1000, send_before: 1000, max_body: 1000, expects }
 }
 
 fn response(status: u16, body: &str) -> Response {

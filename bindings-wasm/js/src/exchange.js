@@ -90,8 +90,12 @@ export class Exchange {
   }
 
   /** A connection whose rest is not wanted is closed. */
-  #close() {
-    this.#reader?.cancel().catch(() => {});
+  async #close() {
+    try {
+      await this.#reader?.cancel();
+    } catch {
+      // A body of the caller's own may do anything then.
+    }
   }
 
   /** What came of it where `fetch` threw: anything, even what breaks when it is looked at. */

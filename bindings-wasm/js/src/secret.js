@@ -8,6 +8,7 @@ let count = 0;
 /** A text that is shown to nobody but who asks for it by `reveal`. hopline.d.ts documents it. */
 export class Secret {
   constructor(text) {
+    if (typeof text !== "string") throw new TypeError("a Secret is made of a text");
     // Whoever compares the members of two objects sees that they are two.
     this.serial = ++count;
     // A function of its own works through a proxy, too, such as those of libraries that watch what is read.

@@ -21,9 +21,13 @@ export function encode(operation, field, value) {
   try {
     const text = JSON.stringify(value, function (name, member) {
       if (this[name] instanceof Secret) return this[name].reveal();
+      const given = field === "options" ? ours(name) : name || field;
       if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
-        const given = field === "options" ? ours(name) : name || field;
         throw refuse("invalid", operation, `\`${given}\` can't be a ${typeof member}`, { field: given });
+      }
+      // JSON would make it null, and a limit of nothing is no limit.
+      if (typeof member === "number" && !Number.isFinite(member)) {
+        throw refuse("invalid", operation, `\`${given}\` must be a finite number, and is ${member}`, { field: given });
       }
       return member;
     });

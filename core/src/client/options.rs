@@ -145,8 +145,7 @@ own!(ClientOptions or default {
     daily_cap_usd,
     backend_ready,
     retry,
-    max_body,
-});
+} but { max_body });
 
 own!(CallOptions or default {
     intent,

@@ -67,17 +67,15 @@ pub(crate) fn read_own<T: Own>(text: &str) -> Result<T, NotOwn> {
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Object<'a> {
-    /// Of an object, none of whose members comes twice.
     pub(crate) fn of(json: &'a str) -> Result<Self, NotOwn> {
-        if !json.starts_with('{') {
-            return Err(NotOwn::here());
-        }
-        let found = members(json)?;
-        let twice = found.iter().enumerate().find(|(at, (name, _))| found.iter().take(*at).any(|(before, _)| before == name));
-        match twice {
-            Some((_, (name, _))) => Err(NotOwn::here().within(name)),
-            None => Ok(Object(found)),
-        }
+        if json.starts_with('{') { Ok(Object(members(json)?)) } else { Err(NotOwn::here()) }
+    }
+
+    /// The text of a member, if it is there. Of one that comes twice nobody knows which is meant.
+    fn member(&self, name: &str) -> Result<Option<&'a str>, NotOwn> {
+        let mut found = self.0.iter().filter(|(known, _)| known == name).map(|(_, json)| *json);
+        let first = found.next();
+        if found.next().is_some() { Err(NotOwn::here().within(name)) } else { Ok(first) }
     }
 
     /// It has no other members than these.
@@ -90,14 +88,14 @@ impl<'a> Object<'a> {
 
     /// Reads a member. Whether it is there.
     pub(crate) fn read<T: Own>(&self, name: &str, into: &mut T) -> Result<bool, NotOwn> {
-        let Some((_, json)) = self.0.iter().find(|(known, _)| known == name) else { return Ok(false) };
+        let Some(json) = self.member(name)? else { return Ok(false) };
         *into = T::from_json(json).map_err(|error| error.within(name))?;
         Ok(true)
     }
 
     /// Reads a member that is an option.
     pub(crate) fn option<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
-        let Some((_, json)) = self.0.iter().find(|(known, _)| known == name) else { return Ok(()) };
+        let Some(json) = self.member(name)? else { return Ok(()) };
         *into = T::from_option(json).map_err(|error| error.within(name))?;
         Ok(())
     }
@@ -108,8 +106,8 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Reads a struct from an object: `own!(Type { a, b, c as "d" })`. With `own!(Type or default { … })` nothing is required, and other members
-/// are refused.
+/// Reads a struct from an object: `own!(Type { a, b, c as "d" })`. With `own!(Type or default { … })`, for options, nothing is required, and
+/// other members are refused; `but { … }` has those whose 0 means something.
 macro_rules! own {
     ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
         impl $crate::json::Own for $type {
@@ -121,11 +119,11 @@ macro_rules! own {
             }
         }
     };
-    ($type:ident or default { $($field:ident),* $(,)? }) => {
+    ($type:ident or default { $($field:ident),* $(,)? } $(but { $($other:ident),* })?) => {
         impl $type {
             /// The names that its members have in JSON.
             #[allow(unreachable_pub, reason = "some of the types are not public")]
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)* $($(stringify!($other)),*)?];
         }
         impl $crate::json::Own for $type {
             fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
@@ -133,6 +131,7 @@ macro_rules! own {
                 object.only($type::NAMES)?;
                 let mut own = $type::default();
                 $(object.option(stringify!($field), &mut own.$field)?;)*
+                $($(object.read(stringify!($other), &mut own.$other)?;)*)?
                 Ok(own)
             }
         }
@@ -212,12 +211,14 @@ impl<T: Own> Own for BTreeMap<String, T> {
     const REQUIRED: bool = false;
 
     fn from_json(json: &str) -> Result<Self, NotOwn> {
-        let Object(found) = Object::of(json)?;
-        let read = |(name, json): (Cow<'_, str>, &str)| match T::from_json(json) {
-            Ok(value) => Ok((name.into_owned(), value)),
-            Err(error) => Err(error.within(&name)),
-        };
-        found.into_iter().map(read).collect()
+        let (Object(found), mut read) = (Object::of(json)?, BTreeMap::new());
+        for (name, json) in found {
+            let value = T::from_json(json).map_err(|error| error.within(&name))?;
+            if read.insert(name.clone().into_owned(), value).is_some() {
+                return Err(NotOwn::here().within(&name));
+            }
+        }
+        Ok(read)
     }
 }
 
@@ -240,8 +241,9 @@ mod tests {
         named: BTreeMap<String, Inner>,
         on: bool,
         count: u32,
+        size: u32,
     }
-    own!(Options or default { name, inner, named, on, count });
+    own!(Options or default { name, inner, named, on, count } but { size });
 
     fn misfit(text: &str) -> NotOwn {
         read_own::<Options>(text).expect_err(text)
@@ -253,7 +255,7 @@ mod tests {
         let text = r#"{"name":"a\u0062","inner":{"number":-7,"texts":["x"],"more":1},"on":true,"count":3,"named":{"a":{"number":1}}}"#;
         let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, ..Inner::default() })]);
         let inner = Some(Inner { number: -7, words: vec!["x".to_owned()], count: None });
-        assert_eq!(read_own(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3 }));
+        assert_eq!(read_own(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3, size: 0 }));
         assert_eq!(read_own::<Options>(r#"{"inner":null,"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
     }
 
@@ -275,6 +277,8 @@ mod tests {
             (r#"{"inner":{"number":1,"texts":{}}}"#, "inner.texts"),
             (r#"{"named":{"x":{"number":"1"}}}"#, "named.x.number"),
             (r#"{"named":[]}"#, "named"),
+            (r#"{"named":{"x":{"number":1},"x":{"number":1}}}"#, "named.x"),
+            (r#"{"size":-1}"#, "size"),
         ] {
             assert_eq!(misfit(text), NotOwn::Misfit(place.to_owned()), "{text}");
         }

@@ -32,6 +32,8 @@ test("a client with wrong options is refused, and no option is repeated", () => 
     [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `attempt`/],
     [{ baseUrl: "https://x/v1", daily_cap_usd: 1 }, /`daily_cap_usd`.*`dailyCapUsd`/], [{ baseUrl: "https://x/v1", retry: { window_ms: 1 } }, /`window_ms`.*`windowMs`/],
     [{ baseUrl: "https://x/v1", maxBody: -1 }, /`maxBody`/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
+    [{ baseUrl: "https://x/v1", dailyCapUsd: Number("1,00") }, /`dailyCapUsd` must be a finite number/],
+    [{ baseUrl: "https://x/v1", retry: { timeoutMs: Infinity } }, /`timeoutMs` must be a finite number/],
   ];
   for (const [options, what] of cases) {
     try {
@@ -76,8 +78,10 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   const options = [
     [null, /options/], [7, /options/], [{ attempt: 1 }, /unknown field `attempt`/], [{ attempts: "1" }, /`attempts`/], [{ intent: "" }, /intent/],
     [{ intent: 7 }, /`intent`/], [{ idempotencyKey: "ä" }, /`idempotencyKey`/], [{ headers: { host: "x" } }, /headers/], [{ headers: { a: "b\nc" } }, /headers/], [{ timeoutMs: -1 }, /`timeoutMs`/], [{ idempotency_key: "k" }, /`idempotency_key`.*`idempotencyKey`/], [{ signal: 7 }, /signal/],
+    [{ maxUnitPrice: Number("3,50") }, /`maxUnitPrice` must be a finite number/], [{ deadlineMs: -Infinity }, /`deadlineMs` must be a finite number/],
   ];
   for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
+  clear(await agent.updateBudget({ daily_limit_usd: NaN }).catch((error) => error), "invalid", /`daily_limit_usd` must be a finite number/);
   clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);
   clear(await agent.waitSession().catch((error) => error), "invalid", /session_id/);
   clear(await agent.observe("s", "nothing").catch((error) => error), "invalid", /seen/);

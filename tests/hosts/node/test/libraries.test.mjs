@@ -39,6 +39,7 @@ test("a secret shows its text to nobody but who asks, and the same text is the s
   const { open, read } = await opened(t);
   const [{ password, username }, again] = [open.session.proxy, (await read()).proxy];
   assert.ok(password === again.password && password !== username && password instanceof Secret && Object.isFrozen(password));
+  assert.throws(() => new Secret(undefined), TypeError);
   assert.match(password.reveal(), /./);
   assert.equal(new Proxy(password, {}).reveal(), password.reveal());
   assert.deepEqual([String(password), `${password}`, JSON.stringify({ password })], ["[redacted]", "[redacted]", '{"password":"[redacted]"}']);

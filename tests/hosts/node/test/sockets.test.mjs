@@ -176,3 +176,10 @@ test("what comes after the deadline is not read, and a header of several lines i
   assert.equal(refused.code, "RATE_LIMIT_EXCEEDED");
   assert.ok(!(refused.retry_at > Date.now() + 3600_000), String(refused.retry_at));
 });
+
+test("a body whose reader gives up in its own way is cut short like any other", async (t) => {
+  const read = async () => ({ done: false, value: new Uint8Array(9 << 20) });
+  const long = async () => ({ status: 200, headers: new Headers(), body: { getReader: () => ({ read, cancel() {} }) } });
+  const error = await agent(t, "http://127.0.0.1:9/v1", { fetch: long }).getBalance({}, { attempts: 1 }).catch((error) => error);
+  assert.equal(error.status, 200, error.message);
+});

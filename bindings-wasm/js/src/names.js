@@ -18,7 +18,7 @@ export function respelled(fields) {
   const { field, message, what, cause } = fields;
   // Whatever stands for a wrong option is one.
   const isOption = (name) => OPTIONS.has(name) || field === "options";
-  const text = (told) => told.replace(/, expected (one of )?(`\w+`(, | or )?)+/, "").replace(/`(\w+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all));
+  const text = (told) => told.replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all));
   return {
     ...fields,
     message: text(message),

@@ -29,7 +29,7 @@ test("a client with wrong options is refused, and no option is repeated", () => 
     [{ baseUrl: "https://x/v1", apikey: "canary" }, /unknown field `apikey`/], [{ baseUrl: "https://x/v1", apiKey: () => 1 }, /apiKey/],
     [{ baseUrl: "https://x/v1", apiKey: "a b" }, /`apiKey`/], [{ baseUrl: "https://x/v1", fetch: "canary" }, /fetch/],
     [{ baseUrl: "https://x/v1", store: {} }, /store/], [{ baseUrl: "https://x/v1", store: null }, /store/],
-    [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `attempt`/],
+    [{ baseUrl: "https://x/v1", retry: { attempts: 0 } }, /attempts/], [{ baseUrl: "https://x/v1", retry: { attempt: 1 } }, /unknown field `retry.attempt`/], [{ baseUrl: "https://x/v1", retry: { windowMss: 1 } }, /unknown field `retry.windowMss`/],
     [{ baseUrl: "https://x/v1", daily_cap_usd: 1 }, /`daily_cap_usd`.*`dailyCapUsd`/], [{ baseUrl: "https://x/v1", retry: { window_ms: 1 } }, /`window_ms`.*`windowMs`/],
     [{ baseUrl: "https://x/v1", maxBody: -1 }, /`maxBody`/], [{ baseUrl: "https://x/v1", maxBody: 10n }, /bigint/],
     [{ baseUrl: "https://x/v1", dailyCapUsd: Number("1,00") }, /`dailyCapUsd` must be a finite number/],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::json::{NotOwn, Object, Own};
 
@@ -10,21 +10,19 @@ use super::{Api, Auth, Endpoint, Json, Method, Record, Safety, Shape};
 
 /// A request of the caller's own, below the base URL and with the client's key. Only the caller knows what may be done after
 /// a failure, so `safety` says it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnyRequest {
     /// The HTTP method.
     pub method: Method,
     /// The path below the base URL, percent-encoded, such as `/billing/invoices`.
     pub path: String,
     /// The parameters of the query; they are percent-encoded here.
-    #[serde(default)]
     pub query: BTreeMap<String, String>,
     /// The JSON body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Json>,
     /// What may be done after a failure whose effect is unknown; for a GET `safe`, else `at_most_once`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub safety: Option<Safety>,
 }
 
@@ -105,6 +103,7 @@ pub(crate) fn any(api: Api, method: Method, safety: Safety) -> &'static Endpoint
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::read_own;
 
     #[test]
     fn every_method_comes_with_every_safety_in_both_apis() {
@@ -115,6 +114,19 @@ mod tests {
             for safety in [Safety::Safe, Safety::Idempotent, Safety::TwiceAtMost, Safety::Keyed, Safety::AtMostOnce] {
                 let found = any(api, method, safety);
                 assert_eq!((found.api, found.method, found.safety), (api, method, safety));
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_is_written() {
+        for method in [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete] {
+            for safety in [Safety::Safe, Safety::Idempotent, Safety::TwiceAtMost, Safety::Keyed, Safety::AtMostOnce] {
+                let query = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+                let request =
+                    AnyRequest { query, body: Some(Json::checked("[1.0]")), safety: Some(safety), ..AnyRequest::new(method, "/x") };
+                let written = serde_json::to_string(&request).expect("is JSON");
+                assert_eq!(read_own(&written), Ok(request), "{written}");
             }
         }
     }

@@ -67,6 +67,7 @@ pub(crate) fn read_own<T: Own>(text: &str) -> Result<T, NotOwn> {
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Object<'a> {
+    /// Of a text that is one.
     pub(crate) fn of(json: &'a str) -> Result<Self, NotOwn> {
         if json.starts_with('{') { Ok(Object(members(json)?)) } else { Err(NotOwn::here()) }
     }

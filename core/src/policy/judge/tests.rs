@@ -136,3 +136,16 @@ fn a_request_of_the_callers_own_that_was_refused_after_a_lost_send_says_to_look_
         assert_eq!((end.effect, end.advice), said);
     }
 }
+
+#[test]
+fn hosts_write_the_words_that_are_told() {
+    use FailureKind::{Aborted, Closed, Connect, Dns, Headers, Late, Other, Timeout, Tls};
+    let word = |json: serde_json::Value| json.as_str().map(str::to_owned).expect("is a word");
+    for kind in [Dns, Connect, Tls, Timeout, Closed, Aborted, Late, Headers, Other] {
+        assert_eq!(FailureKind::of(&word(serde_json::json!(kind))), Some(kind));
+    }
+    for sent in [Sent::Never, Sent::Maybe] {
+        assert_eq!(Sent::of(&word(serde_json::json!(sent))), Some(sent));
+    }
+    assert_eq!((FailureKind::of("gone"), Sent::of("perhaps")), (None, None));
+}

@@ -39,7 +39,7 @@ pub struct Refused(pub Error);
 
 impl From<Refused> for JsValue {
     fn from(refused: Refused) -> JsValue {
-        Value::from(&refused.0).into()
+        Value::told(&refused.0).into()
     }
 }
 
@@ -148,7 +148,7 @@ impl Client {
     /// Of a Notify: the event.
     #[wasm_bindgen(getter, unchecked_return_type = "ClientEvent | undefined")]
     pub fn event(&self) -> JsValue {
-        if let Step::Notify(event) = &self.step { Value::from(event).into() } else { JsValue::UNDEFINED }
+        if let Step::Notify(event) = &self.step { Value::told(event).into() } else { JsValue::UNDEFINED }
     }
 
     /// A Send was answered. `headers` has a line for each name and each value of those that `responseHeaders` names.
@@ -250,7 +250,7 @@ impl Client {
     #[wasm_bindgen(unchecked_return_type = "any")]
     pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<JsValue, Refused> {
         let verdict = self.client.observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(Refused)?;
-        Ok(verdict.map_or(JsValue::UNDEFINED, |verdict| Value::from(&verdict).into()))
+        Ok(verdict.map_or(JsValue::UNDEFINED, |verdict| Value::told(&verdict).into()))
     }
 }
 

@@ -1,9 +1,9 @@
 //! What goes out to JavaScript as an object: errors, events, verdicts. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
-use hopline::client::{Event, EventKind, Name, Phase, StoreCall, TakenText, Verdict};
-use hopline::contract::Json;
-use hopline::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use hopline::Error;
+use hopline::client::{Name, StoreCall, TakenText};
+use hopline::contract::{Json, Record, Sink, Tell, Word};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wasm_bindgen::JsValue;
 
@@ -16,10 +16,6 @@ pub(crate) enum Value {
     Text(String),
     Bytes(Vec<u8>),
     Word(&'static str),
-    Kind(Kind),
-    Effect(Effect),
-    Advice(Advice),
-    Phase(Phase),
     /// What a service wrote: as `JSON.parse` reads it.
     Json(Json),
     List(Vec<Value>),
@@ -35,10 +31,6 @@ impl Serialize for Value {
             Value::Text(text) => serializer.serialize_str(text),
             Value::Bytes(bytes) => serde_wasm_bindgen::preserve::serialize(&js_sys::Uint8Array::from(&bytes[..]), serializer),
             Value::Word(word) => serializer.serialize_str(word),
-            Value::Kind(kind) => kind.serialize(serializer),
-            Value::Effect(effect) => effect.serialize(serializer),
-            Value::Advice(advice) => advice.serialize(serializer),
-            Value::Phase(phase) => phase.serialize(serializer),
             Value::Json(json) => serde_wasm_bindgen::preserve::serialize(&parsed(json), serializer),
             Value::List(items) => serializer.collect_seq(items),
             Value::Object(members) => {
@@ -67,120 +59,78 @@ fn object<const N: usize>(members: [(&'static str, Option<Value>); N]) -> Value 
     Value::Object(members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-fn text(text: &Option<String>) -> Option<Value> {
-    text.clone().map(Value::Text)
-}
-
 fn number(number: impl Into<i64>) -> Value {
     Value::Number(number.into() as f64)
 }
 
-impl From<&Error> for Value {
-    fn from(error: &Error) -> Value {
-        // All of it by name, so that nothing new is forgotten here.
-        let ErrorFields {
-            kind,
-            effect,
-            operation,
-            what,
-            advice,
-            field,
-            code,
-            status,
-            text: told,
-            content_type,
-            details,
-            request_id,
-            idempotency_key,
-            intent,
-            session_id,
-            order_no,
-            record,
-            retry_at,
-            attempts,
-            raw,
-            cause,
-        } = &**error;
-        object([
-            ("message", Some(Value::Text(error.to_string()))),
-            ("refused_by_us", error.is_refused_by_us().then_some(Value::Flag(true))),
-            ("kind", Some(Value::Kind(*kind))),
-            ("effect", Some(Value::Effect(*effect))),
-            ("operation", Some(Value::Word(operation))),
-            ("what", Some(Value::Text(what.clone()))),
-            ("advice", Some(Value::Advice(*advice))),
-            ("field", text(field)),
-            ("code", text(code)),
-            ("status", status.map(number)),
-            ("text", text(told)),
-            ("content_type", text(content_type)),
-            ("details", details.clone().map(Value::Json)),
-            ("request_id", text(request_id)),
-            ("idempotency_key", text(idempotency_key)),
-            ("intent", text(intent)),
-            ("session_id", text(session_id)),
-            ("order_no", text(order_no)),
-            ("record", text(record)),
-            ("retry_at", retry_at.map(number)),
-            ("attempts", Some(number(*attempts))),
-            ("raw", raw.clone().map(Value::Json)),
-            ("cause", cause.as_ref().map(Value::from)),
-        ])
+impl Value {
+    /// What hosts are told: an error, an event, a verdict.
+    pub(crate) fn told(told: &impl Tell) -> Value {
+        told.tell(&mut Objects)
     }
 }
 
-impl From<&Event> for Value {
-    fn from(event: &Event) -> Value {
-        let Event { command, operation, intent, what } = event;
-        let some = |name, value: &str| (name, Value::Text(value.to_owned()));
-        let (word, more) = match what {
-            EventKind::Repeating { attempts, delay_ms, because } => {
-                ("repeating", vec![("attempts", number(*attempts)), ("delay_ms", number(*delay_ms)), ("because", because.into())])
-            }
-            EventKind::AskingTime => ("asking_time", Vec::new()),
-            EventKind::Accepted { session_id, estimated_charge_usd } => {
-                let charge = estimated_charge_usd.as_deref().map(|charge| some("estimated_charge_usd", charge));
-                ("accepted", [some("session_id", session_id)].into_iter().chain(charge).collect())
-            }
-            EventKind::Status { session_id, status, phase } => {
-                ("status", vec![some("session_id", session_id), some("status", status), ("phase", Value::Phase(*phase))])
-            }
-            EventKind::Ordered { order_no } => ("ordered", vec![some("order_no", order_no)]),
-            EventKind::OrderStatus { order_no, status, phase } => {
-                ("order_status", vec![some("order_no", order_no), some("status", status), ("phase", Value::Phase(*phase))])
-            }
-            EventKind::Differing { members } => {
-                ("differing", vec![("members", Value::List(members.iter().cloned().map(Value::Text).collect()))])
-            }
-            EventKind::Priced { unit_price } => ("priced", vec![some("unit_price", unit_price)]),
-            EventKind::Watched { value } => ("watched", value.iter().map(|value| some("value", value)).collect()),
-            EventKind::InDoubt { record } => {
-                ("in_doubt", vec![("record", record.as_ref().map_or(Value::Null, |record| Value::Text(record.0.clone())))])
-            }
-            EventKind::StoreFailed { record } => ("store_failed", vec![some("record", &record.0)]),
-        };
-        let about = object([
-            ("command", command.map(|command| number(command.0))),
-            ("operation", Some(Value::Word(operation))),
-            ("intent", text(intent)),
-            ("event", Some(Value::Word(word))),
-        ]);
-        let Value::Object(mut members) = about else { return about };
-        members.extend(more);
-        Value::Object(members)
-    }
+/// Builds values.
+struct Objects;
+
+/// An object or a list that is being built.
+enum Nest {
+    Object(&'static Record, Vec<(&'static str, Value)>),
+    List(Vec<Value>),
 }
 
-impl From<&Verdict> for Value {
-    fn from(verdict: &Verdict) -> Value {
-        let reason = |reason: &hopline::contract::agent::RotateReason| Some(Value::Text(reason.as_str().to_owned()));
-        let (word, reason, command, why) = match verdict {
-            Verdict::Keep => ("keep", None, None, None),
-            Verdict::Rotate(found) => ("rotate", reason(found), None, None),
-            Verdict::Rotating(found, command) => ("rotating", reason(found), Some(number(command.0)), None),
-            Verdict::Unsure(why) => ("unsure", None, None, Some(Value::Word(why))),
-        };
-        object([("verdict", Some(Value::Word(word))), ("reason", reason), ("command", command), ("why", why)])
+impl Sink for Objects {
+    type Value = Value;
+    type Nest = Nest;
+
+    fn null(&mut self) -> Value {
+        Value::Null
+    }
+
+    fn flag(&mut self, value: bool) -> Value {
+        Value::Flag(value)
+    }
+
+    fn integer(&mut self, value: i64) -> Value {
+        number(value)
+    }
+
+    fn decimal(&mut self, digits: &str) -> Value {
+        Value::Json(digits.parse().unwrap_or_default())
+    }
+
+    fn text(&mut self, text: &str, _secret: bool) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    fn word(&mut self, text: &str, known: Option<&'static Word>) -> Value {
+        known.map_or_else(|| Value::Text(text.to_owned()), |known| Value::Word(known.word))
+    }
+
+    fn json(&mut self, text: &str) -> Value {
+        Value::Json(text.parse().unwrap_or_default())
+    }
+
+    fn object(&mut self, record: &'static Record) -> Nest {
+        Nest::Object(record, Vec::new())
+    }
+
+    fn list(&mut self) -> Nest {
+        Nest::List(Vec::new())
+    }
+
+    fn put(&mut self, nest: &mut Nest, index: usize, value: Value) {
+        match nest {
+            Nest::Object(record, members) => members.extend(record.fields.get(index).map(|field| (field.name, value))),
+            Nest::List(items) => items.push(value),
+        }
+    }
+
+    fn end(&mut self, nest: Nest) -> Value {
+        match nest {
+            Nest::Object(_, members) => Value::Object(members),
+            Nest::List(items) => Value::List(items),
+        }
     }
 }
 
@@ -222,7 +172,7 @@ impl From<Result<TakenText, Error>> for Value {
                 let said = more.iter().rposition(|value| !matches!(value, Value::Null)).map_or(0, |last| last + 1);
                 [Value::Word("answered"), Value::Text(facts), Value::Text(raw)].into_iter().chain(more.into_iter().take(said)).collect()
             }
-            Err(error) => vec![Value::Word("failed"), Value::from(&error)],
+            Err(error) => vec![Value::Word("failed"), Value::told(&error)],
         })
     }
 }

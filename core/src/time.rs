@@ -18,7 +18,7 @@ pub struct Now {
 pub(crate) const DAY: Millis = 24 * 3600 * 1000;
 
 /// A moment, by the clocks of the client that wrote it down.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct At {
     /// Unix milliseconds.
     pub(crate) unix: Millis,

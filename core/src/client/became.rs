@@ -1,7 +1,7 @@
 //! What an operation in doubt may have become: the id or the number that tells one outcome of it from another.
 
-use crate::contract::Operation;
 use crate::contract::agent::GetSession;
+use crate::contract::{Operation, json_of};
 use crate::engine::bad_order_no;
 use crate::wire::{Facts, build};
 
@@ -31,7 +31,7 @@ pub(super) fn what_became(operation: &str, became: &str) -> Result<Facts, String
     match operation {
         "create_session" => {
             let read = GetSession { session_id: became.to_owned(), include_credentials: None };
-            let params = serde_json::to_string(&read).unwrap_or_default();
+            let params = json_of(&read);
             build(GetSession::ENDPOINT, &params).map_err(|refusal| refusal.rule)?;
             // A session is more than its id, so there is no answer to read.
             Ok(Facts { session_id: name(), settled: true, ..Facts::default() })

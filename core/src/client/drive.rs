@@ -5,8 +5,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use super::event::Event;
 use super::root::Client;
-use super::types::{Event, Outcome, Outputs, Step, Ticket};
+use super::types::{Outcome, Outputs, Step, Ticket};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::state::{StoreAnswer, StoreCall};
 use crate::time::{Millis, Now};

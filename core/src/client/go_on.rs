@@ -13,7 +13,7 @@ use super::root::Client;
 use super::session::ended;
 use super::types::{busy, misfit};
 use crate::contract::agent::{CreateSession, GetSession};
-use crate::contract::{ANY, Operation, Shape, endpoint};
+use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
 use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
 use crate::policy::{Error, ErrorFields, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
@@ -157,7 +157,7 @@ impl Client {
         }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
         // What is kept of the answer is what its type names; where that is too long there are the facts, which have its members' names.
-        let of_facts = || serde_json::to_string(&facts).ok().filter(|_| !facts.settled)?.parse().ok();
+        let of_facts = || (!facts.settled).then(|| Json::checked(json_of(&facts)));
         let raw = done.answer.clone().or_else(of_facts).unwrap_or_default();
         let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
         self.finish_visit(command, Ok(Answered { raw, shape, phase, ..Answered::of(facts) }), options.intent.clone(), name);

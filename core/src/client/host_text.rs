@@ -5,9 +5,9 @@ mod event;
 mod proxy;
 mod refusal;
 
-use super::json::text;
 use super::members::Members;
 use super::pages;
+use crate::contract::json_of;
 use crate::policy::Error;
 
 /// Answers one question of a host, both as JSON.
@@ -22,11 +22,11 @@ use crate::policy::Error;
 pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
     let read = |operation| Members::read(operation, "given", given);
     match question {
-        "proxy" => Ok(text(&proxy::settings(&read("proxy")?)?)),
-        "use_with" => Ok(text(&proxy::check(&read("open_session")?)?)),
+        "proxy" => Ok(json_of(&proxy::settings(&read("proxy")?)?)),
+        "use_with" => Ok(json_of(&proxy::check(&read("open_session")?)?)),
         "session_event" => event::event(&read("report_session_event")?),
         "refusal" => Err(refusal::refusal(&read("client")?)?),
-        "walk" => Ok(text(&pages::begin(&read("pages")?)?)),
+        "walk" => Ok(json_of(&pages::begin(&read("pages")?)?)),
         _ => Err(Error::invalid("host_text", "question", "is not one that is answered")),
     }
 }

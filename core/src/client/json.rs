@@ -4,13 +4,12 @@
 
 use std::str::FromStr;
 
-use serde::Serialize;
-
+use super::event::Event;
 use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
-use super::types::{Event, Misuse, Outcome, Taken};
+use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::endpoint;
+use crate::contract::{Field, Members, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{NotOwn, Own, pick, read_own};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote_of};
@@ -36,19 +35,30 @@ pub struct TakenText {
     pub undocumented_secrets: bool,
 }
 
-#[derive(Serialize)]
-struct FactsAsJson<'a> {
-    #[serde(flatten)]
-    facts: &'a Facts,
-    #[serde(flatten)]
-    sends: Sends,
+/// What is known of a send beside the facts of its answer.
+const SENDS: [Field; 2] = [
+    Field::told("http_status", prose!("The HTTP status; absent where the service was not asked now."), Shape::Integer, false),
+    Field::told("attempts", prose!("How often it was sent."), Shape::Integer, true),
+];
+static MEMBERS: [Field; Facts::FIELDS.len() + SENDS.len()] = joined(Facts::FIELDS, &SENDS);
+static FACTS: Record = Record::new("AnswerFacts", prose!("What is known of an answer, beside itself."), &MEMBERS);
+
+/// What is known of an answer beside itself: its facts, and how it was sent.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerFacts<'a>(pub &'a Answered);
+
+impl Shaped for AnswerFacts<'_> {
+    const SHAPE: Shape = Shape::Record(&FACTS);
 }
 
-#[derive(Default, Serialize)]
-struct Sends {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    http_status: Option<u16>,
-    attempts: u32,
+impl Tell for AnswerFacts<'_> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        let mut members = Members::of(&FACTS, sink);
+        self.0.facts.tell_members(&mut members);
+        members.told(&self.0.http_status);
+        members.told(&self.0.attempts);
+        members.end()
+    }
 }
 
 /// Reads them from JSON, such as that of a file of settings.
@@ -157,20 +167,7 @@ impl Client {
 /// Advice as JSON: `{"verdict":"keep"}`, `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or
 /// `{"verdict":"unsure","why"}`.
 pub fn verdict_text(verdict: &Verdict) -> String {
-    #[derive(Serialize)]
-    #[serde(rename_all = "snake_case", tag = "verdict")]
-    enum VerdictAsJson<'a> {
-        Keep,
-        Rotate { reason: &'a str },
-        Rotating { reason: &'a str, command: CommandId },
-        Unsure { why: &'a str },
-    }
-    text(&match verdict {
-        Verdict::Keep => VerdictAsJson::Keep,
-        Verdict::Rotate(reason) => VerdictAsJson::Rotate { reason: reason.as_str() },
-        Verdict::Rotating(reason, command) => VerdictAsJson::Rotating { reason: reason.as_str(), command: *command },
-        Verdict::Unsure(why) => VerdictAsJson::Unsure { why },
-    })
+    json_of(verdict)
 }
 
 impl Taken {
@@ -194,7 +191,7 @@ impl Taken {
 
 /// The facts of an answer, a JSON object, with `http_status` (where it was asked for now) and `attempts`.
 pub fn facts_text(answered: &Answered) -> String {
-    text(&FactsAsJson { facts: &answered.facts, sends: Sends { http_status: answered.http_status, attempts: answered.attempts } })
+    json_of(&AnswerFacts(answered))
 }
 
 /// The error for an answer that does not fit the type that a host has for it, from its facts and `raw`; `place` says where.
@@ -212,26 +209,21 @@ pub fn quote_text(product: &str, quantity: &str) -> Result<String, Error> {
     let quoted = read("quote", "product", product)
         .and_then(|product| Ok((product, read("quote", "quantity", quantity)?)))
         .and_then(|(product, quantity)| quote_of(product, quantity));
-    quoted.map(|quoted| text(&quoted))
+    quoted.map(|quoted| json_of(&quoted))
 }
 
 /// An event as JSON.
 pub fn event_text(event: &Event) -> String {
-    text(event)
+    json_of(event)
 }
 
 /// An error as JSON, with its sentence as `message`.
 pub fn error_text(error: &Error) -> String {
-    text(error)
+    json_of(error)
 }
 
 fn misuse(misuse: Misuse) -> Error {
     Error::new(Kind::Misuse, Effect::None, "resolve", misuse.to_string(), Advice::ChangeRequest)
-}
-
-pub(super) fn text(value: &impl Serialize) -> String {
-    // None of these types can fail to be written.
-    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// Reads what a caller gave as JSON. The text may hold a key, so of what does not fit only the place is said.

@@ -2,10 +2,10 @@
 
 use arcstr::ArcStr;
 
+use super::event::Event;
 use super::job::Entry;
 use super::outbox::Pending;
 use super::root::Client;
-use super::types::Event;
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};

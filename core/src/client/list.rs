@@ -5,8 +5,8 @@ use super::found::Found;
 use super::outbox::Pending;
 use super::root::Client;
 use super::waiting::{Act, Listing, Purpose, Reading, Visit};
-use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
+use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Listed, Name, SavedPage, StoreAnswer, StoreCall, Version};
@@ -55,8 +55,8 @@ impl Client {
         match what {
             Reading::Page => {
                 let entries = entries.into_iter().filter_map(|listed| self.shown(&listed)).collect();
-                let page = serde_json::to_string(&SavedPage { entries, after }).unwrap_or_default();
-                self.complete(command, Ok(Answered { raw: page.parse().unwrap_or_default(), ..Answered::of(Facts::default()) }));
+                let raw = Json::checked(json_of(&SavedPage { entries, after }));
+                self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
             }
             Reading::Open { mut found, options } => {
                 found.extend(entries.into_iter().filter(|listed| self.is_to_resume(listed)).map(|listed| listed.name));

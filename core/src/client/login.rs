@@ -5,7 +5,7 @@ use super::job::Parked;
 use super::outbox::Pending;
 use super::root::Client;
 use crate::contract::reseller::Login as LoginRequest;
-use crate::contract::{Operation, Secret};
+use crate::contract::{Operation, Secret, json_of};
 use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
@@ -37,7 +37,7 @@ impl Client {
         }
         let Some((username, password)) = self.means.tokens.credentials.clone() else { return };
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
-        let params = serde_json::to_string(&LoginRequest { username, password }).unwrap_or_default();
+        let params = json_of(&LoginRequest { username, password });
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
         let exchange = Exchange::new(LoginRequest::ENDPOINT, built, Vec::new(), self.service.retry.timeout_ms);
         self.send_errand(Pending::Login, exchange, command.unwrap_or(CommandId(0)));

@@ -14,6 +14,7 @@ mod check;
 mod drive;
 mod ending;
 mod errand;
+mod event;
 mod finishing;
 mod found;
 mod go_on;
@@ -55,13 +56,14 @@ mod waiting;
 
 pub use crate::engine::Until;
 pub use crate::state::{
-    BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict, Whose,
-    describe,
+    BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict,
+    VerdictName, Whose, describe,
 };
 pub use act::Acted;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
+pub use event::Event;
 pub use host_text::host_text;
-pub use json::{TakenText, error_text, event_text, facts_text, misfit_text, quote_text, verdict_text};
+pub use json::{AnswerFacts, TakenText, error_text, event_text, facts_text, misfit_text, quote_text, verdict_text};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};

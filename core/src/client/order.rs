@@ -7,7 +7,7 @@ use super::options::CallOptions;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
-use crate::contract::{Operation, StaticOrder};
+use crate::contract::{Operation, StaticOrder, json_of};
 use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
 use crate::policy::{Error, Rule};
 use crate::state::{CommandId, JobId, SavedCall};
@@ -43,10 +43,7 @@ impl Client {
     /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
     /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
     pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
-        Ticket::of(match serde_json::to_string(&request) {
-            Ok(params) => self.start_json("place_order", &params, options),
-            Err(error) => self.reject(Error::invalid("create_static_order", "parameters", &error.to_string()), None),
-        })
+        Ticket::of(self.start_json("place_order", &json_of(&request), options))
     }
 
     /// Waits for a static order that is known by its number, as `place_order` does once it was placed.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::types::{Event, Step};
+use super::event::Event;
+use super::types::Step;
 use crate::contract::Decimal;
 use crate::state::{CommandId, JobId, Memory, Name, Numbered, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;

@@ -2,10 +2,8 @@
 
 use std::str::FromStr;
 
-use serde::Serialize;
-
 use super::members::Members;
-use crate::contract::{Endpoint, Shape, endpoint};
+use crate::contract::{Endpoint, Shape, closed_enum, endpoint, json_of, written};
 use crate::entropy::digest;
 use crate::json::{NotOwn, Object, Own, members, quoted, read_own};
 use crate::map::Map;
@@ -19,12 +17,11 @@ const CAP: u32 = 1000;
 const FULL_PAGE: &str = "100";
 
 /// Where a walk is: small enough to be saved, and to be gone on from in another process.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Position {
     /// The operation, one whose answer has a `next_cursor` or that takes the number of a page.
     pub operation: String,
     /// The `cursor` of the page that comes next; none for the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// How many pages were read.
     pub pages: u32,
@@ -33,6 +30,8 @@ pub struct Position {
     /// What the cursors so far are known by again.
     seen: Vec<String>,
 }
+
+written!(Position { operation, cursor, pages, max_pages, seen });
 
 impl Own for Position {
     fn from_json(json: &str) -> Result<Self, NotOwn> {
@@ -57,18 +56,18 @@ pub struct Turn {
     pub end: Option<PagesEnd>,
 }
 
-/// Why a walk is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PagesEnd {
-    /// The page named no next one.
-    LastPage,
-    /// The page held fewer items than it may, so that no other follows.
-    ShortPage,
-    /// The page named one that was read before: the list would never end.
-    RepeatedCursor,
-    /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
-    PageCap,
+closed_enum! {
+    /// Why a walk is over.
+    pub enum PagesEnd {
+        /// The page named no next one.
+        LastPage = "last_page",
+        /// The page held fewer items than it may, so that no other follows.
+        ShortPage = "short_page",
+        /// The page named one that was read before: the list would never end.
+        RepeatedCursor = "repeated_cursor",
+        /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
+        PageCap = "page_cap",
+    }
 }
 
 impl Position {
@@ -122,8 +121,7 @@ impl Position {
 
     /// As a text that a caller can save.
     fn text(&self) -> String {
-        // It can't fail to be written.
-        serde_json::to_string(self).unwrap_or_default()
+        json_of(self)
     }
 
     fn list(&self) -> Result<&'static Endpoint, Error> {
@@ -141,10 +139,10 @@ pub fn page_params_text(position: &str, params: &str) -> Result<String, Error> {
 }
 
 /// The text of a position.
-#[derive(Serialize)]
 pub(super) struct Begin {
     position: String,
 }
+written!(Begin { position });
 
 /// The position at which the walk of an `operation` begins: the list's beginning, or a saved `position`, and under `max_pages`, where that
 /// is given.
@@ -169,20 +167,19 @@ fn not_saved(operation: &'static str) -> Error {
     Error::invalid(operation, "position", "is not a position of a walk; begin again without it")
 }
 
+struct TurnAsText {
+    position: Option<String>,
+    end: Option<PagesEnd>,
+}
+written!(TurnAsText { position, end });
+
 /// What comes after a page, all as JSON text: `{"position":"…"}`, a text like the one that it was asked with, `{"end":"last_page"}`,
 /// or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     let position: Position = position.parse()?;
     let facts: Facts = read_own(facts).map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
-    #[derive(Serialize)]
-    struct PageAsJson {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        position: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        end: Option<PagesEnd>,
-    }
     let Turn { position, end } = position.turn(&facts);
-    Ok(serde_json::to_string(&PageAsJson { position: position.map(|position| position.text()), end }).unwrap_or_default())
+    Ok(json_of(&TurnAsText { position: position.map(|position| position.text()), end }))
 }
 
 /// Reads one that was saved.
@@ -213,7 +210,7 @@ mod tests {
         assert_eq!(position.params(r#"{"limit":2}"#).as_deref(), Ok(r#"{"limit":2}"#));
         let position = position.turn(&facts(Some("c1"))).position.expect("goes on");
         assert_eq!(position.params(r#"{"limit":2,"cursor":"mine"}"#).as_deref(), Ok(r#"{"cursor":"c1","limit":2}"#));
-        let saved = serde_json::to_string(&position).expect("is JSON");
+        let saved = json_of(&position);
         let resumed: Position = read_own(&saved).expect("is its own");
         assert_eq!(resumed.turn(&facts(None)), Turn { position: None, end: Some(PagesEnd::LastPage) });
     }

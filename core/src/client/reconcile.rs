@@ -6,7 +6,7 @@ use super::options::CallOptions;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::What;
-use crate::contract::{Json, Reconciliation};
+use crate::contract::{Json, Reconciliation, json_of};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
 use crate::state::{CommandId, Data, Name};
@@ -84,7 +84,7 @@ impl Client {
             let record = lookup.others.iter().find(|(became, _)| Some(became) == name.as_ref());
             candidate.record = record.map(|(_, record)| record.0.clone());
         }
-        serde_json::to_string(&lookup.found).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+        Json::checked(json_of(&lookup.found))
     }
 }
 

@@ -92,11 +92,12 @@ mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on, reseller, saved};
     use super::super::{CallOptions, CommandId, Step, StoreCall};
     use super::*;
+    use crate::contract::Text;
     use crate::contract::{Endpoint, Operation};
     use crate::engine::Answered;
     use crate::policy::{Effect, Error, Kind};
     use crate::state::Memory;
-    use crate::wire::{Expected, Received, Text, read};
+    use crate::wire::{Expected, Received, read};
 
     const RULE: &str = "has a value of `x` that is not visible ASCII";
 

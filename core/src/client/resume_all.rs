@@ -6,6 +6,7 @@ use super::resume::can_resume;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Listing, Purpose, Reading, Resume, Visit};
+use crate::contract::{Json, json_of};
 use crate::engine::{Answered, Phase, phase_of};
 use crate::policy::Kind;
 use crate::state::{CommandId, Listed, Whose};
@@ -70,7 +71,7 @@ impl Client {
                 }
                 let (command, ended) = (*command, std::mem::take(ended));
                 self.waiting.listings.remove(&number);
-                let raw = serde_json::to_string(&ended).unwrap_or_default().parse().unwrap_or_default();
+                let raw = Json::checked(json_of(&ended));
                 return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
             };
             *out += 1;

@@ -2,10 +2,10 @@
 
 use arcstr::ArcStr;
 
+use super::event::Event;
 use super::job::{Entry, Parked};
 use super::outbox::Pending;
 use super::root::Client;
-use super::types::Event;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
 use crate::policy::{Rule, jittered};
 use crate::state::{CommandId, JobId, WriteResult};

@@ -13,7 +13,7 @@ use super::types::Ticket;
 use super::waiting::{Purpose, Start, Visit};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
-use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
+use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint, json_of};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::policy::{Error, ErrorFields, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Few, Fingerprint, JobId, Name, User};
@@ -26,24 +26,17 @@ const NOW: Millis = Millis::MIN;
 impl Client {
     /// Starts an operation. Whatever is wrong with it comes back as its result.
     pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
-        Ticket::of(match serde_json::to_string(&operation) {
-            Ok(params) => self.admit(O::ENDPOINT, &params, Then::End, options),
-            Err(error) => self.reject(Error::invalid(O::ENDPOINT.name, "parameters", &error.to_string()), None),
-        })
+        Ticket::of(self.admit(O::ENDPOINT, &json_of(&operation), Then::End, options))
     }
 
     /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
     pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::of(match serde_json::to_string(&request) {
-            Ok(params) => self.admit(CreateSession::ENDPOINT, &params, Then::Follow, options),
-            Err(error) => self.reject(Error::invalid("create_session", "parameters", &error.to_string()), None),
-        })
+        Ticket::of(self.admit(CreateSession::ENDPOINT, &json_of(&request), Then::Follow, options))
     }
 
     /// Starts a request that the table does not have.
     pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
-        let params = serde_json::to_string(&request).unwrap_or_default();
-        Ticket::of(self.admit_any(&params, options))
+        Ticket::of(self.admit_any(&json_of(&request), options))
     }
 
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
@@ -224,7 +217,7 @@ impl Client {
     fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> Fingerprint {
         let opens = if then == Then::Follow { "open" } else { "call" };
         // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
-        let match_fields = || serde_json::to_string(&built.match_fields).ok().filter(|_| !built.match_fields.is_empty());
+        let match_fields = || (!built.match_fields.is_empty()).then(|| json_of(&built.match_fields));
         let plain = if built.secret { match_fields() } else { built.body.clone() };
         let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
         Fingerprint::of(&[name, opens, &built.target, plain.as_deref().unwrap_or_default()])

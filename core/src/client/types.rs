@@ -3,13 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Serialize;
-
+use super::event::Event;
 use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
-pub use crate::engine::{Answered, EventKind, Phase, RecordId};
+pub use crate::engine::{Answered, EventKind, EventName, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
 use crate::wire::{DecodeError, Facts, Request, Response};
@@ -194,22 +193,6 @@ impl<O: Outputs> Outputs for Option<O> {
     fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         if answered.facts.nothing { Ok(None) } else { O::read(answered).map(Some) }
     }
-}
-
-/// Progress of a command.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize)]
-pub struct Event {
-    /// Which command, where it belongs to one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<CommandId>,
-    /// Which operation.
-    pub operation: &'static str,
-    /// The caller's own name for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent: Option<String>,
-    /// What happened.
-    #[serde(flatten)]
-    pub what: EventKind,
 }
 
 /// Another command, or another client, has it.

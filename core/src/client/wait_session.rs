@@ -9,7 +9,7 @@ use super::root::Client;
 use super::session::OpenSession;
 use super::types::Ticket;
 use crate::contract::agent::GetSession;
-use crate::contract::{Endpoint, Operation};
+use crate::contract::{Endpoint, Operation, json_of};
 use crate::engine::{Follow, Job, Subject, Then};
 use crate::policy::Error;
 use crate::state::CommandId;
@@ -23,8 +23,7 @@ impl Client {
     }
 
     pub(super) fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
-        let params =
-            serde_json::to_string(&GetSession { session_id: session_id.to_owned(), include_credentials: None }).unwrap_or_default();
+        let params = json_of(&GetSession { session_id: session_id.to_owned(), include_credentials: None });
         let refusal = build(GetSession::ENDPOINT, &params).err().map(|refusal| (refusal.field, refusal.rule));
         let refusal = refusal.or_else(|| options.refusal().map(|(field, rule)| (field.to_owned(), rule.to_owned())));
         if let Some((field, rule)) = refusal {

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::options::CallOptions;
 use arcstr::ArcStr;
 
@@ -97,7 +95,7 @@ impl Visit {
 }
 
 /// What a person found out about an operation in doubt.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
     /// It was done.

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::json::{NotOwn, Object, Own};
 
 use super::{Api, Auth, Endpoint, Json, Method, Record, Safety, Shape};
 
 /// A request of the caller's own, below the base URL and with the client's key. Only the caller knows what may be done after
 /// a failure, so `safety` says it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AnyRequest {
     /// The HTTP method.
     pub method: Method,
@@ -19,12 +17,12 @@ pub struct AnyRequest {
     /// The parameters of the query; they are percent-encoded here.
     pub query: BTreeMap<String, String>,
     /// The JSON body.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Json>,
     /// What may be done after a failure whose effect is unknown; for a GET `safe`, else `at_most_once`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub safety: Option<Safety>,
 }
+
+written!(AnyRequest { method, path, query, body, safety });
 
 impl Own for AnyRequest {
     fn from_json(json: &str) -> Result<Self, NotOwn> {
@@ -102,6 +100,7 @@ pub(crate) fn any(api: Api, method: Method, safety: Safety) -> &'static Endpoint
 
 #[cfg(test)]
 mod tests {
+    use super::super::json_of;
     use super::*;
     use crate::json::read_own;
 
@@ -125,7 +124,7 @@ mod tests {
                 let query = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
                 let request =
                     AnyRequest { query, body: Some(Json::checked("[1.0]")), safety: Some(safety), ..AnyRequest::new(method, "/x") };
-                let written = serde_json::to_string(&request).expect("is JSON");
+                let written = json_of(&request);
                 assert_eq!(read_own(&written), Ok(request), "{written}");
             }
         }

@@ -1,9 +1,11 @@
-//! The three macros that read the table. Each yields typed Rust and a constant descriptor of the same entry.
+//! The macros that read the table. Each yields typed Rust and a constant descriptor of the same entry: `string_enum!`, `record!` and
+//! `endpoints!` of what goes over the wire, `closed_enum!`, `told!`, `kept!` and `written!` of what is Hopline's own.
 
 /// The prose of an entry, line by line. What is shipped goes without it.
-macro_rules! doc {
+macro_rules! prose {
     ($($line:literal)*) => { if cfg!(feature = "docs") { concat!($($line, "\n",)*) } else { "" } };
 }
+pub(crate) use prose;
 
 /// A list of words: an enum with one variant a word, and `Other` for a word that the contract does not name. A word that
 /// goes over the wire as a number is `Variant = "word" (number);`.
@@ -46,11 +48,18 @@ macro_rules! string_enum {
         impl $crate::contract::Shaped for $name {
             const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Word(&$crate::contract::Words {
                 name: stringify!($name),
-                doc: doc!($($doc)*),
+                doc: prose!($($doc)*),
                 words: &[$($crate::contract::Word {
-                    name: stringify!($variant), word: $word, number: [$($number,)?].first().copied(), doc: doc!($($word_doc)*),
+                    name: stringify!($variant), word: $word, number: [$($number,)?].first().copied(), doc: prose!($($word_doc)*),
                 },)*],
+                closed: false,
             });
+        }
+        impl $crate::contract::Tell for $name {
+            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+                let $crate::contract::Shape::Word(list) = <$name as $crate::contract::Shaped>::SHAPE else { return sink.null() };
+                sink.word(self.as_str(), list.words.iter().find(|word| word.word == self.as_str()))
+            }
         }
     };
 }
@@ -77,16 +86,25 @@ macro_rules! record {
                 const FIELDS: &[$crate::contract::Field] = &[$($crate::contract::Field {
                     name: record!(@name $field $($wire)?),
                     aliases: &[$($($alias,)*)?],
-                    doc: doc!($($field_doc)*),
+                    doc: prose!($($field_doc)*),
                     shape: <$ty as $crate::contract::Shaped>::SHAPE,
                     required: <$ty as $crate::contract::Shaped>::REQUIRED,
                     nullable: <$ty as $crate::contract::Shaped>::NULLABLE,
                     place: record!(@place $($place $(($header))?)?),
                     rules: { #[allow(unused_imports)] use $crate::contract::FieldRule::*; &[$($($rule),*)?] },
                 },)*];
-                const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(stringify!($name), doc!($($doc)*), FIELDS);
+                const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(stringify!($name), prose!($($doc)*), FIELDS);
                 $crate::contract::Shape::Record(RECORD)
             };
+        }
+        impl $crate::contract::Tell for $name {
+            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+                const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
+                #[allow(unused_mut, reason = "a request may have no members")]
+                let mut members = $crate::contract::Members::of(RECORD, sink);
+                $(members.member($crate::contract::Tell::is_left_out(&self.$field), &self.$field);)*
+                members.end()
+            }
         }
     };
     (@name $field:ident) => { $crate::contract::wire_name(stringify!($field)) };
@@ -102,7 +120,7 @@ macro_rules! endpoints {
             const ENDPOINT: &'static $crate::contract::Endpoint = &$crate::contract::Endpoint {
                 api: $crate::contract::Api::$api,
                 name: stringify!($name),
-                doc: doc!($($doc)*),
+                doc: prose!($($doc)*),
                 method: $crate::contract::Method::$method,
                 path: $path,
                 auth: $crate::contract::Auth::$auth,
@@ -120,3 +138,130 @@ macro_rules! endpoints {
     (@ Paid) => { true };
     (@ Free) => { false };
 }
+
+/// A list of words of Hopline's own, to which nobody adds: `Variant = "word",`.
+macro_rules! closed_enum {
+    ($(#[doc = $doc:literal])* $vis:vis enum $name:ident {
+        $($(#[doc = $word_doc:literal])* $variant:ident = $word:literal,)*
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        $vis enum $name {
+            $($(#[doc = $word_doc])* #[serde(rename = $word)] $variant,)*
+        }
+        impl $name {
+            const LIST: &'static $crate::contract::Words = &$crate::contract::Words {
+                name: stringify!($name),
+                doc: $crate::contract::prose!($($doc)*),
+                words: &[$($crate::contract::Word {
+                    name: stringify!($variant), word: $word, number: None, doc: $crate::contract::prose!($($word_doc)*),
+                },)*],
+                closed: true,
+            };
+            const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// Its word, which every host knows it by.
+            $vis const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+
+            /// What has this word.
+            #[allow(dead_code, reason = "some lists are never read")]
+            pub(crate) fn of(word: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+        impl $crate::contract::Shaped for $name {
+            const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Word($name::LIST);
+        }
+        impl $crate::contract::Tell for $name {
+            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+                sink.word(self.as_str(), $name::LIST.words.get(*self as usize))
+            }
+        }
+        impl $crate::json::Own for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
+                $crate::json::text_of(json).and_then(|word| $name::of(&word)).ok_or_else($crate::json::NotOwn::here)
+            }
+        }
+    };
+}
+pub(crate) use closed_enum;
+
+/// An object that hosts are told. A member that is `=> Time`, for one, has that shape rather than its type's.
+macro_rules! told {
+    ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),*)])? $vis:vis struct $name:ident $(as $told:literal)? {
+        $($(#[doc = $field_doc:literal])* $field_vis:vis $field:ident: $ty:ty $(=> $shape:ident)?,)*
+    }) => {
+        $(#[doc = $doc])*
+        $(#[derive($($derive),*)])?
+        $vis struct $name {
+            $($(#[doc = $field_doc])* $field_vis $field: $ty,)*
+        }
+        impl $name {
+            /// Its members, as hosts are told them.
+            pub(crate) const FIELDS: &'static [$crate::contract::Field] = &[$($crate::contract::Field::told(
+                $crate::contract::wire_name(stringify!($field)),
+                $crate::contract::prose!($($field_doc)*),
+                $crate::contract::told!(@shape $ty $(=> $shape)?),
+                <$ty as $crate::contract::Shaped>::REQUIRED,
+            ),)*];
+
+            /// Puts its members. What is absent or false is left out where it may be.
+            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::Members<'_, S>) {
+                $(members.told(&self.$field);)*
+            }
+        }
+        impl $crate::contract::Shaped for $name {
+            const SHAPE: $crate::contract::Shape = {
+                const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(
+                    $crate::contract::told!(@name $name $($told)?), $crate::contract::prose!($($doc)*), $name::FIELDS,
+                );
+                $crate::contract::Shape::Record(RECORD)
+            };
+        }
+        impl $crate::contract::Tell for $name {
+            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+                const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
+                let mut members = $crate::contract::Members::of(RECORD, sink);
+                self.tell_members(&mut members);
+                members.end()
+            }
+        }
+    };
+    (@name $name:ident) => { stringify!($name) };
+    (@name $name:ident $told:literal) => { $told };
+    (@shape $ty:ty) => { <$ty as $crate::contract::Shaped>::SHAPE };
+    (@shape $ty:ty => $shape:ident) => { $crate::contract::Shape::$shape };
+}
+pub(crate) use told;
+
+/// A struct that is written as an object, without what is nothing: `written!(Type { a, b as "c" })`.
+macro_rules! written {
+    ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
+        impl $crate::contract::Tell for $type {
+            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+                const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(
+                    stringify!($type),
+                    "",
+                    &[$($crate::contract::Field::written($crate::contract::written!(@name $field $($name)?)),)*],
+                );
+                let mut members = $crate::contract::Members::of(RECORD, sink);
+                $(members.member($crate::contract::Tell::is_nothing(&self.$field), &self.$field);)*
+                members.end()
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+}
+pub(crate) use written;
+
+/// A struct that a record of the store holds: it is written, and read again.
+macro_rules! kept {
+    ($type:ident { $($fields:tt)* }) => {
+        $crate::contract::written!($type { $($fields)* });
+        $crate::json::own!($type { $($fields)* });
+    };
+}
+pub(crate) use kept;

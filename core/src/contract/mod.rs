@@ -15,6 +15,8 @@ mod replies;
 pub mod reseller;
 mod shape;
 mod sink;
+mod tell;
+mod text;
 mod values;
 
 use std::hash::{Hash, Hasher};
@@ -23,19 +25,20 @@ pub use crate::json::NotJson;
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
+pub(crate) use macros::{closed_enum, kept, prose, told, written};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
-pub(crate) use shape::all_fit;
 pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
+pub(crate) use shape::{all_fit, joined};
 pub use sink::Sink;
+pub(crate) use tell::Members;
+pub use tell::Tell;
+pub use text::{Text, json_of};
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
-use crate::json::{NotOwn, Own, word};
 
 /// One request of the API as a typed value, and the type of its answer.
-pub trait Operation: Serialize {
+pub trait Operation: Tell {
     /// The entry of the table.
     const ENDPOINT: &'static Endpoint;
     /// The `data` of a successful answer.
@@ -88,66 +91,36 @@ impl Hash for Endpoint {
     }
 }
 
-/// The two APIs, which differ in authentication and in their envelope.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Api {
-    /// The Agent Proxy Session API.
-    #[default]
-    Agent,
-    /// The Reseller Backend API.
-    Reseller,
-}
-
-impl Api {
-    /// Its name, as part of a sentence.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Api::Agent => "agent",
-            Api::Reseller => "reseller",
-        }
+closed_enum! {
+    /// The two APIs, which differ in authentication and in their envelope.
+    pub enum Api {
+        /// The Agent Proxy Session API.
+        Agent = "agent",
+        /// The Reseller Backend API.
+        Reseller = "reseller",
     }
 }
 
-impl Own for Api {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        word(json, &[("agent", Api::Agent), ("reseller", Api::Reseller)])
+#[allow(clippy::derivable_impls, reason = "the macro writes the enum")]
+impl Default for Api {
+    fn default() -> Self {
+        Api::Agent
     }
 }
 
-/// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Method {
-    /// `GET`
-    Get,
-    /// `POST`
-    Post,
-    /// `PUT`
-    Put,
-    /// `PATCH`
-    Patch,
-    /// `DELETE`
-    Delete,
-}
-
-impl Method {
-    /// The method as it stands in a request line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-        }
-    }
-}
-
-impl Own for Method {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        use Method::{Delete, Get, Patch, Post, Put};
-        word(json, &[Get, Post, Put, Patch, Delete].map(|method| (method.as_str(), method)))
+closed_enum! {
+    /// An HTTP method.
+    pub enum Method {
+        /// `GET`
+        Get = "GET",
+        /// `POST`
+        Post = "POST",
+        /// `PUT`
+        Put = "PUT",
+        /// `PATCH`
+        Patch = "PATCH",
+        /// `DELETE`
+        Delete = "DELETE",
     }
 }
 
@@ -162,32 +135,19 @@ pub enum Auth {
     Bearer,
 }
 
-/// What may be done after a failure whose effect is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Safety {
-    /// It changes nothing: send it again.
-    Safe,
-    /// A repeat changes nothing more: send it again.
-    Idempotent,
-    /// A repeat changes nothing more, but somebody notices it: send it again once.
-    TwiceAtMost,
-    /// Send the same bytes with the same `Idempotency-Key`.
-    Keyed,
-    /// Never send it again: the operation is in doubt.
-    AtMostOnce,
-}
-
-impl Own for Safety {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        let words = [
-            ("safe", Safety::Safe),
-            ("idempotent", Safety::Idempotent),
-            ("twice_at_most", Safety::TwiceAtMost),
-            ("keyed", Safety::Keyed),
-            ("at_most_once", Safety::AtMostOnce),
-        ];
-        word(json, &words)
+closed_enum! {
+    /// What may be done after a failure whose effect is unknown.
+    pub enum Safety {
+        /// It changes nothing: send it again.
+        Safe = "safe",
+        /// A repeat changes nothing more: send it again.
+        Idempotent = "idempotent",
+        /// A repeat changes nothing more, but somebody notices it: send it again once.
+        TwiceAtMost = "twice_at_most",
+        /// Send the same bytes with the same `Idempotency-Key`.
+        Keyed = "keyed",
+        /// Never send it again: the operation is in doubt.
+        AtMostOnce = "at_most_once",
     }
 }
 

@@ -73,6 +73,19 @@ pub struct Field {
     pub rules: &'static [FieldRule],
 }
 
+impl Field {
+    /// A member of an object that hosts are told. One that is false is absent.
+    pub(crate) const fn told(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
+        let required = required && !matches!(shape, Shape::Bool);
+        Field { name, aliases: &[], doc, shape, required, nullable: false, place: Place::Body, rules: &[] }
+    }
+
+    /// A member of an object that is only written.
+    pub(crate) const fn written(name: &'static str) -> Self {
+        Field::told(name, "", Shape::Json, false)
+    }
+}
+
 /// Where a request carries a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -103,6 +116,12 @@ pub enum Shape {
     Bool,
     /// A whole number that a double holds exactly.
     Integer,
+    /// A time of Hopline's own: Unix milliseconds.
+    Time,
+    /// A duration of Hopline's own: milliseconds.
+    Span,
+    /// An error of Hopline's own.
+    Error,
     /// A decimal number, kept as it was written.
     Decimal,
     /// Any JSON: the contract does not document what is inside.
@@ -120,7 +139,7 @@ pub enum Shape {
 impl Shape {
     /// The record that describes a request; the macros call it while compiling.
     #[allow(clippy::panic, reason = "evaluated by the compiler: it is a compile error")]
-    pub(super) const fn record(self) -> &'static Record {
+    pub(crate) const fn record(self) -> &'static Record {
         match self {
             Shape::Record(record) => record,
             _ => panic!("a request must be a record"),
@@ -156,6 +175,8 @@ pub struct Words {
     pub doc: &'static str,
     /// The words, in the order of the contract.
     pub words: &'static [Word],
+    /// Whether there is no other word: it is a list of Hopline's own.
+    pub closed: bool,
 }
 
 /// A list of words is known by its name, too.
@@ -261,4 +282,16 @@ pub(crate) const fn all_fit(rules: &[FieldRule], shape: Shape) -> bool {
         rest = tail;
     }
     true
+}
+
+/// The members of two objects as those of one.
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which would say so")]
+pub(crate) const fn joined<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
+    assert!(first.len() + second.len() == N, "all of them");
+    let (mut all, mut n) = ([first[0]; N], 0);
+    while n < N {
+        all[n] = if n < first.len() { first[n] } else { second[n - first.len()] };
+        n += 1;
+    }
+    all
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use arcstr::ArcStr;
@@ -242,6 +243,7 @@ macro_rules! shapes {
     ($($ty:ty => $shape:ident),* $(,)?) => { $(impl Shaped for $ty { const SHAPE: Shape = Shape::$shape; })* };
 }
 shapes! { String => Text, Secret => Secret, bool => Bool, i64 => Integer, Decimal => Decimal, Json => Json, Label => Label }
+shapes! { u32 => Integer, u16 => Integer, &'static str => Text, IpAddr => Text }
 
 impl<T: Shaped> Shaped for Option<T> {
     const SHAPE: Shape = T::SHAPE;

@@ -1,33 +1,19 @@
 //! What a job ends with.
 
-use serde::{Deserialize, Serialize};
-
-use crate::contract::{Json, Shape, Sink};
+use crate::contract::{Json, Shape, Sink, closed_enum};
 use crate::wire::{DecodeError, Facts, Reading, read_as, reading, view};
 
-/// Where a session or an order is, as far as waiting for it goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Not usable yet.
-    Pending,
-    /// Usable.
-    Ready,
-    /// Over.
-    Ended,
-    /// The contract does not say what the status means.
-    Unknown,
-}
-
-impl Phase {
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Phase::Pending => "pending",
-            Phase::Ready => "ready",
-            Phase::Ended => "ended",
-            Phase::Unknown => "unknown",
-        }
+closed_enum! {
+    /// Where a session or an order is, as far as waiting for it goes.
+    pub enum Phase {
+        /// Not usable yet.
+        Pending = "pending",
+        /// Usable.
+        Ready = "ready",
+        /// Over.
+        Ended = "ended",
+        /// The contract does not say what the status means.
+        Unknown = "unknown",
     }
 }
 

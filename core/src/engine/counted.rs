@@ -1,13 +1,10 @@
 //! What a key counts under a day's cap.
 
-use serde::Serialize;
-
-use crate::contract::Decimal;
+use crate::contract::{Decimal, kept};
 use crate::entropy::digest;
-use crate::json::own;
 
 /// What a key may have cost, counted on a UTC day.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Counted {
     /// Which key, without saying it.
     pub(crate) entry: String,
@@ -16,7 +13,7 @@ pub(crate) struct Counted {
     pub(crate) usd: Decimal,
 }
 
-own!(Counted { entry, day, usd });
+kept!(Counted { entry, day, usd });
 
 /// What a key is counted by.
 pub(crate) fn entry_of(key: &str) -> String {

@@ -5,12 +5,23 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::answer::Phase;
+use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum};
 use crate::policy::Error;
 use crate::time::Millis;
 
 /// Names a record in the host's store. Only hexadecimal digits, `-` and `r`, so it may be a file's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordId(pub String);
+
+impl Shaped for RecordId {
+    const SHAPE: Shape = Shape::Text;
+}
+
+impl Tell for RecordId {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.0, false)
+    }
+}
 
 impl fmt::Display for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,8 +30,7 @@ impl fmt::Display for RecordId {
 }
 
 /// What happened on the way.
-#[derive(Debug, Clone, PartialEq, Hash, Serialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum EventKind {
     /// It will be sent again.
     Repeating {
@@ -38,7 +48,6 @@ pub enum EventKind {
         /// The session.
         session_id: String,
         /// USD, as it was written.
-        #[serde(skip_serializing_if = "Option::is_none")]
         estimated_charge_usd: Option<String>,
     },
     /// The session's status was read.
@@ -77,7 +86,6 @@ pub enum EventKind {
     /// What a read is repeated for was looked at, and is not as it was.
     Watched {
         /// What is there now, where it is a word or a number.
-        #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<String>,
     },
     /// It ended in doubt; its record is kept.
@@ -90,6 +98,53 @@ pub enum EventKind {
         /// The record.
         record: RecordId,
     },
+}
+
+closed_enum! {
+    /// What happened.
+    pub enum EventName {
+        /// It will be sent again.
+        Repeating = "repeating",
+        /// The service is asked for its time, to know how old a restored key is.
+        AskingTime = "asking_time",
+        /// A purchase was accepted.
+        Accepted = "accepted",
+        /// The session's status was read.
+        Status = "status",
+        /// An order was accepted.
+        Ordered = "ordered",
+        /// The order's status was read.
+        OrderStatus = "order_status",
+        /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
+        Differing = "differing",
+        /// The price of what is to be bought was read from the authenticated list.
+        Priced = "priced",
+        /// What a read is repeated for was read, and is not as it was.
+        Watched = "watched",
+        /// It ended in doubt; its record is kept.
+        InDoubt = "in_doubt",
+        /// A record that nothing waits for could not be saved or deleted.
+        StoreFailed = "store_failed",
+    }
+}
+
+impl EventKind {
+    /// What happened, in a word.
+    pub fn name(&self) -> EventName {
+        match self {
+            EventKind::Repeating { .. } => EventName::Repeating,
+            EventKind::AskingTime => EventName::AskingTime,
+            EventKind::Accepted { .. } => EventName::Accepted,
+            EventKind::Status { .. } => EventName::Status,
+            EventKind::Ordered { .. } => EventName::Ordered,
+            EventKind::OrderStatus { .. } => EventName::OrderStatus,
+            EventKind::Differing { .. } => EventName::Differing,
+            EventKind::Priced { .. } => EventName::Priced,
+            EventKind::Watched { .. } => EventName::Watched,
+            EventKind::InDoubt { .. } => EventName::InDoubt,
+            EventKind::StoreFailed { .. } => EventName::StoreFailed,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ impl Failing {
             (Some(Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }), _) => "the response broke off".to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::LongCursor, .. }), _) => "the cursor of the next page is longer than 8 KiB".to_owned(),
             (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
-            (None, Some((kind, _))) => kind.as_str().to_owned(),
+            (None, Some((kind, _))) => kind.in_words().to_owned(),
             (None, None) => "the request failed".to_owned(),
         }
     }

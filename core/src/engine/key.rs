@@ -1,27 +1,16 @@
 //! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
 
-use serde::Serialize;
-
 use super::machine::Cx;
+use crate::contract::{Field, Members, Record, Sink, Tell};
 use crate::json::{NotOwn, Object, Own};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::time::{At, Clock, Millis};
 
 /// How old a key was when that was written down.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "AgeInRecord")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct SavedAge {
     pub(crate) ms: Millis,
     pub(crate) at: At,
-}
-
-/// As a record has it, in one object.
-#[derive(Serialize)]
-struct AgeInRecord {
-    ms: Millis,
-    unix: Millis,
-    client: u32,
-    elapsed: Millis,
 }
 
 impl Own for SavedAge {
@@ -36,9 +25,20 @@ impl Own for SavedAge {
     }
 }
 
-impl From<SavedAge> for AgeInRecord {
-    fn from(SavedAge { ms, at: At { unix, client, elapsed } }: SavedAge) -> Self {
-        AgeInRecord { ms, unix, client, elapsed }
+/// In one object.
+impl Tell for SavedAge {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        const RECORD: &Record = &Record::new(
+            "SavedAge",
+            "",
+            &[Field::written("ms"), Field::written("unix"), Field::written("client"), Field::written("elapsed")],
+        );
+        let mut members = Members::of(RECORD, sink);
+        members.member(false, &self.ms);
+        members.member(false, &self.at.unix);
+        members.member(false, &self.at.client);
+        members.member(false, &self.at.elapsed);
+        members.end()
     }
 }
 

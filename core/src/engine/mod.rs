@@ -32,7 +32,7 @@ mod write;
 pub use self::answer::{Answered, Phase};
 pub(crate) use self::attempts::Attempts;
 pub(crate) use self::counted::{Counted, entry_of, sum};
-pub use self::event::{EventKind, RecordId};
+pub use self::event::{EventKind, EventName, RecordId};
 pub(crate) use self::exchange::{Exchange, ExchangeResult, Failing};
 pub(crate) use self::gate::{Gate, Wake};
 pub(crate) use self::jobs::open_session::requested_type;

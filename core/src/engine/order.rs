@@ -11,7 +11,7 @@ use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
 use super::subject::Subject;
 use crate::contract::reseller::ListStaticOrders;
-use crate::contract::{Json, Operation, Shaped, StaticOrder};
+use crate::contract::{Json, Operation, Shaped, StaticOrder, json_of};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
@@ -61,7 +61,7 @@ fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
 fn page_of(order_no: &str, page: u32) -> Option<Built> {
     let page = (page > 1).then(|| page.into());
     let list = ListStaticOrders { search: Some(order_no.to_owned()), page, page_size: Some(100), ..ListStaticOrders::default() };
-    build(ListStaticOrders::ENDPOINT, &serde_json::to_string(&list).ok()?).ok()
+    build(ListStaticOrders::ENDPOINT, &json_of(&list)).ok()
 }
 
 /// Why a text can't be the number of an order.
@@ -144,7 +144,7 @@ impl Order {
         let seen = status.as_deref().or(self.status.as_deref());
         let known = StaticOrder { order_no: self.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
         let phase = phase_of(status.as_deref(), &cx.wants.wishes.ends);
-        self.last = serde_json::to_string(&known).ok().and_then(|text| text.parse().ok());
+        self.last = Some(Json::checked(json_of(&known)));
         if let Some(status) = status.filter(|status| self.status.as_ref() != Some(status)) {
             self.status = Some(status.clone());
             cx.note(EventKind::OrderStatus { order_no: self.order_no.clone(), status, phase });
@@ -202,9 +202,9 @@ impl Order {
         let phase = Some(phase_of(self.status.as_deref(), &cx.wants.wishes.ends));
         let (order_no, status) = (self.order_no.clone(), self.status.as_deref().map(Into::into));
         let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
-        let of_known = || serde_json::to_string(&known).ok()?.parse().ok();
+        let of_known = || Json::checked(json_of(&known));
         let facts = Facts { order_no: Some(self.order_no.clone()), status: self.status.clone(), ..Facts::default() };
-        let raw = self.last.clone().or_else(of_known).unwrap_or_default();
+        let raw = self.last.clone().unwrap_or_else(of_known);
         Action::End(Ok(Box::new(Answered {
             raw,
             shape: &StaticOrder::SHAPE,

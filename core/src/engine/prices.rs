@@ -7,7 +7,7 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Part};
 use super::terms::Wanted;
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
-use crate::contract::{Decimal, Operation};
+use crate::contract::{Decimal, Operation, json_of};
 use crate::json::{items, pick, plain};
 use crate::policy::{Advice, Again, CodeRow, Effect, Error, Kind, RetryPolicy, code, is_usd};
 use crate::wire::{Built, build};
@@ -61,7 +61,7 @@ impl Prices {
             cursor: self.cursor.clone(),
             ..ListProducts::default()
         };
-        if let Ok(built) = build(ListProducts::ENDPOINT, &serde_json::to_string(&list).unwrap_or_default()) {
+        if let Ok(built) = build(ListProducts::ENDPOINT, &json_of(&list)) {
             self.exchange.built = built;
         }
         self.pages += 1;

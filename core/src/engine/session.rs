@@ -8,7 +8,7 @@ use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
 use super::wants::Known;
 use crate::contract::agent::{CreateSession, GetSession, Session};
-use crate::contract::{Json, Operation, Shaped};
+use crate::contract::{Json, Operation, Shaped, json_of};
 use crate::json::quoted;
 use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
 use crate::time::Millis;
@@ -33,7 +33,7 @@ pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
 /// The read of a session.
 pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {
     let read = GetSession { session_id: session_id.to_owned(), include_credentials: credentials.then_some(true) };
-    build(GetSession::ENDPOINT, &serde_json::to_string(&read).ok()?).ok()
+    build(GetSession::ENDPOINT, &json_of(&read)).ok()
 }
 
 /// A session as it is known, in the shape of a read.

@@ -115,7 +115,7 @@ macro_rules! own {
             fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
                 let object = $crate::json::Object::of(json)?;
                 let mut own = $type::default();
-                $(object.need(own!(@name $field $($name)?), &mut own.$field)?;)*
+                $(object.need($crate::json::own!(@name $field $($name)?), &mut own.$field)?;)*
                 Ok(own)
             }
         }

@@ -2,63 +2,61 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use crate::contract::{Api, closed_enum};
 
-use crate::contract::Api;
-
-/// What to do next, for a person or a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Advice {
-    /// Nothing will help until somebody looks at the account or the key.
-    Stop,
-    /// Check the username and the password, or the token, and log in again.
-    Reauthenticate,
-    /// Check the base URL.
-    CheckBaseUrl,
-    /// Change the request.
-    ChangeRequest,
-    /// Read the session: it may not be where it was thought to be.
-    ReadSession,
-    /// Top up the balance.
-    Recharge,
-    /// Raise a limit, lift the pause, or buy less.
-    RaiseBudget,
-    /// Read the prices again.
-    ReadPrices,
-    /// Terminate a session first.
-    TerminateSession,
-    /// Wait, until `retry_at` where it is given.
-    Wait,
-    /// Try again later.
-    RetryLater,
-    /// Resume it by its intent or record, which sends the same key, or settle it by hand.
-    Resume,
-    /// Look at what the account holds before you buy again, and settle the record.
-    CheckAccount,
-    /// Wait until the other command or client that is at work on it has ended.
-    WaitForOther,
-    /// Look it up: `reconcile` shows what the service has that may be it.
-    Reconcile,
-    /// Wait for the order by its number.
-    WaitOrder,
-    /// Choose a new intent, or forget this one.
-    NewIntent,
-    /// Make another client, or make it after the fork.
-    NewClient,
-    /// Make a store for each client.
-    NewStore,
-    /// Mend the store.
-    MendStore,
-    /// It is done: read it from `raw`.
-    ReadRaw,
-    /// Nothing needs to be done.
-    Nothing,
+closed_enum! {
+    /// What to do next, for a person or a program.
+    pub enum Advice {
+        /// Nothing will help until somebody looks at the account or the key.
+        Stop = "stop",
+        /// Check the username and the password, or the token, and log in again.
+        Reauthenticate = "reauthenticate",
+        /// Check the base URL.
+        CheckBaseUrl = "check_base_url",
+        /// Change the request.
+        ChangeRequest = "change_request",
+        /// Read the session: it may not be where it was thought to be.
+        ReadSession = "read_session",
+        /// Top up the balance.
+        Recharge = "recharge",
+        /// Raise a limit, lift the pause, or buy less.
+        RaiseBudget = "raise_budget",
+        /// Read the prices again.
+        ReadPrices = "read_prices",
+        /// Terminate a session first.
+        TerminateSession = "terminate_session",
+        /// Wait, until `retry_at` where it is given.
+        Wait = "wait",
+        /// Try again later.
+        RetryLater = "retry_later",
+        /// Resume it by its intent or record, which sends the same key, or settle it by hand.
+        Resume = "resume",
+        /// Look at what the account holds before you buy again, and settle the record.
+        CheckAccount = "check_account",
+        /// Wait until the other command or client that is at work on it has ended.
+        WaitForOther = "wait_for_other",
+        /// Look it up: `reconcile` shows what the service has that may be it.
+        Reconcile = "reconcile",
+        /// Wait for the order by its number.
+        WaitOrder = "wait_order",
+        /// Choose a new intent, or forget this one.
+        NewIntent = "new_intent",
+        /// Make another client, or make it after the fork.
+        NewClient = "new_client",
+        /// Make a store for each client.
+        NewStore = "new_store",
+        /// Mend the store.
+        MendStore = "mend_store",
+        /// It is done: read it from `raw`.
+        ReadRaw = "read_raw",
+        /// Nothing needs to be done.
+        Nothing = "nothing",
+    }
 }
 
 impl Advice {
     /// The advice as the end of a sentence.
-    pub fn as_str(self) -> &'static str {
+    pub fn in_words(self) -> &'static str {
         match self {
             Advice::Stop => "check the account and the key before you go on",
             Advice::Reauthenticate => "check the username and the password, or the token, and log in again",
@@ -90,7 +88,7 @@ impl Advice {
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.in_words())
     }
 }
 

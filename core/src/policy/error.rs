@@ -2,55 +2,53 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use super::codes::Advice;
-use crate::contract::Json;
+use crate::contract::{Field, Json, Members, Record, Shape, Shaped, Sink, Tell, closed_enum, joined, prose, told};
 use crate::time::Millis;
 
-/// What kind of failure it is. The list is closed: a program can match all of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Refused here, before anything was sent.
-    Invalid,
-    /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
-    /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-    /// `settle` that came too early, a record that has changed since the caller looked at it. The operation was not done, unless the effect
-    /// is [`Effect::Done`]: then a read that follows it was refused.
-    Refused,
-    /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
-    /// that follows it failed.
-    Unavailable,
-    /// It may have been done: nobody knows yet.
-    InDoubt,
-    /// The response was not in the API's format, such as a gateway's error page.
-    Protocol,
-    /// It was done, but the answer does not fit its type; `raw` keeps it.
-    Decode,
-    /// Another command or another client of the store has it: what an intent or a key stands for, or a change of the same session that is
-    /// under way or in doubt.
-    Busy,
-    /// The caller cancelled it, or its client was closed.
-    Cancelled,
-    /// The store could not do what had to be done first, or what it has under the name can't be read.
-    Store,
-    /// The session that the intent stands for is over, and nothing was bought.
-    Ended,
-    /// The library was called in a way that has no meaning.
-    Misuse,
+closed_enum! {
+    /// What kind of failure it is. The list is closed: a program can match all of it.
+    pub enum Kind {
+        /// Refused here, before anything was sent.
+        Invalid = "invalid",
+        /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
+        /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
+        /// `settle` that came too early, a record that has changed since the caller looked at it. The operation was not done, unless the effect
+        /// is [`Effect::Done`]: then a read that follows it was refused.
+        Refused = "refused",
+        /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
+        /// that follows it failed.
+        Unavailable = "unavailable",
+        /// It may have been done: nobody knows yet.
+        InDoubt = "in_doubt",
+        /// The response was not in the API's format, such as a gateway's error page.
+        Protocol = "protocol",
+        /// It was done, but the answer does not fit its type; `raw` keeps it.
+        Decode = "decode",
+        /// Another command or another client of the store has it: what an intent or a key stands for, or a change of the same session that is
+        /// under way or in doubt.
+        Busy = "busy",
+        /// The caller cancelled it, or its client was closed.
+        Cancelled = "cancelled",
+        /// The store could not do what had to be done first, or what it has under the name can't be read.
+        Store = "store",
+        /// The session that the intent stands for is over, and nothing was bought.
+        Ended = "ended",
+        /// The library was called in a way that has no meaning.
+        Misuse = "misuse",
+    }
 }
 
-/// Whether the operation had its effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// It had none and will have none.
-    None,
-    /// Nobody knows yet.
-    Unknown,
-    /// It was done.
-    Done,
+closed_enum! {
+    /// Whether the operation had its effect.
+    pub enum Effect {
+        /// It had none and will have none.
+        None = "none",
+        /// Nobody knows yet.
+        Unknown = "unknown",
+        /// It was done.
+        Done = "done",
+    }
 }
 
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
@@ -58,66 +56,53 @@ pub enum Effect {
 #[derive(Clone, PartialEq, Hash)]
 pub struct Error(Box<ErrorFields>);
 
-/// What an [`Error`] says.
-#[derive(Clone, PartialEq, Hash, Serialize)]
-pub struct ErrorFields {
-    /// What kind of failure.
-    pub kind: Kind,
-    /// Whether the operation had its effect.
-    pub effect: Effect,
-    /// Which operation.
-    pub operation: &'static str,
-    /// What happened, in our words, as the middle of a sentence.
-    pub what: String,
-    /// What to do next.
-    pub advice: Advice,
-    /// The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
-    /// The service's code, as it came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// The HTTP status.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// The service's own text, whose beginning is part of the sentence; or the beginning of a body that is not in the API's format.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The content type of such a body.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<String>,
-    /// The service's details, as they came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Json>,
-    /// To quote when reporting a problem.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
-    /// The idempotency key of the last send.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idempotency_key: Option<String>,
-    /// The caller's own name for the operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent: Option<String>,
-    /// The session it was about, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The order it was about, where its number is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order_no: Option<String>,
-    /// The record to resume it by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<String>,
-    /// Not before this time, Unix milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Millis>,
-    /// How often it was sent.
-    pub attempts: u32,
-    /// `data` of a success that does not fit its type.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Json>,
-    /// The first failure, when this one came of a later send.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Error>,
+told! {
+    /// What an [`Error`] says.
+    #[derive(Clone, PartialEq, Hash)]
+    pub struct ErrorFields {
+        /// What kind of failure.
+        pub kind: Kind,
+        /// Whether the operation had its effect.
+        pub effect: Effect,
+        /// Which operation.
+        pub operation: &'static str,
+        /// What happened, in our words, as the middle of a sentence.
+        pub what: String,
+        /// What to do next.
+        pub advice: Advice,
+        /// The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`.
+        pub field: Option<String>,
+        /// The service's code, as it came.
+        pub code: Option<String>,
+        /// The HTTP status.
+        pub status: Option<u16>,
+        /// The service's own text, whose beginning is part of the sentence; or the beginning of a body that is not in the API's format.
+        pub text: Option<String>,
+        /// The content type of such a body.
+        pub content_type: Option<String>,
+        /// The service's details, as they came.
+        pub details: Option<Json>,
+        /// To quote when reporting a problem.
+        pub request_id: Option<String>,
+        /// The idempotency key of the last send.
+        pub idempotency_key: Option<String>,
+        /// The caller's own name for the operation.
+        pub intent: Option<String>,
+        /// The session it was about, where that is known.
+        pub session_id: Option<String>,
+        /// The order it was about, where its number is known.
+        pub order_no: Option<String>,
+        /// The record to resume it by.
+        pub record: Option<String>,
+        /// Not before this time, Unix milliseconds.
+        pub retry_at: Option<Millis> => Time,
+        /// How often it was sent.
+        pub attempts: u32,
+        /// `data` of a success that does not fit its type.
+        pub raw: Option<Json>,
+        /// The first failure, when this one came of a later send.
+        pub cause: Option<Error>,
+    }
 }
 
 impl Error {
@@ -195,18 +180,32 @@ impl Error {
     }
 }
 
+/// What hosts are told of an error beside its fields.
+const TOLD: [Field; 2] = [
+    Field::told("message", prose!("One sentence: what happened, whether money may have moved, what to do next."), Shape::Text, true),
+    Field::told(
+        "refused_by_us",
+        prose!("Whether this client refused it, and not the service." "See `is_refused_by_us`."),
+        Shape::Bool,
+        false,
+    ),
+];
+static MEMBERS: [Field; 23] = joined(&TOLD, ErrorFields::FIELDS);
+/// What hosts are told of an error.
+pub static ERROR: Record = Record::new("HoplineError", prose!("A failure, with all that is needed to decide what to do next."), &MEMBERS);
+
+impl Shaped for Error {
+    const SHAPE: Shape = Shape::Error;
+}
+
 /// What it says, and its sentence as `message`; of a cause, too.
-impl Serialize for Error {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct ErrorAsJson<'a> {
-            message: String,
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
-            refused_by_us: bool,
-            #[serde(flatten)]
-            fields: &'a ErrorFields,
-        }
-        ErrorAsJson { message: self.to_string(), refused_by_us: self.is_refused_by_us(), fields: &self.0 }.serialize(serializer)
+impl Tell for Error {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        let mut members = Members::of(&ERROR, sink);
+        members.told(&self.to_string());
+        members.told(&self.is_refused_by_us());
+        self.0.tell_members(&mut members);
+        members.end()
     }
 }
 

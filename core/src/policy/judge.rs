@@ -2,57 +2,40 @@
 //! and what to report if it ends here.
 
 use rust_decimal::prelude::ToPrimitive;
-use serde::{Deserialize, Serialize};
 
 use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
 use super::ledger::Ledger;
 use super::rules::{Rule, Rules};
-use crate::contract::{ANY, Api, Decimal, Endpoint, Safety};
+use crate::contract::{ANY, Api, Decimal, Endpoint, Safety, closed_enum};
 
-/// Why a host has no response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// The host name has no address.
-    Dns,
-    /// No connection.
-    Connect,
-    /// No TLS session.
-    Tls,
-    /// No answer within the attempt's time.
-    Timeout,
-    /// The connection broke.
-    Closed,
-    /// The host gave it up, after a cancel or on its own.
-    Aborted,
-    /// The host came to it after `send_before`.
-    Late,
-    /// The caller's function for headers failed.
-    Headers,
-    /// Anything else.
-    Other,
+closed_enum! {
+    /// Why a host has no response.
+    pub enum FailureKind {
+        /// The host name has no address.
+        Dns = "dns",
+        /// No connection.
+        Connect = "connect",
+        /// No TLS session.
+        Tls = "tls",
+        /// No answer within the attempt's time.
+        Timeout = "timeout",
+        /// The connection broke.
+        Closed = "closed",
+        /// The host gave it up, after a cancel or on its own.
+        Aborted = "aborted",
+        /// The host came to it after `send_before`.
+        Late = "late",
+        /// The caller's function for headers failed.
+        Headers = "headers",
+        /// Anything else.
+        Other = "other",
+    }
 }
 
 impl FailureKind {
-    /// The kind of that word, as hosts write it.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "dns" => FailureKind::Dns,
-            "connect" => FailureKind::Connect,
-            "tls" => FailureKind::Tls,
-            "timeout" => FailureKind::Timeout,
-            "closed" => FailureKind::Closed,
-            "aborted" => FailureKind::Aborted,
-            "late" => FailureKind::Late,
-            "headers" => FailureKind::Headers,
-            "other" => FailureKind::Other,
-            _ => return None,
-        })
-    }
-
     /// What happened, as part of a sentence.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub(crate) fn in_words(self) -> &'static str {
         match self {
             FailureKind::Dns => "the host name has no address",
             FailureKind::Connect => "the service could not be reached",
@@ -67,24 +50,13 @@ impl FailureKind {
     }
 }
 
-/// Whether a request that failed may have reached the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sent {
-    /// Not one byte of it left: the failure is known to have come before.
-    Never,
-    /// Nobody knows.
-    Maybe,
-}
-
-impl Sent {
-    /// What that word says, as hosts write it.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        match word {
-            "never" => Some(Sent::Never),
-            "maybe" => Some(Sent::Maybe),
-            _ => None,
-        }
+closed_enum! {
+    /// Whether a request that failed may have reached the service.
+    pub enum Sent {
+        /// Not one byte of it left: the failure is known to have come before.
+        Never = "never",
+        /// Nobody knows.
+        Maybe = "maybe",
     }
 }
 

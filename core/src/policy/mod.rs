@@ -15,7 +15,7 @@ mod rules;
 pub(crate) use codes::meaning;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub(crate) use error::one_line;
-pub use error::{Effect, Error, ErrorFields, Kind};
+pub use error::{ERROR, Effect, Error, ErrorFields, Kind};
 pub(crate) use judge::{Again, Asked, Judgement, SendFailure, failure_status, is_passing, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};

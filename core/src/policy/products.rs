@@ -4,10 +4,9 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::Serialize;
 
-use crate::contract::Shaped;
 use crate::contract::reseller::{ProductRanges, StaticProduct};
+use crate::contract::{Shaped, json_of, told};
 use crate::json::{items, pick, text_of};
 
 /// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
@@ -43,17 +42,17 @@ pub fn is_shared_text(product: &str) -> bool {
     shared(kind.and_then(text_of).as_deref(), projects.as_deref())
 }
 
-/// A range of addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct IpRange {
-    /// As the service wrote it.
-    pub text: String,
-    /// The first address; none where the text is no range that can be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<IpAddr>,
-    /// The last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<IpAddr>,
+told! {
+    /// A range of addresses.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct IpRange {
+        /// As the service wrote it.
+        pub text: String,
+        /// The first address; none where the text is no range that can be read.
+        pub first: Option<IpAddr>,
+        /// The last one.
+        pub last: Option<IpAddr>,
+    }
 }
 
 /// Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. What can't be read
@@ -74,7 +73,7 @@ pub fn parse_ip_range(text: &str) -> IpRange {
 
 /// [`parse_ip_range`], its answer as JSON: `{"text","first","last"}`.
 pub fn ip_range_text(text: &str) -> String {
-    serde_json::to_string(&parse_ip_range(text)).unwrap_or_default()
+    json_of(&parse_ip_range(text))
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
 //! What a purchase is to cost, from the price that was read.
 
-use serde::Serialize;
-
 use super::error::Error;
-use crate::contract::Decimal;
 use crate::contract::agent::{Product, SessionType};
+use crate::contract::{Decimal, told};
 use crate::json::own;
 
-/// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
-/// shows starting prices.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Quote {
-    /// What is bought.
-    pub product_no: String,
-    /// GB (dynamic) or addresses (static).
-    pub quantity: Decimal,
-    /// USD for one `unit`.
-    pub unit_price: Decimal,
-    /// USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`.
-    pub total: Decimal,
-    /// The currency of the product, USD.
-    pub currency: String,
-    /// What the price is for.
-    pub unit: String,
+told! {
+    /// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
+    /// shows starting prices.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Quote {
+        /// What is bought.
+        pub product_no: String,
+        /// GB (dynamic) or addresses (static).
+        pub quantity: Decimal,
+        /// USD for one `unit`.
+        pub unit_price: Decimal,
+        /// USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`.
+        pub total: Decimal,
+        /// The currency of the product, USD.
+        pub currency: String,
+        /// What the price is for.
+        pub unit: String,
+    }
 }
 
 /// What is looked at of a product.

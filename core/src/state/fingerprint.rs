@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
+use crate::contract::{Sink, Tell};
 use crate::entropy::digest_128;
 use crate::json::{NotOwn, Own, text_of};
 
@@ -28,9 +27,9 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-impl Serialize for Fingerprint {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl Tell for Fingerprint {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.to_string(), false)
     }
 }
 

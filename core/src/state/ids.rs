@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contract::{Shape, Shaped, Sink, Tell};
+
 /// Names a step that must be answered. A host answers each once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub u32);
@@ -9,3 +11,13 @@ pub struct StepId(pub u32);
 /// Names a command: a call, a purchase, a change of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u32);
+
+impl Shaped for CommandId {
+    const SHAPE: Shape = Shape::Integer;
+}
+
+impl Tell for CommandId {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        self.0.tell(sink)
+    }
+}

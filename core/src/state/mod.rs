@@ -23,7 +23,7 @@ pub use self::kept::{Holds, Saved, SavedPage};
 pub(crate) use self::names::Version;
 pub use self::names::{Name, Space};
 pub(crate) use self::numbered::Numbered;
-pub use self::observed::{Seen, Verdict};
+pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
 pub(crate) use self::sessions::{BoughtAs, Shown, Tracked, forbidden, is_over_for_good, word};

@@ -7,7 +7,7 @@ use std::fmt;
 use arcstr::ArcStr;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::Api;
+use crate::contract::{Api, Shape, Shaped, Sink, Tell};
 use crate::engine::RecordId;
 use crate::entropy::digest;
 
@@ -18,6 +18,16 @@ pub struct Name(ArcStr);
 impl From<String> for Name {
     fn from(name: String) -> Self {
         Name(name.into())
+    }
+}
+
+impl Shaped for Name {
+    const SHAPE: Shape = Shape::Text;
+}
+
+impl Tell for Name {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.0, false)
     }
 }
 

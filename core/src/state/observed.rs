@@ -1,9 +1,8 @@
 //! What the caller's own traffic shows of a session's exit, and what follows from it.
 
-use serde::{Deserialize, Serialize};
-
 use super::ids::CommandId;
 use crate::contract::agent::RotateReason;
+use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum, told};
 use crate::json::{NotOwn, Object, Own, word};
 use crate::time::Millis;
 
@@ -17,7 +16,7 @@ const HOUR: Millis = 3_600_000;
 const TIMEOUTS: u32 = 2;
 
 /// What a request through the session met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
     /// A response with this status.
@@ -55,6 +54,51 @@ pub enum Verdict {
     Rotating(RotateReason, CommandId),
     /// Not enough is known, or rotating would not help; this says why.
     Unsure(&'static str),
+}
+
+closed_enum! {
+    /// What to do about what was seen of a session.
+    pub enum VerdictName {
+        /// Nothing: it works.
+        Keep = "keep",
+        /// Rotate it, with the `reason`.
+        Rotate = "rotate",
+        /// It is being rotated, with the `reason`, by the `command`.
+        Rotating = "rotating",
+        /// Not enough is known, or to rotate would not help; `why` says why.
+        Unsure = "unsure",
+    }
+}
+
+told! {
+    /// What to do about what was seen of a session.
+    struct Told as "Verdict" {
+        /// What to do.
+        verdict: VerdictName,
+        /// Of `rotate` and `rotating`: the reason to give.
+        reason: Option<RotateReason>,
+        /// Of `rotating`: what ends as a call of `rotate_session` does.
+        command: Option<CommandId>,
+        /// Of `unsure`: why.
+        why: Option<&'static str>,
+    }
+}
+
+impl Shaped for Verdict {
+    const SHAPE: Shape = Told::SHAPE;
+}
+
+impl Tell for Verdict {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        let told = |verdict, reason: Option<&RotateReason>| Told { verdict, reason: reason.cloned(), command: None, why: None };
+        let told = match self {
+            Verdict::Keep => told(VerdictName::Keep, None),
+            Verdict::Rotate(reason) => told(VerdictName::Rotate, Some(reason)),
+            Verdict::Rotating(reason, command) => Told { command: Some(*command), ..told(VerdictName::Rotating, Some(reason)) },
+            Verdict::Unsure(why) => Told { why: Some(why), ..told(VerdictName::Unsure, None) },
+        };
+        told.tell(sink)
+    }
 }
 
 /// What was seen of a session, if anything was.

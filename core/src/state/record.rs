@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::fingerprint::Fingerprint;
-use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, any, endpoint};
+use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, kept};
 use crate::engine::{Counted, SavedAge};
-use crate::json::{NotOwn, Own, Scanner, items, own, pick, read_own, text_of, whole};
+use crate::json::{NotOwn, Own, Scanner, items, pick, read_own, text_of, whole};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
 
@@ -18,7 +16,7 @@ const VERSION: u32 = 2;
 const MAX_BYTES: usize = 1 << 20;
 
 /// A record.
-#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(crate) struct Data {
     /// The version of the format.
     pub(crate) hopline: u32,
@@ -31,124 +29,93 @@ pub(crate) struct Data {
     /// When and by whom it was written.
     pub(crate) at: At,
     /// The caller's own name for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) intent: Option<String>,
     /// The key of the caller's own that is its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
     /// Tells its request from another one under the same name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fingerprint: Option<Fingerprint>,
     /// The call that may be under way.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<SavedCall>,
     /// The session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SavedSession>,
     /// What it ended with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) done: Option<Done>,
 }
 
 /// An account, known again without being named.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Account {
     pub(crate) salt: String,
     pub(crate) digest: String,
 }
 
 /// A call that was about to be sent.
-#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(crate) struct SavedCall {
     pub(crate) operation: String,
     /// Of a request that the table does not have.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) any: Option<(Method, Safety)>,
     pub(crate) target: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<String>,
     /// The request held a secret and was not saved.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) secret: bool,
     /// The session that it changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) given: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_have_sold: bool,
     /// Whether an earlier send had no settling answer when this was written.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) unanswered: bool,
     /// Whether the key is settled and the effect open all the same.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) spent: bool,
     /// Whether what it buys or places is followed after the answer, as `open_session` and `place_order` do.
-    #[serde(rename = "opens", skip_serializing_if = "std::ops::Not::not")]
     pub(crate) follows: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) credentials: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) auto_rotate: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
     /// The age of its first send, and when it was that.
     pub(crate) age: SavedAge,
     /// Since when it is in doubt, Unix milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doubt_since: Option<Millis>,
     /// What it, and earlier keys that may have bought all the same, count under the day's cap.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) counted: Vec<Counted>,
     /// What a list may show of it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) match_fields: BTreeMap<String, String>,
     /// The order that it was accepted as: all that is left is to watch it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) order_no: Option<String>,
 }
 
 /// A session of this client.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct SavedSession {
     pub(crate) id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<String>,
     /// Whether its username and password are wanted.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) credentials: bool,
     /// Whether what is seen through it may rotate it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ends: Vec<String>,
     /// Whether a person named it, and the service has not shown it yet.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_named: bool,
 }
 
 /// What an accepted intent is remembered by.
-#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(crate) struct Done {
     pub(crate) operation: String,
     pub(crate) facts: Facts,
     /// Whether it is followed when the intent is started again: a session that was opened, an order that was placed.
-    #[serde(rename = "opened", skip_serializing_if = "std::ops::Not::not")]
     pub(crate) follows: bool,
     /// Of the answer what its type names and does not mark as secret, where that is short.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) answer: Option<Json>,
 }
 
-own!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, call, session, done });
-own!(Account { salt, digest });
-own!(At { unix, client, elapsed });
-own!(SavedCall {
+kept!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, call, session, done });
+kept!(Account { salt, digest });
+kept!(At { unix, client, elapsed });
+kept!(SavedCall {
     operation,
     any,
     target,
@@ -170,8 +137,8 @@ own!(SavedCall {
     match_fields,
     order_no,
 });
-own!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
-own!(Done { operation, facts, follows as "opened", answer });
+kept!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
+kept!(Done { operation, facts, follows as "opened", answer });
 
 impl Own for (Method, Safety) {
     fn from_json(json: &str) -> Result<Self, NotOwn> {
@@ -179,6 +146,12 @@ impl Own for (Method, Safety) {
             [method, safety] => Ok((Method::from_json(method)?, Safety::from_json(safety)?)),
             _ => Err(NotOwn::here()),
         }
+    }
+}
+
+impl Tell for (Method, Safety) {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.json(&format!("[\"{}\",\"{}\"]", self.0.as_str(), self.1.as_str()))
     }
 }
 
@@ -306,7 +279,7 @@ impl Data {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+        json_of(self).into_bytes()
     }
 }
 

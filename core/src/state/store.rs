@@ -1,7 +1,7 @@
 //! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
 
 use super::names::{Name, Space};
-use crate::contract::Decimal;
+use crate::contract::{Decimal, closed_enum};
 use crate::engine::sum;
 use crate::map::Map;
 use crate::time::{DAY, Millis};
@@ -111,16 +111,16 @@ pub struct Listed {
     pub whose: Whose,
 }
 
-/// Who owns a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Whose {
-    /// This client.
-    Mine,
-    /// Nobody.
-    Free,
-    /// Another living client.
-    Other,
+closed_enum! {
+    /// Who owns a name.
+    pub enum Whose {
+        /// This client.
+        Mine = "mine",
+        /// Nobody.
+        Free = "free",
+        /// Another living client.
+        Other = "other",
+    }
 }
 
 /// How long after so many failures in a row a store is asked again.

@@ -62,7 +62,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
             "true" | "false" => Ok(raw.to_owned()),
             _ => refuse("must be true or false"),
         },
-        Shape::Integer => match integer(raw) {
+        Shape::Integer | Shape::Time | Shape::Span => match integer(raw) {
             Some(number) => {
                 bounds(field, path, number.into(), given)?;
                 Ok(number.to_string())
@@ -84,7 +84,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
                 refuse(&format!("must be one of {}", known.join(", ")))
             }
         },
-        Shape::Json => Ok(raw.to_owned()),
+        Shape::Json | Shape::Error => Ok(raw.to_owned()),
         Shape::OneOrMany(item) if !raw.starts_with('[') => check(field, path, *item, raw, given),
         Shape::List(item) | Shape::OneOrMany(item) => match json::items(raw) {
             Ok(items) => {

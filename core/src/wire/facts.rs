@@ -2,55 +2,42 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-
 use super::read::{Members, NAMES, integer};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
-use crate::contract::Decimal;
+use crate::contract::{Decimal, told};
 use crate::json::{self, own, pick, text_of};
 
-/// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
-#[derive(Debug, Clone, Default, PartialEq, Hash, Serialize)]
-pub struct Facts {
-    /// The session's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The order's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order_id: Option<String>,
-    /// The order's number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order_no: Option<String>,
-    /// The number of a sub-user, or of whatever else the answer is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<i64>,
-    /// The status of the session or the order, as it came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// `dynamic` or `static`, as it came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_type: Option<String>,
-    /// USD, as it was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_charge_usd: Option<String>,
-    /// `meta.request_id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
-    /// Whether the account can buy, where an answer about the account says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backend_ready: Option<bool>,
-    /// `next_cursor` of a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub short_page: Option<bool>,
-    /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub settled: bool,
-    /// Whether an intent that was to be resumed stands for nothing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub nothing: bool,
+told! {
+    /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
+    #[derive(Debug, Clone, Default, PartialEq, Hash)]
+    pub struct Facts {
+        /// The session's id.
+        pub session_id: Option<String>,
+        /// The order's id.
+        pub order_id: Option<String>,
+        /// The order's number.
+        pub order_no: Option<String>,
+        /// The number of a sub-user, or of whatever else the answer is.
+        pub id: Option<i64>,
+        /// The status of the session or the order, as it came.
+        pub status: Option<String>,
+        /// `dynamic` or `static`, as it came.
+        pub session_type: Option<String>,
+        /// USD, as it was written.
+        pub estimated_charge_usd: Option<String> => Decimal,
+        /// `meta.request_id`.
+        pub request_id: Option<String>,
+        /// Whether the account can buy, where an answer about the account says so.
+        pub backend_ready: Option<bool>,
+        /// `next_cursor` of a list.
+        pub next_cursor: Option<String>,
+        /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
+        pub short_page: Option<bool>,
+        /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
+        pub settled: bool,
+        /// Whether an intent that was to be resumed stands for nothing.
+        pub nothing: bool,
+    }
 }
 
 own!(Facts {

@@ -21,7 +21,7 @@ pub use facts::Facts;
 pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
 pub(crate) use kept::kept_answer;
-pub use read::{DecodeError, Expected, Reading, Received, Response, Text, read};
+pub use read::{DecodeError, Expected, Reading, Received, Response, read};
 pub(crate) use read::{Flaw, read_as, reading, view};
 pub use request::Request;
 pub(crate) use text::{KEPT_WORD, cut};

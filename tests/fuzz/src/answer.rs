@@ -1,7 +1,8 @@
 //! What is read of any bytes as the answer of any operation.
 
+use hopline::contract::Text;
 use hopline::contract::{Api, endpoints};
-use hopline::wire::{Expected, Received, Text, read};
+use hopline::wire::{Expected, Received, read};
 use serde_json::value::RawValue;
 
 use crate::Tape;

@@ -2,22 +2,20 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 
 use super::super::members::Members;
+use crate::contract::written;
 use crate::policy::Error;
 use crate::wire::{encoded, is_host};
 
 /// What the client will speak.
-#[derive(Serialize)]
 pub(super) struct Usable {
     /// None where the protocol is unknown here: then the service judges it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     scheme: Option<&'static str>,
 }
+written!(Usable { scheme });
 
 /// A proxy in every form that a client takes. It holds secrets, so it has no `Debug`.
-#[derive(Serialize)]
 pub(super) struct Settings {
     /// All of it, credentials included and percent-encoded.
     url: String,
@@ -35,6 +33,7 @@ pub(super) struct Settings {
     /// A configuration that `curl --config -` reads from its standard input.
     curl: String,
 }
+written!(Settings { url, scheme, host, port, server, username, password, authorization, curl });
 
 /// An HTTP client: its name, the schemes that it speaks to a proxy, and why not the others.
 struct Client(&'static str, &'static [&'static str], &'static str);

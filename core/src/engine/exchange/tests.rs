@@ -211,7 +211,7 @@ fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
         call.exchange.headers = vec![("x-mine".to_owned(), "own-secret".to_owned())];
         given.tell(&mut call, [due(), answer]);
         let error = given.error.expect("it failed");
-        let shown = serde_json::to_string(&error).expect("an error is JSON").to_lowercase();
+        let shown = crate::contract::json_of(&error).to_lowercase();
         assert!(shown.contains("[redacted]") && !shown.contains("the-api-key") && !shown.contains("own-secret"), "{shown}");
     }
     // What is not the text of a JSON string can't be cleaned: then there are no details, unless the secret is so short that it is part

@@ -106,11 +106,7 @@ impl Machine for Confirm {
 pub(super) fn named(note: &Note) -> String {
     match note {
         Note::Event(EventKind::Watched { value }) => format!("watched {}", value.as_deref().unwrap_or("nothing")),
-        Note::Event(event) => {
-            let event = serde_json::to_value(event).expect("an event is JSON");
-            let name = event.get("event").and_then(|name| name.as_str()).expect("an event has a name");
-            format!("event {name}")
-        }
+        Note::Event(event) => format!("event {}", event.name().as_str()),
         Note::Bought(bought) => format!("bought {}", bought.facts.session_id.as_deref().unwrap_or_default()),
         Note::Shown(facts, phase) => {
             let phase = phase.map(|phase| format!(" {phase:?}"));

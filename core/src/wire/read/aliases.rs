@@ -1,8 +1,7 @@
 //! Objects of which a member may come in several spellings: the first one of the table that says something counts.
 
-use super::text::Text;
 use super::walk::{ONCE, Walk};
-use crate::contract::{Field, Record, Shape, Sink};
+use crate::contract::{Field, Record, Shape, Sink, Text};
 use crate::json::NotJson;
 
 /// How many members are told of that came in two spellings with two values.

@@ -7,11 +7,10 @@ mod found;
 mod place;
 mod response;
 mod secrets;
-mod text;
 mod walk;
 
 use super::media_type;
-use crate::contract::{Shape, Sink};
+use crate::contract::{Shape, Sink, Text};
 use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
 pub(crate) use found::{Members, NAMES};
@@ -19,7 +18,6 @@ use place::told;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::Undocumented;
-pub use text::Text;
 pub(crate) use walk::integer;
 use walk::{FirstMisfit, Walk};
 

@@ -71,7 +71,7 @@ fn reference(shape: &Shape, json: &str, fits: &mut bool) -> Value {
     let number = || json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     let text = || serde_json::from_str::<String>(json).ok();
     let fitting = match shape {
-        Shape::Json => Some(parsed(json)),
+        Shape::Json | Shape::Error => Some(parsed(json)),
         Shape::Text | Shape::Secret => text().map(Value::from),
         Shape::Label => text().or_else(|| number().then(|| json.to_owned())).map(Value::from),
         Shape::Word(words) => {
@@ -85,7 +85,7 @@ fn reference(shape: &Shape, json: &str, fits: &mut bool) -> Value {
             })
         }
         Shape::Bool => json.parse::<bool>().ok().map(Value::from),
-        Shape::Integer => {
+        Shape::Integer | Shape::Time | Shape::Span => {
             let whole = json.parse::<i64>().ok().filter(|whole| whole.unsigned_abs() < 1 << 53);
             whole.map(|whole| Value::from(format!("#{whole}")))
         }
@@ -278,9 +278,9 @@ impl Random {
             Shape::Word(words) => into.push_str(&format!("\"{}\"", self.pick(words.words).word)),
             Shape::Text | Shape::Secret | Shape::Label => into.push_str(self.pick(&["\"text\"", "\"\u{20ac} \\n\"", "\"\""])),
             Shape::Bool => into.push_str(self.pick(&["true", "false"])),
-            Shape::Integer => into.push_str(self.pick(&["0", "-7", "12345"])),
+            Shape::Integer | Shape::Time | Shape::Span => into.push_str(self.pick(&["0", "-7", "12345"])),
             Shape::Decimal => into.push_str(self.pick(&["4.00", "-0.1", "7"])),
-            Shape::Json => into.push_str(self.pick(&ANY)),
+            Shape::Json | Shape::Error => into.push_str(self.pick(&ANY)),
         }
         into.push_str(space);
     }

@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
             (Shape::Word(words), b'"' | b'-' | b'0'..=b'9') => self.word(words, first == b'"', sink),
             (Shape::Bool, b't') => self.scan.literal("true").map(|()| sink.flag(true)),
             (Shape::Bool, b'f') => self.scan.literal("false").map(|()| sink.flag(false)),
-            (Shape::Integer, b'-' | b'0'..=b'9') => {
+            (Shape::Integer | Shape::Time | Shape::Span, b'-' | b'0'..=b'9') => {
                 let from = self.scan.at();
                 match self.scan.number()? {
                     (digits, true) if let Some(number) = integer(digits) => Ok(sink.integer(number)),
@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
                 let (digits, whole) = self.scan.number()?;
                 if is_decimal(digits, whole) { Ok(sink.decimal(digits)) } else { self.unfit(from, shape.expected(), sink) }
             }
-            (Shape::Json, _) => self.scan.skip().map(|json| sink.json(json)),
+            (Shape::Json | Shape::Error, _) => self.scan.skip().map(|json| sink.json(json)),
             (Shape::Record(record), b'{') => self.object(record, sink, false),
             (Shape::List(item) | Shape::OneOrMany(item), b'[') => self.list(item, sink),
             (Shape::OneOrMany(item), _) => {
@@ -249,10 +249,10 @@ impl Shape {
             Shape::Word(words) if words.words.iter().any(|word| word.number.is_some()) => "a word or its number",
             Shape::Word(_) => "a word",
             Shape::Bool => "`true` or `false`",
-            Shape::Integer => "a whole number of at most 53 bits",
+            Shape::Integer | Shape::Time | Shape::Span => "a whole number of at most 53 bits",
             Shape::Decimal => "a number of at most 28 digits",
             Shape::Json => "JSON",
-            Shape::Record(_) => "an object",
+            Shape::Record(_) | Shape::Error => "an object",
             Shape::List(_) | Shape::OneOrMany(_) => "a list",
         }
     }

@@ -244,9 +244,9 @@ mod tests {
             Shape::Text | Shape::Secret if field.rules.contains(&FieldRule::Uuid) => json!("00000000-0000-4000-8000-000000000000"),
             Shape::Text | Shape::Secret | Shape::Label => json!("abcdef"),
             Shape::Bool => json!(true),
-            Shape::Integer | Shape::Decimal => json!(20),
+            Shape::Integer | Shape::Time | Shape::Span | Shape::Decimal => json!(20),
             Shape::Word(words) => json!(words.words.first().map(|word| word.word)),
-            Shape::Json | Shape::Record(_) => json!({}),
+            Shape::Json | Shape::Error | Shape::Record(_) => json!({}),
             Shape::List(_) | Shape::OneOrMany(_) => json!([]),
         }
     }

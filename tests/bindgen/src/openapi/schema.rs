@@ -48,10 +48,10 @@ pub(super) fn shape(shape: Shape) -> Value {
         Shape::Text => json!({ "type": "string" }),
         Shape::Secret => json!({ "type": "string", "format": "password" }),
         Shape::Bool => json!({ "type": "boolean" }),
-        Shape::Integer => json!({ "type": "integer" }),
+        Shape::Integer | Shape::Time | Shape::Span => json!({ "type": "integer" }),
         Shape::Decimal => json!({ "type": "number" }),
         // What `data` and an event are, whatever is in them.
-        Shape::Json => json!({ "type": "object" }),
+        Shape::Json | Shape::Error => json!({ "type": "object" }),
         Shape::Word(words) => reference(words.name),
         Shape::Record(record) => reference(record.name),
         Shape::Label => json!({ "type": ["string", "number"] }),

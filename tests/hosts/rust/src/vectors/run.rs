@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::format::{Case, Verb};
 use super::matching::{equals, matches};
 use super::steps::{Ask, Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
-use super::world::{Came, World, answers_itself, heard, no_secret, show};
+use super::world::{Came, World, answers_itself, heard, no_secret, show, told};
 
 /// Reads the steps of a case.
 pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
@@ -141,7 +141,7 @@ impl World {
                         break Err(format!("expected an event like {expected}, came {:?}", self.came));
                     }
                     Step::Notify(event) => {
-                        let event = serde_json::to_value(event).map_err(|error| error.to_string())?;
+                        let event = told(&event);
                         no_secret("an event", &event.to_string())?;
                         if matches(&expected, &self.named(event), "notify").is_ok() {
                             break Ok(());
@@ -346,17 +346,17 @@ impl World {
         match (taken, take.ok, take.error, take.nothing) {
             (None, None, None, true) => Ok(()),
             (Some(Ok(answered)), Some(expected), None, false) => {
-                let facts = serde_json::to_value(&answered.facts).map_err(|error| error.to_string())?;
+                let facts = told(&answered.facts);
                 let phase = serde_json::to_value(answered.phase).map_err(|error| error.to_string())?;
                 success(&expected, &facts, answered.raw.text(), &phase)
             }
             (Some(Err(error)), None, Some(expected), false) => {
-                let error = serde_json::to_value(error).map_err(|error| error.to_string())?;
+                let error = told(&error);
                 heard(&error)?;
                 matches(&expected, &self.named(error), "error")
             }
             (Some(Ok(answered)), None, Some(error), false) => Err(format!("expected the error {error}, came {}", answered.raw.text())),
-            (Some(Err(error)), Some(_), None, false) => Err(format!("expected success, came {}", json!(error))),
+            (Some(Err(error)), Some(_), None, false) => Err(format!("expected success, came {}", told(&error))),
             (Some(taken), None, None, true) => Err(format!("expected nothing to take, came {taken:?}")),
             (None, _, _, false) => Err("expected a result to take, came nothing".to_owned()),
             _ => Err("a result is one of `ok` and `error`".to_owned()),
@@ -386,7 +386,7 @@ fn ask(asked: &Ask) -> Result<(), String> {
     match (host_text(&asked.ask, &asked.given.to_string()), &asked.ok, &asked.error) {
         (Ok(answer), Some(expected), None) => equals(expected, &serde_json::from_str(&answer).map_err(|error| error.to_string())?, "ok"),
         (Err(error), None, Some(expected)) => {
-            let error = json!(error);
+            let error = told(&error);
             heard(&error)?;
             matches(expected, &error, "error")
         }

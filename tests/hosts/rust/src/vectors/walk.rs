@@ -2,12 +2,13 @@
 
 use hopline::Error;
 use hopline::client::{Step, error_text, host_text, page_params_text, page_turn_text};
+use hopline::contract::json_of;
 use serde_json::{Value, json};
 
 use super::matching::matches;
 use super::run::expect;
 use super::steps::Walk;
-use super::world::{World, heard, show};
+use super::world::{World, heard, show, told};
 
 impl World {
     pub(super) fn walk(&mut self, mut walk: Walk) -> Result<(), String> {
@@ -37,7 +38,7 @@ impl World {
                     let data: Value = serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text()))
                         .map_err(|error| error.to_string())?;
                     items.extend(data["items"].as_array().cloned().unwrap_or_default());
-                    let turn = page_turn_text(from, &json!(answered.facts).to_string()).map_err(|error| error_text(&error))?;
+                    let turn = page_turn_text(from, &json_of(&answered.facts)).map_err(|error| error_text(&error))?;
                     let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;
                     position = turn["position"].as_str().map(str::to_owned);
                     end = turn["end"].as_str().map(str::to_owned);
@@ -48,7 +49,7 @@ impl World {
         match (failure, &walk.error) {
             (None, None) => {}
             (Some(failure), Some(expected)) => {
-                let failure = json!(failure);
+                let failure = told(&failure);
                 heard(&failure)?;
                 matches(expected, &self.named(failure), "error")?;
             }

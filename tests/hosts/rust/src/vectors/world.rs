@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{Client, ClientOptions, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
+use hopline::contract::{Tell, json_of};
 use serde_json::{Map, Value, json};
 
 use super::format::Case;
@@ -99,7 +100,7 @@ impl World {
         loop {
             match self.client.poll(self.now) {
                 Step::Notify(event) => {
-                    let event = serde_json::to_value(event).map_err(|error| error.to_string())?;
+                    let event = told(&event);
                     no_secret("an event", &event.to_string())?;
                 }
                 step => return Ok(step),
@@ -263,6 +264,11 @@ pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
     if text.contains(CANARY) { Err(format!("{what} holds a secret: {text}")) } else { Ok(()) }
 }
 
+/// What a host is told.
+pub(super) fn told(value: &impl Tell) -> Value {
+    serde_json::from_str(&json_of(value)).expect("is JSON")
+}
+
 /// An error that came: it holds no secret, and its sentence belongs to those that users can see.
 pub(super) fn heard(error: &Value) -> Result<(), String> {
     sentences::heard(error);
@@ -304,7 +310,7 @@ pub(super) fn show(step: &Step) -> String {
             format!("a send of {} {} {}", request.method.as_str(), request.url, String::from_utf8_lossy(&request.body))
         }
         Step::Completed { command } => format!("the end of command {}", command.0),
-        Step::Notify(event) => serde_json::to_string(event).unwrap_or_default(),
+        Step::Notify(event) => json_of(event),
         Step::Wait { until } => format!("a wait until {until:?}"),
     }
 }
@@ -329,7 +335,5 @@ fn entropy(hex: Option<&str>, crash: u8) -> Result<[u8; 16], String> {
 
 fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<Client, Value>, String> {
     let options: ClientOptions = options.to_string().parse().map_err(|error| format!("`client`: {error}"))?;
-    Client::new(options, *entropy)
-        .map_or_else(|error| serde_json::to_value(error).map(Err), |client| Ok(Ok(client)))
-        .map_err(|error| error.to_string())
+    Ok(Client::new(options, *entropy).map_err(|error| told(&error)))
 }

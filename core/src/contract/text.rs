@@ -1,7 +1,14 @@
 //! The sink that writes JSON under the names and with the words of the table.
 
-use crate::contract::{Record, Sink, Word};
+use super::{Record, Sink, Tell, Word};
 use crate::json::push_quoted;
+
+/// A value as JSON.
+pub fn json_of(value: &(impl Tell + ?Sized)) -> String {
+    let mut text = Text::default();
+    value.tell(&mut text);
+    text.into_text()
+}
 
 /// Writes JSON. Unknown members are written as they came.
 #[derive(Debug, Default)]

@@ -1,0 +1,97 @@
+//! Progress of a command, and how hosts are told of it: as one object, whose members are those of what happened.
+
+use crate::contract::{Shape, Shaped, Sink, Tell, told};
+use crate::engine::{EventKind, EventName, Phase};
+use crate::policy::Error;
+use crate::state::CommandId;
+use crate::time::Millis;
+
+/// Progress of a command.
+#[derive(Debug, Clone, PartialEq, Hash)]
+pub struct Event {
+    /// Which command, where it belongs to one.
+    pub command: Option<CommandId>,
+    /// Which operation.
+    pub operation: &'static str,
+    /// The caller's own name for it.
+    pub intent: Option<String>,
+    /// What happened.
+    pub what: EventKind,
+}
+
+told! {
+    /// Progress of a command, for people and metrics. Nothing depends on it.
+    #[derive(Default)]
+    struct Told as "Event" {
+        /// Which command, where it belongs to one.
+        command: Option<CommandId>,
+        /// Which operation.
+        operation: &'static str,
+        /// Your own name for it.
+        intent: Option<String>,
+        /// What happened.
+        event: Option<EventName>,
+        /// Of `repeating`: sends so far.
+        attempts: Option<u32>,
+        /// Of `repeating`: the time until the next send.
+        delay_ms: Option<Millis> => Span,
+        /// Of `repeating`: what came of the last send.
+        because: Option<Error>,
+        /// Of `accepted` and `status`: the session.
+        session_id: Option<String>,
+        /// Of `accepted`: USD.
+        estimated_charge_usd: Option<String> => Decimal,
+        /// Of `ordered` and `order_status`: the order's number.
+        order_no: Option<String>,
+        /// Of `status` and `order_status`: as it came.
+        status: Option<String>,
+        /// Of `status` and `order_status`: what it means for waiting.
+        phase: Option<Phase>,
+        /// Of `differing`: where, in the spelling that counts.
+        members: Option<Vec<String>>,
+        /// Of `priced`: USD for one unit.
+        unit_price: Option<String> => Decimal,
+        /// Of `watched`: what is there now, where it is a word or a number.
+        value: Option<String>,
+        /// Of `in_doubt` and `store_failed`: the record.
+        record: Option<String>,
+    }
+}
+
+impl From<&Event> for Told {
+    fn from(Event { command, operation, intent, what }: &Event) -> Told {
+        let told = Told { command: *command, operation, intent: intent.clone(), event: Some(what.name()), ..Told::default() };
+        let some = |text: &String| Some(text.clone());
+        match what {
+            EventKind::Repeating { attempts, delay_ms, because } => {
+                Told { attempts: Some(*attempts), delay_ms: Some(*delay_ms), because: Some(because.clone()), ..told }
+            }
+            EventKind::AskingTime => told,
+            EventKind::Accepted { session_id, estimated_charge_usd } => {
+                Told { session_id: some(session_id), estimated_charge_usd: estimated_charge_usd.clone(), ..told }
+            }
+            EventKind::Status { session_id, status, phase } => {
+                Told { session_id: some(session_id), status: some(status), phase: Some(*phase), ..told }
+            }
+            EventKind::Ordered { order_no } => Told { order_no: some(order_no), ..told },
+            EventKind::OrderStatus { order_no, status, phase } => {
+                Told { order_no: some(order_no), status: some(status), phase: Some(*phase), ..told }
+            }
+            EventKind::Differing { members } => Told { members: Some(members.clone()), ..told },
+            EventKind::Priced { unit_price } => Told { unit_price: some(unit_price), ..told },
+            EventKind::Watched { value } => Told { value: value.clone(), ..told },
+            EventKind::InDoubt { record } => Told { record: record.as_ref().map(|record| record.0.clone()), ..told },
+            EventKind::StoreFailed { record } => Told { record: some(&record.0), ..told },
+        }
+    }
+}
+
+impl Shaped for Event {
+    const SHAPE: Shape = Told::SHAPE;
+}
+
+impl Tell for Event {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        Told::from(self).tell(sink)
+    }
+}

@@ -1,0 +1,199 @@
+//! How a value of this library goes to a sink: the parameters of a request, what a record holds, and what hosts are told.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::{Decimal, Json, Label, OneOrMany, Patch, Record, Secret, Shape, Shaped, Sink};
+use crate::json::push_quoted;
+
+/// A value that a sink can build.
+pub trait Tell {
+    /// Has a sink build it.
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value;
+
+    /// Whether it is left out of the object that it is a member of.
+    fn is_left_out(&self) -> bool {
+        false
+    }
+
+    /// Whether it is left out of a record of the store, which is read with a default for it.
+    fn is_nothing(&self) -> bool {
+        self.is_left_out()
+    }
+}
+
+/// Puts the members of one object, each at its place in the record.
+#[derive(Debug)]
+pub(crate) struct Members<'s, S: Sink> {
+    sink: &'s mut S,
+    nest: S::Nest,
+    index: usize,
+}
+
+impl<'s, S: Sink> Members<'s, S> {
+    pub(crate) fn of(record: &'static Record, sink: &'s mut S) -> Self {
+        Members { nest: sink.object(record), sink, index: 0 }
+    }
+
+    /// The next member, unless it is to be left out.
+    pub(crate) fn member<T: Tell + ?Sized>(&mut self, is_left_out: bool, value: &T) {
+        if !is_left_out {
+            self.sink.next(&mut self.nest, self.index);
+            let value = value.tell(self.sink);
+            self.sink.put(&mut self.nest, self.index, value);
+        }
+        self.index += 1;
+    }
+
+    /// The next member of an object that hosts are told.
+    pub(crate) fn told<T: Tell + Shaped>(&mut self, value: &T) {
+        let may_be_absent = !T::REQUIRED || matches!(T::SHAPE, Shape::Bool);
+        self.member(may_be_absent && value.is_nothing(), value);
+    }
+
+    pub(crate) fn end(self) -> S::Value {
+        self.sink.end(self.nest)
+    }
+}
+
+impl Tell for str {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(self, false)
+    }
+}
+
+impl Tell for String {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(self, false)
+    }
+}
+
+impl Tell for Label {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.0, false)
+    }
+}
+
+impl Tell for Secret {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(self.reveal(), true)
+    }
+}
+
+impl Tell for Json {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.json(self.text())
+    }
+}
+
+impl Tell for Decimal {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.decimal(&self.to_string())
+    }
+}
+
+impl Tell for IpAddr {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.to_string(), false)
+    }
+}
+
+/// One that is false may be left out, where its object is Hopline's own.
+impl Tell for bool {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.flag(*self)
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self
+    }
+}
+
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(impl Tell for $integer {
+            fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+                sink.integer(i64::from(*self))
+            }
+        })*
+    };
+}
+integers!(i64, u32, u16);
+
+impl<T: Tell + ?Sized> Tell for &T {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        (*self).tell(sink)
+    }
+}
+
+impl<T: Tell> Tell for Option<T> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        match self {
+            Some(value) => value.tell(sink),
+            None => sink.null(),
+        }
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<T: Tell> Tell for Patch<T> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        match self {
+            Patch::Set(value) => value.tell(sink),
+            Patch::Absent | Patch::Null => sink.null(),
+        }
+    }
+
+    fn is_left_out(&self) -> bool {
+        matches!(self, Patch::Absent)
+    }
+}
+
+impl<T: Tell> Tell for Vec<T> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        let mut list = sink.list();
+        for (index, item) in self.iter().enumerate() {
+            sink.next(&mut list, index);
+            let item = item.tell(sink);
+            sink.put(&mut list, index, item);
+        }
+        sink.end(list)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<T: Tell> Tell for OneOrMany<T> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        match self {
+            OneOrMany::One(value) => value.tell(sink),
+            OneOrMany::Many(values) => values.tell(sink),
+        }
+    }
+}
+
+/// An object whose members have names of a caller's own.
+impl Tell for BTreeMap<String, String> {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        let mut written = String::from("{");
+        for (name, value) in self {
+            if written.len() > 1 {
+                written.push(',');
+            }
+            push_quoted(&mut written, name);
+            written.push(':');
+            push_quoted(&mut written, value);
+        }
+        written.push('}');
+        sink.json(&written)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_empty()
+    }
+}

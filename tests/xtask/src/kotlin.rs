@@ -74,7 +74,7 @@ fn unpacked() -> Result<PathBuf, Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
     let jar = package(Profile::Release)?;
     let library = generated().join("resources").join(platform()?).join(uniffi::name());
     Ok(vec![("jar", std::fs::metadata(jar)?.len()), ("jar's library", std::fs::metadata(library)?.len())])

@@ -16,6 +16,7 @@ mod paths;
 mod python;
 mod rust;
 mod schemathesis;
+mod sizes;
 mod swift;
 mod targets;
 mod test;
@@ -44,7 +45,7 @@ cargo xtask vectors migrate DIR         rewrites vectors with saves and restores
 cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
-cargo xtask sizes                       what the packages weigh
+cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
 cargo xtask lines                       how many lines of the hosts are written by hand
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         "demo" => demo(&rest),
         "gen" => generate(),
         "package" => package(&rest),
-        "sizes" => sizes(),
+        "sizes" => sizes::command(&rest),
         "lines" => lines::command(),
         "bench" => bench::command(&rest),
         "fuzz" => deep::command(&rest),
@@ -152,14 +153,6 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
         _ => return Err(no_host(host)),
     };
     println!("{}", made.display());
-    Ok(ExitCode::SUCCESS)
-}
-
-fn sizes() -> Result<ExitCode, Fail> {
-    cargo::programs()?;
-    let weighed = [node::sizes()?, python::sizes()?, kotlin::sizes()?, swift::sizes()?].concat();
-    println!();
-    weighed.iter().for_each(|(what, bytes)| println!("{what:<14}{:>8.1} KB", *bytes as f64 / 1000.0));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,9 +6,10 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cargo::{Profile, bindgen, cargo, is_ci, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
+use crate::sizes::Weighed;
 use crate::targets::WASM;
 use crate::test::PROGRAMS;
-use crate::{Fail, junit, paths, python, targets};
+use crate::{Fail, junit, paths, python, sizes, targets};
 
 /// What the package is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -36,6 +37,12 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "node: what is measured comes to its result", 180, |_| run(measure(&tarball()?)?.arg("--once")))
         .needs(&[MADE])
         .reads(&["tests/bench/node", "tests/bench/rounds.mjs", "tests/bench/products.json"]),
+    Check::new(Lane::Scripts, "node: a page loads no more than it did", 600, |_| weigh()).needs(&[PROGRAMS]).reads(&[
+        "core",
+        "bindings-wasm/src",
+        "tests/bindgen",
+        "tests/bench/sizes.txt",
+    ]),
     Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
@@ -70,16 +77,39 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
         return Err(why.into());
     }
     tools()?;
+    let generated = root().join("bindings-wasm/js/gen");
+    std::fs::create_dir_all(&generated)?;
+    bindgen(&[Path::new("typescript"), &generated])?;
+    library(profile, &generated)?;
+    run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;
+    tarball()
+}
+
+/// Makes the wasm and what loads it.
+fn library(profile: Profile, into: &Path) -> Result<(), Fail> {
     // Of one kind, or link-time optimization is lost.
     let kind = ["--lib", "--crate-type", "cdylib", "--config", "profile.release.opt-level=\"z\""];
     run(paths::leave_out(cargo(&["rustc", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]).args(kind))?)?;
-    let generated = root().join("bindings-wasm/js/gen");
-    std::fs::create_dir_all(&generated)?;
     let library = target()?.join(WASM).join(profile.name()).join("hopline_wasm.wasm");
-    bindgen(&[Path::new("typescript"), &generated])?;
-    bindgen(&[Path::new("wasm"), &library, &generated])?;
-    run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;
-    tarball()
+    bindgen(&[Path::new("wasm"), &library, into]).map(|_| ())
+}
+
+/// Whether a page loads no more than it did, as it ships.
+fn weigh() -> Result<Outcome, Fail> {
+    if let Some(why) = targets::missing(WASM)? {
+        return Ok(Outcome::NotRun(why));
+    }
+    let into = place()?.join("weighed");
+    std::fs::create_dir_all(&into)?;
+    library(Profile::Release, &into)?;
+    sizes::judge(&vec![("wasm, brotli", squeezed("brotliCompress", &into.join("hopline_wasm_bg.wasm"))?)])
+}
+
+/// How many bytes Node makes of a file.
+fn squeezed(how: &str, file: &Path) -> Result<u64, Fail> {
+    let script = format!("console.log(require('zlib').{how}Sync(require('fs').readFileSync(process.argv[1])).length)");
+    let told = Command::new("node").args(["-e", &script]).arg(file).stderr(Stdio::inherit()).output()?;
+    Ok(String::from_utf8(told.stdout)?.trim().parse()?)
 }
 
 /// What measures, with the package as it ships.
@@ -101,21 +131,16 @@ fn measure(tarball: &Path) -> Result<Command, Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+pub(crate) fn sizes() -> Result<Weighed, Fail> {
     let tarball = package(Profile::Release)?;
     let file = |name: &str| Ok::<_, Fail>(place()?.join("pack/package").join(name));
-    let squeezed = |how: &str, name: &str| -> Result<u64, Fail> {
-        let script = format!("console.log(require('zlib').{how}Sync(require('fs').readFileSync(process.argv[1])).length)");
-        let told = Command::new("node").args(["-e", &script]).arg(file(name)?).stderr(Stdio::inherit()).output()?;
-        Ok(String::from_utf8(told.stdout)?.trim().parse()?)
-    };
     Ok(vec![
         ("wasm", std::fs::metadata(file("core.wasm")?)?.len()),
-        ("wasm, gzip", squeezed("gzip", "core.wasm")?),
-        ("wasm, brotli", squeezed("brotliCompress", "core.wasm")?),
+        ("wasm, gzip", squeezed("gzip", &file("core.wasm")?)?),
+        ("wasm, brotli", squeezed("brotliCompress", &file("core.wasm")?)?),
         ("web.mjs", std::fs::metadata(file("web.mjs")?)?.len()),
-        ("its gzip", squeezed("gzip", "web.mjs")?),
-        ("its brotli", squeezed("brotliCompress", "web.mjs")?),
+        ("its gzip", squeezed("gzip", &file("web.mjs")?)?),
+        ("its brotli", squeezed("brotliCompress", &file("web.mjs")?)?),
         ("npm tarball", std::fs::metadata(tarball)?.len()),
     ])
 }

@@ -133,7 +133,7 @@ fn from_git() -> Result<Outcome, Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
     Ok(vec![("wheel", std::fs::metadata(package(Profile::Release)?)?.len())])
 }
 

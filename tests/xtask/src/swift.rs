@@ -129,7 +129,7 @@ fn xcframework(package: &Path, profile: Profile) -> Result<(), Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<Vec<(&'static str, u64)>, Fail> {
+pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
     let mut weighed = vec![("swift .a", std::fs::metadata(package(Profile::Release)?.join("lib/libhopline_uniffi.a"))?.len())];
     let ios = "aarch64-apple-ios";
     // A target that can't be had is said by rustup, and is no reason to weigh nothing.

@@ -17,12 +17,13 @@ use hopline::client::{
     CommandId, Name, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text, page_turn_text,
     quote_text, verdict_text,
 };
+use hopline::contract::{Safety, endpoints};
 use hopline::policy::{ip_range_text, is_shared_text};
 use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyFrozenSet, PyList, PyTuple};
 
 use crate::objects::Made;
 use crate::readings::Readings;
@@ -140,7 +141,7 @@ impl Client {
         let headers = requests::wanted(headers)?;
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let now = at(unix_ms, monotonic_ms);
-        let Some((command, expected)) = self.readings.answered(step) else {
+        let Some(expected) = self.readings.expected(step) else {
             let outcome = Outcome::Response { status, headers: &headers, body, truncated };
             return self.lock().resolve_text(step, outcome, now).map_err(refused);
         };
@@ -150,7 +151,7 @@ impl Client {
             Err(error) => (None, Some(error).filter(|error| !error.is_instance_of::<PyException>(py))),
             Ok(made) => (made, None),
         };
-        self.readings.keep(command, made);
+        self.readings.keep(step, made);
         self.lock().resolve_text(step, Outcome::Read(response), now).map_err(refused)?;
         interrupt.map_or(Ok(()), Err)
     }
@@ -158,7 +159,7 @@ impl Client {
     /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
     /// `never` or `maybe`.
     fn fail(&self, step: u32, kind: &str, sent: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
-        self.readings.answered(step);
+        self.readings.failed(step);
         self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
@@ -294,6 +295,8 @@ fn ip_range(text: &str) -> String {
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    let repeatable = endpoints().filter(|endpoint| matches!(endpoint.safety, Safety::Safe | Safety::Idempotent | Safety::Keyed));
+    module.add("REPEATABLE", PyFrozenSet::new(module.py(), repeatable.map(|endpoint| endpoint.name))?)?;
     module.add_function(wrap_pyfunction!(objects::make_of, module)?)?;
     module.add_function(wrap_pyfunction!(requests::requests_of, module)?)?;
     module.add_function(wrap_pyfunction!(page_params, module)?)?;

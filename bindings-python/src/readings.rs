@@ -14,7 +14,7 @@ pub(crate) struct Readings(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
-    /// Of the sends that were not answered yet, by their steps: for which command, and what the answer is read as.
+    /// Of the sends whose answer was not read yet, by their steps: for which command, and what the answer is read as.
     sends: HashMap<u32, (u32, Expected)>,
     /// What the last response to each command was, by the commands.
     made: HashMap<u32, Made>,
@@ -29,17 +29,26 @@ impl Readings {
         self.lock().sends.insert(step, (command, expected));
     }
 
-    /// A send is answered: for which command it was, and what the answer is read as; nothing where nobody waits for that command.
-    pub(crate) fn answered(&self, step: u32) -> Option<(u32, Expected)> {
-        self.lock().sends.remove(&step)
+    /// What the answer to a send is read as; nothing where nobody waits for its command.
+    pub(crate) fn expected(&self, step: u32) -> Option<Expected> {
+        self.lock().sends.get(&step).map(|(_, expected)| *expected)
     }
 
-    pub(crate) fn keep(&self, command: u32, made: Option<Made>) {
-        let before = match made {
-            Some(made) => self.lock().made.insert(command, made),
-            None => self.lock().made.remove(&command),
+    /// The answer to a send was read. Code that ran meanwhile may have dropped its command: then nobody takes what was made.
+    pub(crate) fn keep(&self, step: u32, made: Option<Made>) {
+        let mut open = self.lock();
+        let before = match (open.sends.remove(&step), made) {
+            (Some((command, _)), Some(made)) => open.made.insert(command, made),
+            (Some((command, _)), None) => open.made.remove(&command),
+            (None, made) => made,
         };
+        drop(open);
         drop(before);
+    }
+
+    /// A send was not answered.
+    pub(crate) fn failed(&self, step: u32) {
+        self.lock().sends.remove(&step);
     }
 
     pub(crate) fn of(&self, py: Python<'_>, command: u32) -> Option<Made> {

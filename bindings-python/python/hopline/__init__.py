@@ -8,9 +8,10 @@ effect.
             print(session.session_id, session.proxy.host)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import _types
-from ._agent import AgentClient, AsyncAgentClient, Seen
-from ._client import AsyncResumed, Resumed
+from ._commands import Seen
 from ._errors import (
     Busy,
     Cancelled,
@@ -33,17 +34,29 @@ from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response, in_thread
 from ._options import Options
 from ._order import OrderReply
-from ._pages import AsyncPages, End, Pages
 from ._price import Quote, quote
 from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
-from ._reseller import AsyncResellerClient, ResellerClient
-from ._session import AsyncOpening, AsyncOpenSession, OpenSession, SessionReply
+from ._session import SessionReply
 from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
+from ._sync_agent import AgentClient
+from ._sync_client import Resumed
+from ._sync_pages import Pages
+from ._sync_reseller import ResellerClient
+from ._sync_session import OpenSession
 from ._telemetry import session_event
 from ._types import *  # noqa: F403
 from ._value import Reply, Until, Value
 from ._values import UNSET, Method, Phase, Safety, Secret, Unset
+from ._walk import End
+
+if TYPE_CHECKING:
+    from ._async_agent import AsyncAgentClient
+    from ._async_client import AsyncResumed
+    from ._async_pages import AsyncPages
+    from ._async_reseller import AsyncResellerClient
+    from ._async_session import AsyncOpenSession
+    from ._opening import AsyncOpening
 
 __all__ = [
     "UNSET",
@@ -113,3 +126,22 @@ __all__ = [
     "session_event",
 ]
 __all__ += _types.__all__
+
+_FOR_TASKS = {
+    "AsyncAgentClient": "_async_agent",
+    "AsyncOpenSession": "_async_session",
+    "AsyncOpening": "_opening",
+    "AsyncPages": "_async_pages",
+    "AsyncResellerClient": "_async_reseller",
+    "AsyncResumed": "_async_client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is there for tasks is imported when it is first asked for, and asyncio with it."""
+    if (module := _FOR_TASKS.get(name)) is None:
+        raise AttributeError(f"module `hopline` has no attribute `{name}`")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+    return found

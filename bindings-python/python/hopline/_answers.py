@@ -1,4 +1,4 @@
-"""What a command ended with, as its type or as the failure to raise."""
+"""What a command ended with, as its type. If it failed, that is raised."""
 
 from __future__ import annotations
 
@@ -16,50 +16,37 @@ from ._work import Taken
 R = TypeVar("R", bound=Reply)
 
 
-def read(taken: Taken, kind: type[R]) -> R | HoplineError:
-    """The typed answer, which the core has read, or the failure, for the caller to raise."""
+def read(taken: Taken | None, kind: type[R]) -> R:
+    """The typed answer, which the core has read."""
+    assert taken is not None  # a command that has ended was taken
     if taken.failure is not None:
-        return _failure(taken)
+        raise failure(taken)
     assert isinstance(taken.reply, kind)  # the answer of this operation
     return taken.reply
 
 
-def read_session(taken: Taken) -> SessionReply | HoplineError:
+def read_session(taken: Taken | None) -> SessionReply:
     """The same for a session that was waited for."""
     found = read(taken, Session)
-    if isinstance(found, HoplineError):
-        return found
     return SessionReply(session_id=found.session_id, phase=found.phase or "unknown", session=found)
 
 
-def read_order(taken: Taken) -> OrderReply | HoplineError:
+def read_order(taken: Taken | None) -> OrderReply:
     """The same for an order that was waited for."""
     found = read(taken, StaticOrder)
-    if isinstance(found, HoplineError):
-        return found
     return OrderReply(order_no=found.order_no, phase=found.phase or "unknown", order=found)
 
 
-def read_any(taken: Taken) -> SessionReply | OrderReply | Reply | HoplineError:
+def read_any(taken: Taken) -> SessionReply | OrderReply | Reply:
     """The same for what was resumed: a session or an order where it is one."""
     if isinstance(taken.reply, Session):
         return read_session(taken)
-    if isinstance(taken.reply, StaticOrder):
-        return read_order(taken)
-    return read(taken, Reply)
+    return read_order(taken) if isinstance(taken.reply, StaticOrder) else read(taken, Reply)
 
 
-def read_value(taken: Taken) -> Any:
-    """The value of what people do about records; its failure is raised."""
-    found = read(taken, Reply)
-    if isinstance(found, HoplineError):
-        raise found
-    return found.raw
-
-
-def read_saved(taken: Taken) -> tuple[list[Saved], str | None]:
+def read_saved(taken: Taken | None) -> tuple[list[Saved], str | None]:
     """A page of what the store holds, and the name that the next one begins behind."""
-    page: dict[str, Any] = read_value(taken)
+    page: dict[str, Any] = read(taken, Reply).raw
     return [Saved._of(told) for told in page["entries"]], page.get("after")
 
 
@@ -68,7 +55,8 @@ def stands_for_nothing(taken: Taken) -> bool:
     return taken.failure is None and bool(loads(taken.facts).get("nothing"))
 
 
-def _failure(taken: Taken) -> HoplineError:
+def failure(taken: Taken) -> HoplineError:
+    """Why a command failed, with what was noted meanwhile."""
     error = HoplineError._parse(taken.failure or "")
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)

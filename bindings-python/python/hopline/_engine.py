@@ -290,9 +290,13 @@ class Engine:
             trouble = said(error)
         self._stored(owner, work, answer, trouble)
 
-    def no_thread(self, owner: Owner, work: Ask) -> None:
-        """There can be no more threads, so the store can't be asked."""
-        self._stored(owner, work, FAILED, "no thread could be started")
+    def ask_meanwhile(self, owner: Owner, work: Ask) -> None:
+        """The same in another thread, in place of an event loop."""
+        assert self._store is not None  # as before
+        try:
+            self._store.asking.submit(lambda: self.ask_store(owner, work))
+        except RuntimeError:
+            self._stored(owner, work, FAILED, "no thread could be started")
 
     def _stored(self, owner: Owner, work: Ask, answer: Answer, trouble: str | None) -> None:
         with self._lock:
@@ -515,11 +519,6 @@ class Engine:
                 self.over.tell(None)
             else:
                 self._store.close().then(lambda: self.over.tell(None))
-
-    def wait_until_over(self, seconds: float) -> None:
-        """Waits until the client is finished, for so many seconds at most."""
-        if not wait_for(self.over, seconds):
-            self.say_not_over()
 
     def say_not_over(self) -> None:
         """Tells people that a client took too long to finish."""

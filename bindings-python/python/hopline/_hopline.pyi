@@ -7,6 +7,8 @@ from typing import Any, Final, Literal
 from ._http import Request
 
 VERSION: Final[str]
+REPEATABLE: Final[frozenset[str]]
+"""The operations whose requests may be sent again: a second one changes nothing, or the service knows it by its key."""
 
 _Ask = tuple[Literal["store"], int, int | None, tuple[Any, ...]]
 _Send = tuple[Literal["send"], int, int, Request, int]

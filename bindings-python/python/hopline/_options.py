@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from ._bases import in_core_words
+from ._commands import in_core_words
 from ._engine import Engine
 from ._errors import misuse, refuse
 from ._store import CALLS, Store

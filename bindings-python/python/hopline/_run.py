@@ -36,7 +36,13 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
 def _leave(engine: Engine, owner: Owner) -> None:
     if engine.leave(owner):
         engine.finish()
-        engine.wait_until_over(PATIENCE)
+        until_over(engine, PATIENCE)
+
+
+def until_over(engine: Engine, seconds: float) -> None:
+    """Waits until a client that was closed is finished, for so many seconds at most. Who is at work in it does not wait for itself."""
+    if not engine.is_used_here() and not wait_for(engine.over, seconds):
+        engine.say_not_over()
 
 
 def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | None:

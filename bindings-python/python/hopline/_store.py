@@ -212,6 +212,8 @@ class StoreHandle:
         self._store = store
         self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
         self._vouching = Threads(_MOST_VOUCHING)
+        self.asking = Threads(4)
+        """Threads that wait for the store in place of an event loop."""
 
     def tell(self, lost: Lost) -> None:
         """Gives a store whose claims can end what it is to call then."""
@@ -269,6 +271,7 @@ class StoreHandle:
                 except BaseException as trouble:
                     log("error", "a store could not be closed: it raised %s", type(trouble).__name__)  # its text may hold secrets
             self._vouching.close()
+            self.asking.close()
             self.leave()
             over.tell(None)
 

@@ -7,63 +7,82 @@ from typing import Any
 
 from . import _run
 from ._engine import Begin, Engine, explain
+from ._hopline import REPEATABLE
 from ._http import Failed
 from ._http._base import AsyncTransport
 from ._store import SURE
-from ._threads import PATIENCE, Threads, in_background
+from ._threads import PATIENCE, in_background
 from ._waiting import Bell, Later, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait
 
-
-class Disk(Threads):
-    """Threads that wait for the disk in place of an event loop."""
-
-    def __init__(self) -> None:
-        super().__init__(4)
-        self.ending: set[asyncio.Task[Any]] = set()
-        """Commands that were given up, and what is left to do of them."""
-
-    def run(self, engine: Engine, send: AsyncTransport, operation: str, begin: Begin) -> Coroutine[Any, Any, Taken | None]:
-        """Runs a command in the task that awaits this, until it has ended. A task that is cancelled cancels its command."""
-        return _run_async(engine, send, self, operation, begin)
+_WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
+"""What goes beyond one request, and may send each of them again."""
+_running: set["asyncio.Task[None]"] = set()
+"""Tasks of this module. An event loop itself does not keep its tasks alive."""
 
 
-async def waited(later: Later[Any], seconds: float) -> None:
-    """Waits until something is known, for so many seconds at most."""
-    loop, known = asyncio.get_running_loop(), asyncio.Event()
+class _Bell:
+    """As `Bell`, for a task. It may ring in any thread."""
 
-    def tell() -> None:
+    __slots__ = ("_loop", "_rings", "_thread", "_waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._thread, self._rings = loop, get_ident(), False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
         try:
-            loop.call_soon_threadsafe(known.set)
-        except RuntimeError:  # the loop is closed, and nobody waits
-            return
-
-    later.then(tell)
-    alarm = loop.call_later(seconds, known.set)
-    try:
-        await known.wait()
-    finally:
-        alarm.cancel()
-
-
-async def _run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation: str, begin: Begin) -> Taken | None:
-    loop = asyncio.get_running_loop()
-    woken = asyncio.Event()
-
-    def wake() -> None:
-        try:
-            if owner.thread == get_ident():  # a loop that is woken from its own thread need not be interrupted
-                woken.set()
+            if self._thread == get_ident():  # a loop that is woken from its own thread need not be interrupted
+                self._wake()
             else:
-                loop.call_soon_threadsafe(woken.set)
+                self._loop.call_soon_threadsafe(self._wake)
         except RuntimeError:  # the loop is closed, and nobody waits
             return
 
-    owner = Owner(wake)
+    def stop(self) -> None:
+        self._rings = False
+
+    async def wait(self, seconds: float | None) -> None:
+        if self._rings:
+            return
+        self._waiting = self._loop.create_future()
+        alarm = None if seconds is None else self._loop.call_later(seconds, self._wake)
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
+            if alarm is not None:
+                alarm.cancel()
+
+    def _wake(self) -> None:
+        self._rings = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
+async def until_over(engine: Engine, seconds: float) -> None:
+    """Waits until a client that was closed is finished, for so many seconds at most."""
+    await _waited(engine.over, seconds)
+    if not engine.over.is_known:
+        engine.say_not_over()
+
+
+async def _waited(later: Later[Any], seconds: float) -> None:
+    bell = _Bell(asyncio.get_running_loop())
+    later.then(bell.ring)
+    await bell.wait(seconds)
+
+
+async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin) -> Taken | None:
+    """Runs a command in this task until it has ended. Where there is none, does what is left to do. A task that is cancelled cancels
+    its command."""
+    bell = _Bell(asyncio.get_running_loop())
+    owner = Owner(bell.ring)
+    owner.sends_itself = operation in REPEATABLE or operation in _WAITING
     engine.check(operation)
     try:
         engine.enter(owner, operation, begin)
-        taken = await _work(engine, send, disk, owner, woken)
+        taken = await _work(engine, send, owner, bell)
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
         engine.give_up(owner)
         _end_here(engine, owner)
@@ -72,9 +91,7 @@ async def _run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation
         if engine.is_forked():
             raise
         engine.give_up(owner)
-        ending = loop.create_task(_end(engine, send, disk, owner, woken))
-        disk.ending.add(ending)
-        ending.add_done_callback(disk.ending.discard)
+        ending = _started(_end(engine, send, owner, bell))
         await asyncio.wait([ending], timeout=PATIENCE)
         ending.cancel()  # a store that has not answered by now is waited for by a thread
         explain(operation, owner, why)
@@ -83,15 +100,22 @@ async def _run_async(engine: Engine, send: AsyncTransport, disk: Disk, operation
     return taken
 
 
-async def _end(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, woken: asyncio.Event) -> None:
+def _started(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    task = asyncio.get_running_loop().create_task(work)
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return task
+
+
+async def _end(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) -> None:
     """What is left to do of a command that was given up. The loop need not wait for it, and may end meanwhile."""
     try:
-        await _work(engine, send, disk, owner, woken)
+        await _work(engine, send, owner, bell)
     except GeneratorExit:
         _end_here(engine, owner)
         raise
     except BaseException:  # the loop itself ends, and waits for all of these at once
-        await waited(_end_there(engine, owner), PATIENCE)
+        await _waited(_end_there(engine, owner), PATIENCE)
         raise
     _leave(engine, owner)
 
@@ -130,45 +154,62 @@ def _never(request: object) -> Any:
     raise Failed("aborted", "never")
 
 
-async def _work(engine: Engine, send: AsyncTransport, disk: Disk, owner: Owner, woken: asyncio.Event) -> Taken | None:
-    loop = asyncio.get_running_loop()
+async def _work(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) -> Taken | None:
     while True:
-        woken.clear()
+        bell.stop()
         match engine.turn(owner):
-            case Ask() as work:
-                try:
-                    disk.submit(lambda work=work: engine.ask_store(owner, work))  # type: ignore[misc]
-                except RuntimeError:
-                    engine.no_thread(owner, work)
-            case Send() as work:
-                _send(engine, send, owner, work)
-            case Wait(None):
-                await woken.wait()
+            case Ask() as ask:
+                engine.ask_meanwhile(owner, ask)
+            case Send() as one:
+                owner.sending.pop(one.step, None)  # nothing interrupts a task between here and the send
+                vouched = engine.vouched()
+                if vouched is not SURE or one.command != owner.command or not owner.sends_itself:
+                    _send_meanwhile(engine, send, owner, one, vouched)
+                elif engine.begin(owner, one, SURE, is_here=True):
+                    await _send(engine, send, one)
             case Wait(seconds):
-                alarm = loop.call_later(seconds or 0, woken.set)
-                try:
-                    await woken.wait()
-                finally:
-                    alarm.cancel()
+                await bell.wait(seconds)
             case Done():
                 return owner.taken
 
 
-_exchanges: set["asyncio.Task[None]"] = set()
-"""An event loop itself does not keep its tasks alive."""
+async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
+    """One send in the task of its caller: a task of its own costs as much as all else. If the caller is cancelled it breaks off, so it is
+    one that may be sent again for whoever else waits for it. Exceptions are values here, since the core is to hear of them."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # asyncio runs coroutines in tasks only
+    before, is_out, is_broken = task.cancelling(), True, False
+
+    def break_off() -> None:
+        nonlocal is_broken
+        if is_out:
+            is_broken = True
+            task.cancel()
+
+    work.request.on_abort(lambda: loop.call_soon_threadsafe(break_off))
+    try:
+        answer: object = await send(work.request)
+    except asyncio.CancelledError as error:
+        if not is_broken or task.cancelling() > before + 1:  # the caller itself is cancelled
+            raise
+        answer = error
+    except Exception as error:
+        answer = error
+    finally:
+        is_out = False
+        if is_broken:
+            task.uncancel()
+    engine.answered(work, answer)
 
 
-def _send(engine: Engine, send: AsyncTransport, owner: Owner, work: Send) -> None:
-    """One send, in a task of its own. Exceptions are values here, since the core is to hear of them."""
-    loop = asyncio.get_running_loop()
-    owner.sending.pop(work.step, None)  # nothing interrupts a task between here and the send
-    vouched = engine.vouched()
+def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, work: Send, vouched: Later[bool]) -> None:
+    """One send in a task of its own."""
     if vouched is SURE and not engine.begin(owner, work, SURE):
         return
 
     async def exchange() -> None:
         if vouched is not SURE:
-            await waited(vouched, work.patience())
+            await _waited(vouched, work.patience())
             if not engine.begin(owner, work, vouched):
                 return
         try:
@@ -178,13 +219,11 @@ def _send(engine: Engine, send: AsyncTransport, owner: Owner, work: Send) -> Non
         engine.answered(work, answer)
 
     def done(task: "asyncio.Task[None]") -> None:
-        _exchanges.discard(task)
         if task.cancelled():
             engine.answered(work, Failed("aborted", "maybe" if work.is_begun else "never"))
         elif (why := task.exception()) is not None:
             engine.answered(work, why)
 
-    task = loop.create_task(exchange())
-    _exchanges.add(task)
+    loop, task = asyncio.get_running_loop(), _started(exchange())
     task.add_done_callback(done)
     work.request.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))

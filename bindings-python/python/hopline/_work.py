@@ -76,6 +76,7 @@ class Owner:
         "results",
         "sending",
         "sends",
+        "sends_itself",
         "taken",
         "thread",
         "waiting",
@@ -100,7 +101,7 @@ class Owner:
         self.results: list[Any] = []
         """What the core gave as its result, and as those of its parts."""
         self.taken: Taken | None = None
-        self.completed = self.waiting = self.given_up = self.has_parts = False
+        self.completed = self.waiting = self.given_up = self.has_parts = self.sends_itself = False
 
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""

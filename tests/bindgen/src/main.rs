@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use hopline_bindgen::{kotlin, openapi, python, swift, typescript};
 
-/// What the first line of a printed file says.
-const PRINTED: &str = "Printed from the table by hopline-bindgen.";
+/// What the first line of a printed file says of itself.
+const PRINTED: &str = " by hopline-bindgen. Do not edit: ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,5 +1,5 @@
 //! Prints the types and the operations of the Python package. What they do is written by hand, in `python/hopline`; here
-//! are only names, types and documentation.
+//! are only names, types and documentation. What is there for tasks is printed for threads, too.
 
 use std::fmt::Write;
 
@@ -17,13 +17,15 @@ macro_rules! put {
     };
 }
 
+mod blocking;
 mod method;
 mod operations;
 
 /// The files of the package that are printed: their names and their text.
 pub fn files() -> Vec<(String, String)> {
-    let operations = APIS.into_iter().map(|api| (format!("_{}_operations.py", client(api).to_lowercase()), operations::print(api)));
-    [("_types.py".to_owned(), print_types())].into_iter().chain(operations).collect()
+    let operations = APIS.map(|api| (format!("_async_{}_operations.py", client(api).to_lowercase()), operations::print(api)));
+    let blocking = operations.iter().map(|(name, text)| (blocking::renamed(name), blocking::made(text))).chain(blocking::files());
+    [("_types.py".to_owned(), print_types())].into_iter().chain(blocking).chain(operations.clone()).collect()
 }
 
 fn print_types() -> String {

@@ -43,9 +43,9 @@ def store_of(folder: str, points: Points) -> hopline.Store:
 
 
 def buy_one(folder: str, name: str, points: Points) -> None:
-    from hopline._http import choose
+    from hopline._http import transport_for_threads
 
-    send = choose(None)
+    send = transport_for_threads(None)
 
     def http(request: hopline.Request) -> hopline.Response:
         points.passed()

@@ -10,9 +10,9 @@ import sys
 
 import hopline
 from buyer import Points, store_of
-from hopline._http import choose
+from hopline._http import transport_for_threads
 
-send = choose(None)
+send = transport_for_threads(None)
 
 
 def main(folder: str, user_id: int, fatal: int | None) -> None:

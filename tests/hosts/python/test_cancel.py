@@ -8,7 +8,7 @@ from typing import Any
 import hopline
 import pytest
 from conftest import BUY
-from hopline._http._choose import choose_async
+from hopline._http._choose import transport_for_tasks
 from sandbox import Sandbox
 from wrapping import Wrapped
 
@@ -36,7 +36,7 @@ class GivingUp:
         self._phase = phase
         self._passed: set[str] = set()
         self._loop = asyncio.get_running_loop()
-        self._send = choose_async(None)
+        self._send = transport_for_tasks(None)
 
     def at(self, phase: str) -> None:
         """Gives up if this is the phase, once."""

@@ -126,7 +126,7 @@ def test_an_event_loop_that_ends_in_the_middle_of_a_save_leaves_nothing_half_don
 
 
 def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
-    from hopline._bases import begin
+    from hopline._commands import begin
     from hopline._work import Owner
 
     asked, answered = threading.Event(), threading.Event()
@@ -178,7 +178,7 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
 
 
 def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(tmp_path: Path) -> None:
-    from hopline._bases import begin
+    from hopline._commands import begin
     from hopline._work import Ask, Done, Owner
 
     woken: deque[Owner] = deque()

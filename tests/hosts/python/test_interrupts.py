@@ -1,6 +1,7 @@
 """Ctrl-C at every point of a blocking call where Python can raise it: the call ends, nothing that was bought is lost, and the client
 goes on as before."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -16,11 +17,12 @@ import pytest
 from canned import SESSION, SOUND, bought, until
 from conftest import BUY
 from hopline._engine import Engine
+from hopline._hopline import Client
 
 PACKAGE = Path(hopline.__file__).parent
 # What runs up to the result: whoever interrupts `SPARED` has it already, or, in a finaliser, is not heard by Python.
-SPARED = ("_call", "_open", "__del__", "close")
-RUNNING = {str(PACKAGE / f"{name}.py") for name in ("_run", "_engine", "_sends", "_work", "_waiting", "_threads", "_http/_thread", "_bases")}
+SPARED = ("_call", "_open", "_open_session", "__del__", "close")
+RUNNING = {str(PACKAGE / f"{name}.py") for name in ("_run", "_engine", "_sends", "_work", "_waiting", "_threads", "_http/_thread", "_commands", "_sync_client", "_sync_agent")}
 
 
 class Hung(BaseException):
@@ -166,7 +168,6 @@ last = Last()
 
 
 def test_a_finaliser_that_closes_a_client_while_it_reads_an_answer_does_not_hang() -> None:
-    import gc
     import json
 
     product = {"product_no": "p", "name": "n", "type": "dynamic", "sharing": "shared", "available": True, "price": 1, "currency": "USD", "unit": "GB"}
@@ -213,3 +214,24 @@ def test_a_finaliser_that_closes_a_client_while_it_reads_an_answer_does_not_hang
     assert caught.value.effect == "none" and not getattr(caught.value, "__notes__", [])
     with pytest.raises(hopline.Misuse):
         agent.get_balance()
+
+
+def test_nothing_is_kept_of_an_answer_whose_command_is_dropped_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets are made by Python code, and so is what a finaliser does, which the garbage collector may run among them."""
+    core = Client('{"base_url":"https://api.example/v1","api_key":"key"}', bytes(16))
+    command = core.start("get_session", '{"session_id":"s-1"}', "{}")
+    todo: list[Any] = []
+    core.poll(0, 0, todo)
+    [step] = [step[1] for step in todo if step[0] == "send"]
+    made, dropped = hopline.Secret.__init__, []
+
+    def drop(self: hopline.Secret, text: Any) -> None:
+        made(self, text)
+        dropped.append(text)
+        core.abandon(command)
+
+    monkeypatch.setattr(hopline.Secret, "__init__", drop)
+    core.respond(step, 200, {}, SESSION.replace(b"}}", b',"proxy":{"host":"h","port":1,"password":"the password"}}}'), False, 0, 0)
+    assert dropped == ["the password"]
+    gc.collect()
+    assert not [kept for kept in gc.get_objects() if isinstance(kept, hopline.Session)]

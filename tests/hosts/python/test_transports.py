@@ -65,20 +65,20 @@ def test_a_refused_connect_and_an_unknown_name_had_no_effect(which: str) -> None
 
 def failure(which: str, url: str) -> tuple[str, str]:
     """What the transport alone says of a request."""
-    from hopline._http import choose, choose_async
+    from hopline._http import transport_for_threads, transport_for_tasks
 
     mode, _, name = which.partition("-")
     request = hopline.Request(method="POST", url=url, headers={}, body=b"{}", timeout=30, max_body=1000)
 
     async def send() -> hopline.Response:
         async with async_http(name) as http:
-            return await choose_async(http)(request)
+            return await transport_for_tasks(http)(request)
 
     with pytest.raises(hopline.Failed) as caught:
         if mode == "async":
             asyncio.run(send())
         with sync_http(name) as http:
-            choose(http)(request)
+            transport_for_threads(http)(request)
     return caught.value.kind, caught.value.sent
 
 

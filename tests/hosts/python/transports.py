@@ -26,9 +26,9 @@ def sync_http(name: str) -> Iterator[Any]:
             with urllib3.PoolManager() as pool:
                 yield pool
         case "callable":
-            from hopline._http import choose
+            from hopline._http import transport_for_threads
 
-            own = choose(None)
+            own = transport_for_threads(None)
             yield lambda request: own(request)
         case _:
             yield None
@@ -45,9 +45,9 @@ async def async_http(name: str) -> AsyncIterator[Any]:
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
                 yield session
         case "callable":
-            from hopline._http._choose import choose_async
+            from hopline._http._choose import transport_for_tasks
 
-            awaited = choose_async(None)
+            awaited = transport_for_tasks(None)
 
             async def send(request: Any) -> Any:
                 return await awaited(request)

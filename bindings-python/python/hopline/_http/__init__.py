@@ -1,7 +1,17 @@
 """HTTP, by whatever client a program has. Repeats and redirects are the core's to decide, so each client's own are off."""
 
 from ._base import AsyncTransport, Failed, Request, Response, Transport
-from ._choose import choose, choose_async, own
+from ._choose import own, transport_for_tasks, transport_for_threads
 from ._thread import in_thread
 
-__all__ = ["AsyncTransport", "Failed", "Request", "Response", "Transport", "choose", "choose_async", "in_thread", "own"]
+__all__ = [
+    "AsyncTransport",
+    "Failed",
+    "Request",
+    "Response",
+    "Transport",
+    "in_thread",
+    "own",
+    "transport_for_tasks",
+    "transport_for_threads",
+]

@@ -10,7 +10,7 @@ from ._base import AsyncTransport, Request, Response, Transport
 from ._thread import InTask, in_thread
 
 
-def choose(http: Any) -> Transport:
+def transport_for_threads(http: Any) -> Transport:
     """The transport of a blocking client, which sends in the thread that waits. How to break off what another HTTP client does is not
     always known, so those get threads."""
     send = _blocking(http)
@@ -42,7 +42,7 @@ def _blocking(http: Any) -> Transport:
     return cast(Transport, http)
 
 
-def choose_async(http: Any) -> AsyncTransport:
+def transport_for_tasks(http: Any) -> AsyncTransport:
     """The transport of an async client. A blocking HTTP client gets a thread for each request."""
     match _library(http):
         case "httpx.AsyncClient":

@@ -10,15 +10,8 @@ use crate::model::{CallOption, Use};
 /// One argument that is no option: its name, its type, its default, what it does.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Host {
-    Sync,
-    Async,
-}
-
-/// A method to print.
+/// A method to print, of a client for tasks.
 pub(super) struct Method<'a> {
-    pub(super) host: Host,
     pub(super) name: &'a str,
     /// The lines before the parameters.
     pub(super) doc: Vec<String>,
@@ -31,7 +24,7 @@ pub(super) struct Method<'a> {
     /// What the method takes beside, and hands on after the options.
     pub(super) beside: Vec<Param>,
     pub(super) answer: String,
-    /// Whether the method of the async client is awaited.
+    /// Whether it is awaited.
     pub(super) awaits: bool,
     /// What is called: its text before and after the parameters, the options and what is beside them.
     pub(super) call: [String; 2],
@@ -86,9 +79,8 @@ impl From<&CallOption> for Param {
 impl Method<'_> {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
-        let awaits = self.host == Host::Async && self.awaits;
         let options: Vec<Param> = self.takes.options().map(Param::from).collect();
-        put!(out, "\n    {}def {}(\n        self,", if awaits { "async " } else { "" }, self.name);
+        put!(out, "\n    {}def {}(\n        self,", if self.awaits { "async " } else { "" }, self.name);
         let (first, named) = self.params.split_at(self.positional);
         first.iter().for_each(|param| param.print(out));
         put!(out, "        *,");
@@ -102,7 +94,7 @@ impl Method<'_> {
         let named =
             |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.sent, param.name)).collect::<Vec<_>>().join(", ");
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
-        let ([before, after], wait) = (&self.call, if awaits { "await " } else { "" });
+        let ([before, after], wait) = (&self.call, if self.awaits { "await " } else { "" });
         put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", named(&self.params), named(&options));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Api, Endpoint};
 
-use super::method::{Given, Host, Method, Param, params};
+use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
 use crate::model::{Use, WALK, Walk, about, client, operation, operations};
 
@@ -28,7 +28,7 @@ const OPENING: [Given; 2] = [
     ),
 ];
 
-/// The text of the file of an API.
+/// The text of the file of an API: the methods of the client for tasks.
 pub(super) fn print(api: Api) -> String {
     let mut out = format!("{HEADER}\"\"\"The operations of the API, one method each.\"\"\"\n\n");
     // Python would take longer to evaluate the annotations than to import all else.
@@ -36,44 +36,38 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "from collections.abc import Mapping, Sequence");
     put!(out, "from decimal import Decimal");
     put!(out, "from typing import Any\n");
-    put!(out, "from ._bases import AsyncCaller, Caller");
-    if api == Api::Reseller {
-        put!(out, "from ._order import OrderReply");
-    }
-    put!(out, "from ._pages import AsyncPages, Pages");
-    if api == Api::Agent {
-        put!(out, "from ._proxy import UseWith");
-        put!(out, "from ._session import AsyncOpening, OpenSession, SessionReply");
+    put!(out, "from ._async_client import AsyncClient");
+    put!(out, "from ._async_pages import AsyncPages");
+    match api {
+        Api::Agent => {
+            put!(out, "from ._opening import AsyncOpening");
+            put!(out, "from ._proxy import UseWith");
+            put!(out, "from ._session import SessionReply");
+        }
+        Api::Reseller => put!(out, "from ._order import OrderReply"),
     }
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._value import Reply, Until");
     put!(out, "from ._values import UNSET, Method, Safety, Secret, Unset\n");
-    for host in [Host::Sync, Host::Async] {
-        let kind = if host == Host::Sync { "" } else { "Async" };
-        put!(out, "\n\nclass {kind}{}Operations({kind}Caller):", client(api));
-        put!(
-            out,
-            "    \"\"\"One method for each operation of the API, and those that wait, walk a list, or send a request of your own.\"\"\""
-        );
-        put!(out, "\n    __slots__ = ()");
-        for endpoint in operations(api) {
-            print_method(&mut out, host, endpoint);
-            if let Some(walk) = Walk::of(endpoint) {
-                print_walk(&mut out, host, walk);
-            }
+    put!(out, "\n\nclass Async{}Operations(AsyncClient):", client(api));
+    put!(out, "    \"\"\"One method for each operation of the API, and those that wait, walk a list, or send a request of your own.\"\"\"");
+    put!(out, "\n    __slots__ = ()");
+    for endpoint in operations(api) {
+        print_method(&mut out, endpoint);
+        if let Some(walk) = Walk::of(endpoint) {
+            print_walk(&mut out, walk);
         }
-        print_waiting(&mut out, host, api);
-        print_orders(&mut out, host, api);
-        print_reconcile(&mut out, host);
-        print_request(&mut out, host, api);
     }
+    print_waiting(&mut out, api);
+    print_orders(&mut out, api);
+    print_reconcile(&mut out);
+    print_request(&mut out, api);
     out
 }
 
-fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
+fn print_method(out: &mut String, endpoint: &Endpoint) {
     let answer = answer_of(endpoint);
     Method {
-        host,
         name: endpoint.name,
         doc: about(endpoint),
         params: params(endpoint.request.fields),
@@ -88,16 +82,14 @@ fn print_method(out: &mut String, host: Host, endpoint: &Endpoint) {
 }
 
 /// The walk of a list that comes in pages.
-fn print_walk(out: &mut String, host: Host, walk: Walk) {
+fn print_walk(out: &mut String, walk: Walk) {
     let (items, page, item) = (python_name(walk.items), walk.page.name, answer_type(walk.item));
-    let class = if host == Host::Sync { "Pages" } else { "AsyncPages" };
     let doc = [
         format!("Walks all pages of `{}`, which are fetched lazily.", walk.endpoint.name),
         String::new(),
         format!("Iterating gives the `{items}` of all pages; iterating its `pages()` gives whole pages."),
     ];
     Method {
-        host,
         name: &walk.name(),
         doc: doc.to_vec(),
         params: params(walk.fields()),
@@ -105,27 +97,25 @@ fn print_walk(out: &mut String, host: Host, walk: Walk) {
         takes: Use::Call,
         beside: WALK.iter().map(Param::from).collect(),
         call: [format!("self._walk({:?}, ", walk.endpoint.name), format!(", {page}, lambda page: page.{items})")],
-        answer: format!("{class}[{item}, {page}]"),
+        answer: format!("AsyncPages[{item}, {page}]"),
         awaits: false,
     }
     .print(out);
 }
 
 /// The two methods that wait for a session, which are no entries of the table: `open_session` and `wait_session`.
-fn print_waiting(out: &mut String, host: Host, api: Api) {
-    let opened = if host == Host::Sync { "OpenSession" } else { "AsyncOpening" };
+fn print_waiting(out: &mut String, api: Api) {
     if let Some(create) = operation(api, "create_session") {
         let doc = "Buys a session and waits until it is usable, over, or the deadline has come.\n\nLeaving a `with` block of it ends a dynamic \
                    session, unless `keep` is true.";
         Method {
-            host,
             name: "open_session",
             doc: doc.lines().map(str::to_owned).collect(),
             params: params(create.request.fields),
             positional: 0,
             takes: Use::Open,
             beside: OPENING.iter().map(Param::from).collect(),
-            answer: opened.to_owned(),
+            answer: "AsyncOpening".to_owned(),
             // `async with` needs the purchase itself, before it is awaited.
             awaits: false,
             call: ["self._open(", ")"].map(str::to_owned),
@@ -134,7 +124,6 @@ fn print_waiting(out: &mut String, host: Host, api: Api) {
     }
     if let Some(read) = operation(api, "get_session") {
         Method {
-            host,
             name: "wait_session",
             doc: vec!["Waits for a session that is known by its id, as `open_session` does after its purchase.".to_owned()],
             params: params(read.request.fields.iter().filter(|field| field.name == "session_id")),
@@ -150,7 +139,7 @@ fn print_waiting(out: &mut String, host: Host, api: Api) {
 }
 
 /// The two methods that wait for an order, which are no entries of the table either: `place_order` and `wait_order`.
-fn print_orders(out: &mut String, host: Host, api: Api) {
+fn print_orders(out: &mut String, api: Api) {
     let Some(create) = operation(api, "create_static_order") else { return };
     let place = "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.\n\nIt is placed once: \
                  where it may have been placed, it stays in doubt, and `reconcile` shows what it may have become.";
@@ -159,7 +148,6 @@ fn print_orders(out: &mut String, host: Host, api: Api) {
     let each = [("place_order", place, fields, Use::Place), ("wait_order", wait, order_no, Use::Watch)];
     for (name, doc, params, takes) in each {
         Method {
-            host,
             name,
             doc: doc.lines().map(str::to_owned).collect(),
             params,
@@ -175,11 +163,10 @@ fn print_orders(out: &mut String, host: Host, api: Api) {
 }
 
 /// The way out of a doubt.
-fn print_reconcile(out: &mut String, host: Host) {
+fn print_reconcile(out: &mut String) {
     let doc = "Looks for what became of an operation in doubt, and shows what the service has that may be it.\n\nNothing is sent but \
                reads, and nothing is decided: once you know, say so with `settle`.";
     Method {
-        host,
         name: "reconcile",
         doc: doc.lines().map(str::to_owned).collect(),
         params: vec![Param::from(&RECORD)],
@@ -188,18 +175,17 @@ fn print_reconcile(out: &mut String, host: Host) {
         beside: Vec::new(),
         answer: "Reconciliation".to_owned(),
         awaits: true,
-        call: ["self._reconcile(", ")"].map(str::to_owned),
+        call: ["self._call(\"reconcile\", ", ", Reconciliation)"].map(str::to_owned),
     }
     .print(out);
 }
 
 /// The way to what the table does not have.
-fn print_request(out: &mut String, host: Host, api: Api) {
+fn print_request(out: &mut String, api: Api) {
     let proof = if api == Api::Agent { "key" } else { "token" };
     let doc =
         format!("Sends a request that has no method here, with the account's {proof}; the answer's `raw` is all that is known of it.");
     Method {
-        host,
         name: "request",
         doc: vec![doc],
         params: REQUEST.iter().map(Param::from).collect(),
@@ -221,11 +207,11 @@ fn answer_of(endpoint: &Endpoint) -> String {
 mod tests {
     use hopline::contract::{FieldRule, Safety, endpoints};
 
-    use super::super::one_line;
+    use super::super::{blocking, one_line};
     use crate::model::{APIS, Walk};
 
     fn printed() -> String {
-        APIS.map(super::print).concat()
+        APIS.map(super::print).map(|awaited| format!("{}{awaited}", blocking::made(&awaited))).concat()
     }
 
     #[test]

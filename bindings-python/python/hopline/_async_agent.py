@@ -1,0 +1,85 @@
+"""The client of the Agent Proxy Session API for tasks. The one for threads is printed from this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ._async_agent_operations import AsyncAgentOperations
+from ._commands import Observing, Seen
+from ._facts import Event, Verdict
+from ._http import transport_for_threads, transport_for_tasks
+from ._options import Options, agent_options, new_engine
+from ._store import Store
+from ._values import Secret
+
+if TYPE_CHECKING:
+    from ._sync_agent import AgentClient
+
+
+class AsyncAgentClient(AsyncAgentOperations):
+    """The client of one account, for tasks. Any number of them may use it at once, in any event loop.
+
+    Cancelling a task cancels its call: the request is aborted, unless others wait for it too, and the record is kept. Leaving an
+    `async with` block closes the client and ends no session.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self,
+        *,
+        api_key: str | Secret | None = None,
+        base_url: str | None = None,
+        http: Any = None,
+        store: Store | None = None,
+        same_account: bool = False,
+        on_event: Callable[[Event], object] | None = None,
+        daily_cap_usd: Decimal | float | None = None,
+        backend_ready: bool | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Makes a client.
+
+        Args:
+            api_key: The API key; without it, that of the environment's HOPLINE_API_KEY.
+            base_url: The address of the API, such as `https://host/v1`; without it, HOPLINE_BASE_URL.
+            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
+                `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
+            store: Where purchases, sessions and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another key or base URL belongs to this account: say so after either has changed.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
+            daily_cap_usd: The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was
+                charged, what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it
+                buys, so give every client of a store the same one. The account's own limit, which holds for all stores, is
+                `daily_limit_usd` of `update_budget`.
+            backend_ready: `backend_ready` as `register_account` answered. If false, purchases are refused.
+            options: How to repeat, wait and read; see `Options`.
+        """
+        # What holds the key is a secret from here on, so that no traceback can show it.
+        api_key = None if api_key is None else Secret(api_key)
+        send = transport_for_tasks(http)
+        self._attach(send, new_engine(agent_options(api_key, base_url, daily_cap_usd, backend_ready), store, same_account, options), on_event)
+
+    def to_sync(self, *, http: Any = None) -> AgentClient:
+        """The same client for threads: one account, one store, one core. To close either is to close both."""
+        from ._sync_agent import AgentClient
+
+        other = AgentClient.__new__(AgentClient)
+        other._attach(transport_for_threads(http), self._engine)
+        return other
+
+    async def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
+        """Advice on what was seen through a session. `None` if this client does not follow the session.
+
+        Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
+        this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+        """
+        observing = Observing(session_id, seen)
+        return observing.verdict(await self._run("observe", observing.begin))
+
+    async def release_session(self, *, session_id: str) -> bool:
+        """Stops following a session without ending it, so that another client of the store may have it. Returns whether it was
+        followed."""
+        return await self._release(session_id)

@@ -1,0 +1,233 @@
+"""What the clients of both APIs do: operations, records, events, and their end. The client for threads is printed from this one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias, TypeVar, overload
+
+from ._answers import failure, read, read_any, read_order, read_saved, read_session, stands_for_nothing
+from ._async_pages import AsyncPages
+from ._async_session import AsyncOpenSession
+from ._commands import begin, begin_as, listing, resuming, resuming_all
+from ._engine import Begin, Engine
+from ._errors import HoplineError
+from ._events import AsyncEvents
+from ._facts import Event, Saved
+from ._http import AsyncTransport, own
+from ._opening import AsyncOpening
+from ._order import OrderReply
+from ._proxy import UseWith, check_use_with
+from ._session import SessionReply
+from ._tasks import run, until_over
+from ._value import Reply
+from ._walk import I
+from ._work import Taken
+
+AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
+"""What was resumed: a session, an order or an answer."""
+R = TypeVar("R", bound=Reply)
+
+
+class AsyncClient:
+    """What a client does with an operation, and with what its store holds."""
+
+    __slots__ = ("_engine", "_send")
+    _engine: Engine
+    _send: AsyncTransport
+
+    async def saved(self) -> list[Saved]:
+        """What the store holds: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is sent."""
+        return [one async for one in self.walk_saved()]
+
+    async def walk_saved(self) -> AsyncIterator[Saved]:
+        """The same, read from the store as it is iterated over, 500 at a time."""
+        after = None
+        while True:
+            entries, after = read_saved(await self._run("saved", listing(after)))
+            for one in entries:
+                yield one
+            if after is None:
+                return
+
+    @overload
+    async def resume(
+        self,
+        record: str,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
+    ) -> AsyncResumed: ...
+
+    @overload
+    async def resume(
+        self,
+        *,
+        intent: str,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
+    ) -> AsyncResumed | None: ...
+
+    async def resume(
+        self,
+        record: str | None = None,
+        *,
+        intent: str | None = None,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+        keep: bool = False,
+    ) -> AsyncResumed | None:
+        """Goes on with what a record holds, or with what an intent stands for.
+
+        Args:
+            record: The record, as an error or `saved` names it.
+            intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
+            deadline: Seconds to wait in all for a session or an order; 300 if left out.
+            credentials: Whether a session's username and password are to be read.
+            ends: Further statuses that end the wait.
+            keep: Whether a session lives on when its `with` block is left. A static one always does.
+
+        Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
+        """
+        options = {"deadline": deadline, "credentials": credentials, "ends": ends}
+        taken = await self._run("resume", resuming(record, intent, options))
+        assert taken is not None  # a command that has ended was taken
+        return None if intent is not None and stands_for_nothing(taken) else self._resumed(taken, keep)
+
+    async def resume_all(
+        self,
+        *,
+        deadline: float | None = None,
+        credentials: bool | None = None,
+        ends: Sequence[str] | None = None,
+    ) -> list[AsyncResumed | HoplineError]:
+        """Goes on with what no living client has, including what processes that crashed have left, 16 at a time. Failures of single ones
+        are in the list.
+
+        Every doubt that can be sent again is resumed. Sessions and orders that were begun without an intent are taken back and waited
+        for; this client holds the sessions until they are over, or it releases them. Sessions and orders with an intent are left to
+        whoever starts it. Where several workers share a store, each takes a part.
+
+        Args:
+            deadline: Seconds to wait in all for each session or order; 300 if left out.
+            credentials: Whether usernames and passwords of sessions are to be read.
+            ends: Further statuses that end the wait.
+
+        Raises `StoreError` if the store can't be read.
+        """
+        options = {"deadline": deadline, "credentials": credentials, "ends": ends}
+        taken = await self._run("resume_all", resuming_all(options))
+        read(taken, Reply)
+        assert taken is not None  # it was read
+        return [self._resumed(part, False) if part.failure is None else failure(part) for part in taken.parts]
+
+    async def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
+        """Closes a doubt by hand, once you know what happened. Returns whether there was one.
+
+        Args:
+            record: The record, as an error or `saved` names it.
+            happened: Whether it took effect. If not, the record goes and the intent is free.
+            became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
+                waited for goes on with that, by its intent or record; anything else is what the intent answers with.
+            early: Settles as not happened within an hour of the last send, too. The request may still be under way: then what it buys
+                is lost sight of.
+
+        Raises `Refused` if the record has changed since you looked at it, or if it is too early, and `Busy` if another client has it.
+        """
+        what = None if became is None else str(became)
+        taken = await self._run("settle", lambda core: core.settle(record, happened, what, early))
+        return bool(read(taken, Reply).raw)
+
+    async def forget(self, record: str) -> bool:
+        """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
+        one. What is in doubt stays.
+
+        Raises `Refused` if the record has changed since you looked at it, and `Busy` if another client has it.
+        """
+        return bool(read(await self._run("forget", lambda core: core.forget(record)), Reply).raw)
+
+    def events(self) -> AsyncEvents:
+        """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
+        return self._engine.stream(AsyncEvents)
+
+    async def close(self, timeout: float = 10) -> None:
+        """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
+        it. Waits for other calls and for the store, for `timeout` seconds at most; what takes longer ends by itself, and a warning is
+        logged.
+        """
+        engine = self._engine
+        if engine.close():
+            engine.finish()
+        if not engine.is_forked():
+            await until_over(engine, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _attach(self, send: AsyncTransport, engine: Engine, on_event: Callable[[Event], object] | None = None) -> None:
+        self._send, self._engine = send, engine
+        own(send, engine.closing)
+        if on_event is not None:
+            engine.listeners.append(on_event)
+
+    def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
+        return run(self._engine, self._send, operation, start)
+
+    async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
+        return read(await self._run(operation, begin(operation, params, options)), reply)
+
+    def _walk(
+        self,
+        operation: str,
+        params: Mapping[str, Any],
+        options: Mapping[str, Any],
+        position: str | None,
+        max_pages: int | None,
+        reply: type[R],
+        items: Callable[[R], tuple[I, ...]],
+    ) -> AsyncPages[I, R]:
+        async def page(params: str) -> tuple[R, str]:
+            taken = await self._run(operation, begin_as(operation, params, options))
+            found = read(taken, reply)
+            return found, taken.facts if taken is not None else ""
+
+        return AsyncPages(operation, params, position, max_pages, page, items)
+
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpening:
+        return AsyncOpening(self._open_session(params, options, keep, use_with))
+
+    async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpenSession:
+        check_use_with(params, use_with)
+        return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
+
+    async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
+        return read_session(await self._run("wait_session", begin("wait_session", params, options)))
+
+    async def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
+        return read_order(await self._run(operation, begin(operation, params, options)))
+
+    async def _release(self, session_id: str) -> bool:
+        """Needs no waiting, but leaves something to do."""
+        released: list[bool] = []
+        await self._run("release_session", lambda core: released.append(core.release_session(session_id)))
+        return released[0]
+
+    def _resumed(self, taken: Taken, keep: bool) -> AsyncResumed:
+        found = read_any(taken)
+        return self._opened(found, keep) if isinstance(found, SessionReply) else found
+
+    def _opened(self, found: SessionReply, keep: bool) -> AsyncOpenSession:
+        async def end() -> None:
+            if keep or found.session.session_type == "static":
+                await self._release(found.session_id)
+            elif self._engine.follows(found.session_id):
+                await self._call("terminate_session", {"session_id": found.session_id}, {}, Reply)
+
+        return AsyncOpenSession._of(found, end)

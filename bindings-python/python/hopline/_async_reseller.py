@@ -1,0 +1,76 @@
+"""The client of the Reseller Backend API for tasks. The one for threads is printed from this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ._async_reseller_operations import AsyncResellerOperations
+from ._facts import Event
+from ._http import transport_for_threads, transport_for_tasks
+from ._options import Options, new_engine, reseller_options
+from ._store import Store
+from ._values import Secret
+
+if TYPE_CHECKING:
+    from ._sync_reseller import ResellerClient
+
+
+class AsyncResellerClient(AsyncResellerOperations):
+    """The client of one reseller, for tasks. Any number of them may use it at once, in any event loop.
+
+    It logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
+    others wait for it too, and the record is kept; an order lives on. Leaving an `async with` block closes the client and cancels no
+    order.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(
+        self,
+        *,
+        username: str | Secret | None = None,
+        password: str | Secret | None = None,
+        token: str | Secret | None = None,
+        token_codes: Sequence[str] | None = None,
+        base_url: str | None = None,
+        http: Any = None,
+        store: Store | None = None,
+        same_account: bool = False,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Makes a client.
+
+        Args:
+            username: Who logs in. Where neither it nor a password nor a token is given, the environment's HOPLINE_USERNAME
+                and HOPLINE_PASSWORD do.
+            password: The password that goes with it.
+            token: A token to start from. Without a username and a password there is no other.
+            token_codes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+            base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
+            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
+                `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
+            store: Where purchases and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: Whether what was stored under another username or base URL belongs to this account: say so after either has changed.
+            on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
+            options: How to repeat, wait and read; see `Options`.
+        """
+        # What holds them is a secret from here on, so that no traceback can show them.
+        username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
+        send = transport_for_tasks(http)
+        self._attach(send, new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options), on_event)
+
+    @property
+    def token(self) -> Secret | None:
+        """The token that is used at present: keep it in a safe place, to start from next time."""
+        token = self._engine.call("token", lambda core: core.token())
+        return None if token is None else Secret(token)
+
+    def to_sync(self, *, http: Any = None) -> ResellerClient:
+        """The same client for threads: one account, one store, one core. To close either is to close both."""
+        from ._sync_reseller import ResellerClient
+
+        other = ResellerClient.__new__(ResellerClient)
+        other._attach(transport_for_threads(http), self._engine)
+        return other

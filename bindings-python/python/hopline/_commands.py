@@ -1,0 +1,103 @@
+"""What starts a command: its operation, its parameters and its options, as the core reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from . import _hopline
+from ._answers import read
+from ._engine import Begin
+from ._errors import HoplineError, invalid, is_text, refuse
+from ._facts import Verdict
+from ._types import Session
+from ._values import dumps, loads
+from ._work import Taken, now
+
+Seen: TypeAlias = int | Literal["captcha", "timeout", "block"]
+"""What a request through a session met: an HTTP status, a page that asks for a captcha, no answer, or another block."""
+_SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
+
+
+def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
+    """What starts an operation."""
+    return begin_as(operation, dumps(dict(params)) if params else "{}", options)
+
+
+def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
+    """The same, with parameters that are JSON already."""
+    told = in_core_words(options)
+    chosen = dumps(told) if told else "{}"
+
+    def start(core: _hopline.Client) -> int:
+        try:
+            return core.start(operation, params, chosen)
+        except UnicodeEncodeError:
+            known = {**loads(params), **options}
+            refuse(operation, "not_text", field=next(name for name, value in known.items() if not is_text(value)))
+
+    return start
+
+
+def resuming(record: str | None, intent: str | None, options: Mapping[str, Any]) -> Begin:
+    """What goes on with a record, or with what an intent stands for."""
+    chosen = dumps(in_core_words(options))
+    if intent is not None and record is None:
+        return lambda core: core.resume_intent(intent, chosen)
+    if record is None or intent is not None:
+        invalid("resume", "intent", "or a record must be given, and not both")
+    return lambda core: core.resume(record, chosen)
+
+
+def resuming_all(options: Mapping[str, Any]) -> Begin:
+    """What goes on with all that no living client has."""
+    chosen = dumps(in_core_words(options))
+    return lambda core: core.resume_all(chosen)
+
+
+def listing(after: str | None) -> Begin:
+    """What reads a page of the store."""
+    return lambda core: core.saved(after)
+
+
+def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the core has them: none that is left out, and milliseconds for seconds."""
+    told: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name not in _SECONDS:
+            told[name] = value
+        elif isinstance(value, (int, float)) and abs(value) < 1e12:
+            told[f"{name}_ms"] = round(value * 1000)
+        else:
+            raise TypeError(f"`{name}` must be a number of seconds")
+    return told
+
+
+class Observing:
+    """What was seen through a session, and what the core makes of it."""
+
+    def __init__(self, session_id: str, seen: Seen) -> None:
+        self._session_id = session_id
+        self._seen = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
+        self._advice: dict[str, Any] | None = None
+
+    def begin(self, core: _hopline.Client) -> int | None:
+        """Tells the core. If it begins a rotation, or joins one, that is the command to wait for."""
+        try:
+            advice = core.observe(self._session_id, self._seen, *now())
+        except ValueError as error:
+            refused = HoplineError._parse(str(error))
+        else:
+            self._advice = None if advice is None else loads(advice)
+            command: int | None = None if self._advice is None else self._advice.pop("command", None)
+            return command
+        raise refused
+
+    def verdict(self, taken: Taken | None) -> Verdict | None:
+        """The advice, after a rotation with its session."""
+        if self._advice is None or taken is None:
+            return None if self._advice is None else Verdict(**self._advice)
+        return Verdict(verdict="rotated", reason=self._advice["reason"], session=read(taken, Session))

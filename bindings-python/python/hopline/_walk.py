@@ -1,0 +1,72 @@
+"""Where a walk over a list is. Which page comes next, and whether there is one, the core says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from . import _hopline
+from ._errors import HoplineError, ask
+from ._value import Reply
+from ._values import dumps, loads
+
+I = TypeVar("I")
+P = TypeVar("P", bound=Reply)
+
+End: TypeAlias = Literal["last_page", "short_page", "repeated_cursor", "page_cap"]
+"""Why a walk is over: there is no next page, the last one was not full, the list would never end, or as many pages were read
+as may be."""
+
+
+class Walk(Generic[I, P]):
+    """Where a walk is. `position` moves when a page, or the last item of one, was handed out, and not before."""
+
+    __slots__ = ("_items", "_params", "_read", "end", "position")
+
+    position: str | None
+    """Where to go on, as JSON: save it anywhere, and give it to another walk. `None` once there is nothing more."""
+    end: End | None
+    """Why the walk is over; `None` as long as it is not."""
+
+    def __init__(
+        self,
+        operation: str,
+        params: Mapping[str, Any],
+        position: str | None,
+        max_pages: int | None,
+        read: Callable[[str], Any],
+        items: Callable[[P], tuple[I, ...]],
+    ) -> None:
+        if position is not None and not isinstance(position, str):
+            raise TypeError("`position` must be the text that a walk's `position` was")
+        self._params = dumps(dict(params))
+        self._read = read
+        self._items = items
+        self.position = ask("walk", operation=operation, position=position, max_pages=max_pages)["position"]
+        self.end = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(position={self.position!r}, end={self.end!r})"
+
+    def _next(self) -> str | None:
+        """The parameters of the next page, if there is one to come."""
+        if self.end is not None or self.position is None:
+            return None
+        return _told(_hopline.page_params, self.position, self._params)
+
+    def _turn(self, facts: str) -> dict[str, Any]:
+        """Where the walk is behind a page."""
+        assert self.position is not None  # a page was read there
+        turned: dict[str, Any] = loads(_told(_hopline.page_turn, self.position, facts))
+        return turned
+
+    def _move(self, turn: dict[str, Any]) -> None:
+        self.position = turn.get("position")
+        self.end = turn.get("end")
+
+
+def _told(ask: Callable[[str, str], str], position: str, other: str) -> str:
+    try:
+        return ask(position, other)
+    except ValueError as error:
+        raise HoplineError._parse(str(error)) from None

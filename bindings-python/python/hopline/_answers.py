@@ -1,4 +1,4 @@
-"""What a command ended with, as its type. If it failed, that is raised."""
+"""What a command ended with: as its type, as the failure that is raised, or as notes on what interrupted it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._session import SessionReply
 from ._types import Session, StaticOrder
 from ._value import Reply
 from ._values import loads
-from ._work import Taken
+from ._work import Owner, Taken
 
 R = TypeVar("R", bound=Reply)
 
@@ -61,3 +61,14 @@ def failure(taken: Taken) -> HoplineError:
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)
     return error
+
+
+def explain(operation: str, owner: Owner, why: BaseException) -> None:
+    """Notes on the exception what came of a command that was given up for it."""
+    for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
+        if taken.failure is not None:
+            why.add_note(str(HoplineError._parse(taken.failure)))
+            continue
+        facts = loads(taken.facts)
+        ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]
+        why.add_note(f"{operation}: it was done before it was given up" + "".join(f"; {one}" for one in ids))

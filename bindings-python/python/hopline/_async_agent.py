@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class AsyncAgentClient(AsyncAgentOperations):
     """The client of one account, for tasks. Any number of them may use it at once, in any event loop.
 
-    Cancelling a task cancels its call: the request is aborted, unless others wait for it too, and the record is kept. Leaving an
-    `async with` block closes the client and ends no session.
+    Cancelling a task cancels its call: the request is aborted and the record is kept. For others who wait for the same the request
+    goes on, or is sent again with the same key. Leaving an `async with` block closes the client and ends no session.
     """
 
     __slots__ = ("__weakref__",)

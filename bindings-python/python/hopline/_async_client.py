@@ -175,7 +175,7 @@ class AsyncClient:
         self._send, self._engine = send, engine
         own(send, engine.closing)
         if on_event is not None:
-            engine.listeners.append(on_event)
+            engine.listeners.call(on_event)
 
     def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
         return run(self._engine, self._send, operation, start)

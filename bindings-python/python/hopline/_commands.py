@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from . import _hopline
 from ._answers import read
@@ -27,7 +26,7 @@ def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any])
 
 def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
     """The same, with parameters that are JSON already."""
-    told = in_core_words(options)
+    told = in_core_words(operation, options)
     chosen = dumps(told) if told else "{}"
 
     def start(core: _hopline.Client) -> int:
@@ -42,7 +41,7 @@ def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
 
 def resuming(record: str | None, intent: str | None, options: Mapping[str, Any]) -> Begin:
     """What goes on with a record, or with what an intent stands for."""
-    chosen = dumps(in_core_words(options))
+    chosen = dumps(in_core_words("resume", options))
     if intent is not None and record is None:
         return lambda core: core.resume_intent(intent, chosen)
     if record is None or intent is not None:
@@ -52,7 +51,7 @@ def resuming(record: str | None, intent: str | None, options: Mapping[str, Any])
 
 def resuming_all(options: Mapping[str, Any]) -> Begin:
     """What goes on with all that no living client has."""
-    chosen = dumps(in_core_words(options))
+    chosen = dumps(in_core_words("resume_all", options))
     return lambda core: core.resume_all(chosen)
 
 
@@ -61,7 +60,7 @@ def listing(after: str | None) -> Begin:
     return lambda core: core.saved(after)
 
 
-def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
+def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as the core has them: none that is left out, and milliseconds for seconds."""
     told: dict[str, Any] = {}
     for name, value in options.items():
@@ -69,10 +68,14 @@ def in_core_words(options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name not in _SECONDS:
             told[name] = value
-        elif isinstance(value, (int, float)) and abs(value) < 1e12:
-            told[f"{name}_ms"] = round(value * 1000)
-        else:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
             raise TypeError(f"`{name}` must be a number of seconds")
+        least, most = (0.001 if name in ("timeout", "window") else 0), (4_294_967 if name == "timeout" else 1e12)
+        # In Python's words: the core would tell of milliseconds.
+        if not least <= value <= most:
+            invalid(operation, name, f"must be at least {least} seconds" if value < least else f"must be at most {most:.0f} seconds")
+        told[f"{name}_ms"] = round(value * 1000)
     return told
 
 
@@ -80,8 +83,10 @@ class Observing:
     """What was seen through a session, and what the core makes of it."""
 
     def __init__(self, session_id: str, seen: Seen) -> None:
+        if not isinstance(seen, int) and seen not in get_args(get_args(Seen)[1]):
+            invalid("observe", "seen", "must be an HTTP status, `captcha`, `timeout` or `block`")
         self._session_id = session_id
-        self._seen = json.dumps({"status": seen} if isinstance(seen, int) else seen, default=str)
+        self._seen = dumps({"status": seen} if isinstance(seen, int) else seen)
         self._advice: dict[str, Any] | None = None
 
     def begin(self, core: _hopline.Client) -> int | None:

@@ -7,29 +7,28 @@ sends.
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from os import getpid, urandom
 from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
 from ._errors import HoplineError, misuse, refuse
 from ._events import Stream
-from ._facts import Event
+from ._listeners import Listeners, S, end
 from ._log import log
 from ._sends import Sends
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
 from ._troubles import Troubles
 from ._value import Reply
-from ._values import Secret, loads
+from ._values import Secret
 from ._waiting import Later, wait_for
-from ._work import Ask, Done, Owner, Send, Taken, Wait, now
+from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now
 
-S = TypeVar("S", bound=Stream)
 T = TypeVar("T")
 W = TypeVar("W", Ask, Send)
 Begin = Callable[[_hopline.Client], int | None]
@@ -47,7 +46,7 @@ class Engine:
     """One client core, for any number of threads and tasks at once."""
 
     def __init__(self, options: Secret, store: Store | None) -> None:
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._lock = threading.RLock()
         self._core = _new_core(options)
         self._store = None if store is None else StoreHandle(store)
@@ -73,11 +72,10 @@ class Engine:
         """What an owner left undone that others may wait for."""
         self._background = Background(self)
         self._troubles = Troubles()
-        self.listeners: list[Callable[[Event], object]] = []
-        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        self.listeners = Listeners()
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
-        self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self._streams)
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self.listeners.streams)
         self._finalizer.atexit = False  # the system frees what an ended process had
         if self._store is not None:
             self._store.tell(_losing(weakref.ref(self)))
@@ -107,42 +105,41 @@ class Engine:
 
     def turn(self, owner: Owner) -> Ask | Send | Wait | Done:
         """What the owner is to do next."""
-        self._check_fork("client")
+        if self._pid != getpid():
+            refuse("client", "forked")
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
         for event in events:
-            self._tell(event)
+            self.listeners.tell(event)
         return work
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
-        at = now()
-        self._sends.expire(at)
+        sends, at = self._sends, now()
+        sends.expire(at)
         until = self._drain(owner, events, at)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner, owner.command)
             # To take a result lets its record be deleted.
             until = self._drain(owner, events, at)
         # The store first: somebody's purchase may wait for it.
-        if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
+        work: Ask | Send | Wait | Done | None = _begun(owner.asks or self._left_asks, owner.asking) or self._next_send(owner)
+        if work is None:
+            until = sends.soonest(until)
+            if owner.is_done():
+                work = DONE
+            else:
+                owner.waiting = True
+                if self._keeper is None:
+                    self._keeper, self._until = owner, until
+                    return Wait(None if until is None else max(until - now()[1], 1) / 1000)
+                work = Wait(None)
+        if until is not None:
             self._keep_time(until)
-            return work
-        if (send := self._next_send(owner)) is not None:
-            self._keep_time(until)
-            return send
-        until = self._sends.soonest(until)
-        if owner.is_done():
-            self._keep_time(until)
-            return Done()
-        owner.waiting = True
-        if self._keeper is None:
-            self._keeper, self._until = owner, until
-            return Wait(None if until is None else max(until - now()[1], 1) / 1000)
-        self._keep_time(until)
-        return Wait(None)
+        return work
 
     def _drain(self, owner: Owner, events: list[str], at: tuple[int, int]) -> int | None:
         todo = self._todo
@@ -206,10 +203,8 @@ class Engine:
         if owner is not None:
             owner.wake()
 
-    def _keep_time(self, until: int | None) -> None:
+    def _keep_time(self, until: int) -> None:
         """Somebody who waits must wake when the core wants to go on; one is enough."""
-        if until is None:
-            return
         if self._keeper is not None:
             if self._until is None or until < self._until:
                 self._keeper.wake()
@@ -251,25 +246,26 @@ class Engine:
                 self._owners.pop(owner.command, None)
             if self._keeper is owner:
                 self._keeper = None
-                self._keep_time(self._until)
+                if self._until is not None:
+                    self._keep_time(self._until)
             # Of a call that was interrupted twice nobody knows whether it was made.
             if owner.asking or owner.asks or owner.sending or owner.sends:
                 _move(self._left_asks, owner.asking, owner.asks)
                 _move(self._left_sends, owner.sending, owner.sends)
             if self._left_asks or self._left_sends:
                 self._wake_one(None)
-            self._attend()
+            if not self._is_attended():
+                self._attend(self._sends.soonest(self._due))
             return self._closed and not self._present
 
     def _is_attended(self) -> bool:
         """Whether somebody is here who does not send by itself, and so sees to what there is to do for all."""
         return len(self._present) > len(self._exchanging)
 
-    def _attend(self) -> None:
+    def _attend(self, until: int | None) -> None:
         """Where nobody sees to what is left to do, a thread does."""
-        if self._closed or self._is_attended():
+        if self._closed:
             return
-        until = self._sends.soonest(self._due)
         if self._left_asks or self._left_sends:
             self._background.start()
         elif until is not None:
@@ -323,7 +319,9 @@ class Engine:
                 self._wake_one(None)
             owner.sends.clear()
             return None
-        while (send := _begun(owner.sends or self._left_sends, owner.sending)) is not None:
+        while queue := owner.sends or self._left_sends:
+            if (send := _begun(queue, owner.sending)) is None:
+                return None
             if send.step in self._sends.out:
                 return send
             del owner.sending[send.step]
@@ -344,10 +342,11 @@ class Engine:
                 if is_here:
                     self._exchanging.add(owner)
                     owner.exchange = work
-                if self._is_attended():
-                    self._keep_time(self._sends.soonest(self._due))
-                else:
-                    self._attend()
+                until = self._sends.soonest(self._due)
+                if not self._is_attended():
+                    self._attend(until)
+                elif until is not None:
+                    self._keep_time(until)
                 return True
             if not is_sure and (sender := self._owners.get(work.command)) is not None:
                 sender.notes.append("the store did not vouch for its claims")
@@ -433,12 +432,12 @@ class Engine:
             refuse(operation, "closed")
 
     def _check_fork(self, operation: str) -> None:
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             refuse(operation, "forked")
 
     def is_forked(self) -> bool:
         """Whether this process is a child of the one that made the client."""
-        return self._pid != os.getpid()
+        return self._pid != getpid()
 
     def follows(self, session_id: str) -> bool:
         """Whether this client follows a session, which has not ended as far as it knows."""
@@ -452,7 +451,7 @@ class Engine:
             self._present.discard(owner)
             tended = self._tend(owner, events)
         for event in events:
-            self._tell(event)
+            self.listeners.tell(event)
         return tended
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
@@ -500,8 +499,7 @@ class Engine:
             for owner in list(self._owners.values()):
                 self._cancel(owner.command)
                 owner.wake()
-            for stream in list(self._streams):
-                stream.end()
+            end(self.listeners.streams)
             return not self._present
 
     def is_to_finish(self) -> bool:
@@ -535,23 +533,7 @@ class Engine:
         """Events from now on, for as long as somebody has the stream."""
         self.check("events")
         with self._lock:
-            stream = make()
-            self._streams.add(stream)
-            return stream
-
-    def _tell(self, text: str) -> None:
-        streams = list(self._streams)
-        if not self.listeners and not streams:
-            return
-        try:
-            event = Event._parse(text)
-        except Exception:  # nothing depends on events, so nothing may fail by them
-            return log("exception", "an event of Hopline's could not be read")
-        for listener in (*self.listeners, *(stream.put for stream in streams)):
-            try:
-                listener(event)
-            except Exception:
-                log("exception", "a listener of Hopline's events raised")
+            return self.listeners.add(make())
 
 
 def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
@@ -580,7 +562,7 @@ def _new_core(options: Secret) -> _hopline.Client:
 
 def _made(options: Secret) -> _hopline.Client | HoplineError:
     try:
-        return _hopline.Client(options.reveal(), os.urandom(16))
+        return _hopline.Client(options.reveal(), urandom(16))
     except ValueError as error:
         return HoplineError._parse(str(error))
 
@@ -597,23 +579,11 @@ def _losing(client: weakref.ref[Engine]) -> Lost:
 
 def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
-    if pid != os.getpid():
+    if pid != getpid():
         return None if store is None else store.leave()
     wake()
     if store is not None and not wait_for(store.close(), PATIENCE):
         log("warning", "a client was dropped, but its store does not let go; what it has is not free before that")
-    for stream in list(streams):
-        stream.end()
+    end(streams)
     # Last, since a warning may be an error.
     warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
-
-
-def explain(operation: str, owner: Owner, why: BaseException) -> None:
-    """Notes on the exception what came of a command that was given up for it."""
-    for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
-        if taken.failure is not None:
-            why.add_note(str(HoplineError._parse(taken.failure)))
-            continue
-        facts = loads(taken.facts)
-        ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]
-        why.add_note(f"{operation}: it was done before it was given up" + "".join(f"; {one}" for one in ids))

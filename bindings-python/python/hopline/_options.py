@@ -81,7 +81,7 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
             raise TypeError(f"a client has no option `{name}`")
     chosen = {name: value for name, value in own.items() if value is not None}
     chosen.update((name, options[name]) for name in _OF_CLIENT if name in options)
-    chosen["retry"] = in_core_words({name: value for name, value in options.items() if name not in _OF_CLIENT})
+    chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name not in _OF_CLIENT})
     if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
     chosen.update(store=store is not None, same_account=same_account)

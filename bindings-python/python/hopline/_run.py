@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._engine import Begin, Engine, explain
+from ._answers import explain
+from ._engine import Begin, Engine
 from ._http._base import Transport
 from ._http._thread import begin_in_thread
 from ._store import SURE

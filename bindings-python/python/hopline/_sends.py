@@ -46,8 +46,8 @@ class Sends:
 
     def soonest(self, until: int | None) -> int | None:
         """When to look again: when the core wants to go on, or the next send has taken too long."""
-        deadlines = self._deadlines
-        while deadlines and deadlines[0][1] not in self.out:
+        deadlines, out = self._deadlines, self.out
+        while deadlines and deadlines[0][1] not in out:
             heappop(deadlines)
         if not deadlines:
             return until

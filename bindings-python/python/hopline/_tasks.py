@@ -6,7 +6,8 @@ from threading import get_ident
 from typing import Any
 
 from . import _run
-from ._engine import Begin, Engine, explain
+from ._answers import explain
+from ._engine import Begin, Engine
 from ._hopline import REPEATABLE
 from ._http import Failed
 from ._http._base import AsyncTransport

@@ -105,8 +105,21 @@ def dumps(value: Any) -> str:
     """Writes a value as JSON; of parameters or options without those that are `UNSET`."""
     if isinstance(value, dict):
         value = {name: _finite(one) for name, one in value.items() if one is not UNSET}
-    text = _ENCODER.encode(value)
+    try:
+        text = _ENCODER.encode(value)
+    except TypeError as why:
+        raise TypeError(_unsendable(value) or str(why)) from None
     return _NUMBER.sub(r"\1", text) if _MARK in text else text
+
+
+def _unsendable(members: Any) -> str | None:
+    """What is wrong with the first member that no JSON can say."""
+    for name, value in members.items() if isinstance(members, dict) else ():
+        try:
+            _ENCODER.encode(value)
+        except TypeError as why:
+            return f"`{name}`: {why}"
+    return None
 
 
 # Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.

@@ -50,6 +50,9 @@ class Done:
     __slots__ = ()
 
 
+DONE = Done()
+
+
 class Taken:
     """What a command ended with."""
 

@@ -66,7 +66,7 @@ def test_an_iterator_of_events_that_is_dropped_listens_no_more() -> None:
         for _ in range(1000):
             agent.events()
         gc.collect()
-        assert len(agent._engine._streams) == 0
+        assert len(agent._engine.listeners.streams) == 0
 
 
 def test_events_of_a_closed_client_end_or_are_refused() -> None:
@@ -92,7 +92,7 @@ def test_events_that_nobody_takes_are_dropped_and_counted() -> None:
     with hopline.AgentClient(**SOUND) as agent:
         listened = agent.events()
         for n in range(1500):
-            agent._engine._tell(f'{{"event":"status","operation":"open_session","status":"{n}"}}')
+            agent._engine.listeners.tell(f'{{"event":"status","operation":"open_session","status":"{n}"}}')
         assert listened.dropped == 500 and next(listened).status == "500"
         listened.close()
         assert list(listened) == []

@@ -8,6 +8,7 @@ import os
 import pickle
 from collections import ChainMap, deque
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -58,6 +59,9 @@ def test_an_unknown_keyword_is_a_type_error(agent: hopline.AgentClient) -> None:
         ({"headers": {"x y": "other"}}, "must have names made of"),
         ({"headers": {"x": "a\r\nb"}}, "without control characters"),
         ({"headers": 5}, "`headers` must be a value of its type"),
+        ({"timeout": 0}, "`timeout` must be at least 0.001 seconds"),
+        ({"timeout": 1e9}, "`timeout` must be at most 4294967 seconds"),
+        ({"window": -1.5}, "`window` must be at least 0.001 seconds"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_before_anything_is_sent(agent: hopline.AgentClient, wrong: dict[str, Any], said: str) -> None:
@@ -67,10 +71,17 @@ def test_a_wrong_value_is_refused_by_name_before_anything_is_sent(agent: hopline
     assert agent.saved() == []
 
 
-@pytest.mark.parametrize("wrong", [{"product_no": object()}, {"product_no": {1, 2}}, {"timeout": "soon"}, {"timeout": float("nan")}])
+@pytest.mark.parametrize("wrong", [{"product_no": object()}, {"product_no": {1, 2}}, {"intent": date.today()}, {"timeout": "soon"}, {"timeout": True}, {"timeout": float("nan")}])
 def test_what_can_not_be_written_is_a_type_error(agent: hopline.AgentClient, wrong: dict[str, Any]) -> None:
-    with pytest.raises(TypeError, match="can't be sent|number of seconds"):
+    with pytest.raises(TypeError, match="^`.*`(:| must).* (can't be sent|number of seconds)"):
         agent.create_session(**{**BUY, **wrong})
+
+
+def test_what_was_seen_is_a_status_or_one_of_a_few_words(agent: hopline.AgentClient) -> None:
+    with pytest.raises(hopline.Invalid, match="observe: `seen` must be an HTTP status, `captcha`, `timeout` or `block`"):
+        agent.observe(session_id="s-1", seen="captch")  # type: ignore[arg-type]
+    with pytest.raises(hopline.Invalid, match="client: `backoff` must be at least 0 seconds"):
+        hopline.AgentClient(base_url="https://api.example/v1", backoff=-1)
 
 
 @pytest.mark.parametrize("value", [Decimal("0.10"), 0.1, 1, Decimal("1E+2"), Decimal("0.1234567890123456789012345678")])

@@ -30,8 +30,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("The client for threads is printed from this one.", "For threads; printed from the client for tasks."),
     (", for tasks. Any number of them may use it at once, in any event loop.", ", for threads. Any number of them may use it at once."),
     (
-        "    Cancelling a task cancels its call: the request is aborted, unless others wait for it too, and the record is kept. Leaving an
-    `async with` block closes the client and ends no session.
+        "    Cancelling a task cancels its call: the request is aborted and the record is kept. For others who wait for the same the request
+    goes on, or is sent again with the same key. Leaving an `async with` block closes the client and ends no session.
 ",
         "    Leaving a `with` block of it closes it: what is under way is given up, records stay, no session is ended.\n",
     ),

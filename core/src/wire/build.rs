@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::check::{Refusal, check, holds_secret, members, no_strangers, object, value_of};
+use super::check::{Refusal, check, members, no_strangers, object, value_of};
 use super::host::encoded;
 use crate::contract::{AnyRequest, Api, Endpoint, Field, FieldRule, Method, Place, Safety, Secret, Shape, Shaped};
 use crate::json::{Own, is_too_deep, plain, quoted, read_own};
@@ -86,7 +86,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             (None, Some(word)) => word,
             (None, None) => continue,
         };
-        if holds_secret(field.shape) {
+        if field.shape.has_secrets() {
             built.secret = true;
             built.secrets.push(Secret::new(plain(&text)));
         }

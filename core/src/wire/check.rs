@@ -172,15 +172,6 @@ fn is_uuid(text: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-pub(super) fn holds_secret(shape: Shape) -> bool {
-    match shape {
-        Shape::Secret => true,
-        Shape::List(item) | Shape::OneOrMany(item) => holds_secret(*item),
-        Shape::Record(record) => record.fields.iter().any(|field| holds_secret(field.shape)),
-        _ => false,
-    }
-}
-
 /// A stranger's name for an error: short, and without what would break a line.
 fn shorten(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(40).collect()
@@ -203,9 +194,9 @@ mod tests {
     fn a_secret_is_found_wherever_a_shape_holds_one() {
         let login = Shape::Record(endpoint("login").expect("login").request);
         let read = Shape::Record(endpoint("get_session").expect("get_session").request);
-        assert!(holds_secret(login) && !holds_secret(read) && !holds_secret(Shape::Text));
-        assert!(holds_secret(Shape::List(&Shape::Secret)) && holds_secret(Shape::OneOrMany(&Shape::Secret)));
-        assert!(!holds_secret(Shape::List(&Shape::Text)));
+        assert!(login.has_secrets() && !read.has_secrets() && !Shape::Text.has_secrets());
+        assert!(Shape::List(&Shape::Secret).has_secrets() && Shape::OneOrMany(&Shape::Secret).has_secrets());
+        assert!(!Shape::List(&Shape::Text).has_secrets());
     }
 
     #[test]

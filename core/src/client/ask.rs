@@ -5,7 +5,7 @@ use super::outbox::Pending;
 use super::root::Client;
 use crate::contract::agent::GetBalance;
 use crate::contract::{Api, Operation, endpoint};
-use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, Received};
+use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, Received, TOO_LONG};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -40,8 +40,7 @@ impl Client {
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
         }
-        let what = "can't go on, since the service asked to wait beyond the deadline";
-        let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, what, Advice::Wait);
+        let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, TOO_LONG, Advice::Wait);
         error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
         self.tell(id, Input::Granted(Err(error)));
     }

@@ -133,11 +133,6 @@ impl Client {
         Some(self.take_to_read(CommandId(command))?.and_then(Taken::into_text))
     }
 
-    /// The same, and the result stays until it is taken or abandoned.
-    pub fn result_text(&self, command: u32) -> Option<Result<TakenText, Error>> {
-        Some(self.result_to_read(CommandId(command))?.and_then(Taken::into_text))
-    }
-
     /// Closes a doubt by hand: as something that happened or did not, and as the session or order that it became where that is known.
     pub fn settle_text(&mut self, record: String, happened: bool, became: Option<String>, early: bool) -> CommandId {
         let settlement = match became {

@@ -6,7 +6,7 @@ use super::outbox::Pending;
 use super::root::Client;
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, Secret, json_of};
-use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received};
+use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received, TOO_LONG};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -30,8 +30,7 @@ impl Client {
                 return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
-            let what = "can't go on, since the service asked to wait beyond the deadline";
-            let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, what, Advice::Wait);
+            let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, TOO_LONG, Advice::Wait);
             error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
             return self.no_login(&error);
         }

@@ -267,7 +267,7 @@ fn page_turn(position: &str, facts: &str) -> PyResult<String> {
     page_turn_text(position, facts).map_err(refused)
 }
 
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `refusal`, `walk` or `session_event`.
 #[pyfunction]
 fn host_text(question: &str, given: &str) -> PyResult<String> {
     answer(question, given).map_err(refused)

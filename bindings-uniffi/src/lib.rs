@@ -37,7 +37,7 @@ pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
     error_text(&misfit_text(operation, facts, raw, place))
 }
 
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `refusal`, `walk` or `session_event`.
 #[uniffi::export]
 pub fn host_text(question: &str, given: &str) -> Result<String, ClientError> {
     answer(question, given).map_err(ClientError::refused)

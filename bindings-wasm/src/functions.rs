@@ -12,7 +12,7 @@ pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
 }
 
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `walk` or `session_event`.
+/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `refusal`, `walk` or `session_event`.
 #[wasm_bindgen(js_name = hostText)]
 pub fn host_text(question: &str, given: &str) -> Result<String, Refused> {
     answer(question, given).map_err(Refused)

@@ -1,4 +1,4 @@
-//! What goes out to JavaScript as an object: errors, events, verdicts. One type holds all of them, and is
+//! What goes out to JavaScript as a value: errors, events, verdicts, calls of the store and results. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
 use hopline::Error;

@@ -1,5 +1,6 @@
-//! The macros that read the table. Each yields typed Rust and a constant descriptor of the same entry: `string_enum!`, `record!` and
-//! `endpoints!` of what goes over the wire, `closed_enum!`, `told!`, `kept!` and `written!` of what is Hopline's own.
+//! The macros of the table. `string_enum!`, `record!` and `endpoints!`, of what goes over the wire, and `closed_enum!` and `told!`, of what is
+//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `kept!` make a type that is there writable as JSON,
+//! and readable again.
 
 /// The prose of an entry, line by line. What is shipped goes without it.
 macro_rules! prose {

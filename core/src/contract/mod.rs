@@ -1,7 +1,7 @@
 //! The table: every type and every endpoint of both APIs, declared once, as data.
 //!
 //! A file under `agent/` reads like the contract it was written from. The macros in [`macros`](self) turn an entry into
-//! two things and no more: a typed Rust struct, and a constant descriptor ([`Endpoint`], [`Record`], [`Words`]). The
+//! a Rust type, which a [`Sink`] can be told, and a constant descriptor ([`Endpoint`], [`Record`], [`Words`]). The
 //! engine checks and builds requests from the descriptors, and every binding prints its types and its documentation from
 //! them, so to add an endpoint is to add one entry. The `doc` of each is empty without the feature `docs`, so that what is
 //! shipped does not carry it.

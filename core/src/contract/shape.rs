@@ -137,12 +137,12 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The record that describes a request; the macros call it while compiling.
+    /// The record of a shape that is one; the macros call it while compiling.
     #[allow(clippy::panic, reason = "evaluated by the compiler: it is a compile error")]
     pub(crate) const fn record(self) -> &'static Record {
         match self {
             Shape::Record(record) => record,
-            _ => panic!("a request must be a record"),
+            _ => panic!("the shape must be a record"),
         }
     }
 

@@ -1,10 +1,10 @@
-//! What makes values of whatever kind from what a reader finds.
+//! The sink: what builds values of a host from an answer that is read, or from a value of this library.
 
 use super::{Record, Word};
 
 /// Builds values. It never refuses: what does not fit its type is for the reader to notice.
 ///
-/// The reader asks for an object or a list, says with [`next`](Sink::next) which of its members or items comes, lets that be
+/// Whoever feeds it (a reader, or a [`Tell`](super::Tell)) asks for an object or a list, says with [`next`](Sink::next) which of its members or items comes, lets that be
 /// built, hands it back with [`put`](Sink::put), and ends the object or the list. Each member of the table is put once at most.
 pub trait Sink {
     /// A value that is built.

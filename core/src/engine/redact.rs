@@ -6,7 +6,7 @@ use crate::policy::{Error, one_line};
 use crate::time::Millis;
 use crate::wire::{Answer, Content, KEPT_WORD, cut};
 
-/// Puts what the service said into an error. No secret is part of it, even if the service repeats it.
+/// Puts what the service said into an error, without what is `hidden`.
 pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix: Millis) {
     error.status = Some(answer.status);
     error.request_id = answer.request_id.as_deref().and_then(|id| without(hidden, id));

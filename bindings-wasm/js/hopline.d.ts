@@ -359,7 +359,8 @@ export class HoplineError extends Error {
   message: string;
   /**
    * Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account
-   * that is not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
+   * that is not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, and a
+   * `reconcile` that has nothing to look up.
    */
   get isRefusedByUs(): boolean;
   /**
@@ -697,7 +698,8 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   settle(record: string, settlement: "happened" | "not_happened", options?: SettleOptions): Promise<boolean>;
   /**
    * Forgets a session, an order that nobody waits for, an accepted intent, which can then be bought again, or a record that can't be
-   * used. What is in doubt stays. Gives whether something was forgotten. A record that has changed since you looked at it is `refused`.
+   * used. What is in doubt stays. Gives whether something was forgotten. A record that has changed since you looked at it is `refused`,
+   * and so is that of a session that this client has and that is not over: `terminateSession` ends it, `releaseSession` lets go of it.
    */
   forget(record: string): Promise<boolean>;
   /**

@@ -8,13 +8,14 @@ pub(crate) struct Entropy {
     prefix: String,
     keys: u64,
     records: u64,
+    entries: u64,
     jitter: u64,
 }
 
 impl Entropy {
     pub(crate) fn new(bytes: [u8; 16]) -> Self {
         let (a, b) = (u128::from_le_bytes(bytes) as u64, (u128::from_le_bytes(bytes) >> 64) as u64);
-        Entropy { prefix: hex(&bytes), keys: 0, records: 0, jitter: a ^ b.rotate_left(32) }
+        Entropy { prefix: hex(&bytes), keys: 0, records: 0, entries: 0, jitter: a ^ b.rotate_left(32) }
     }
 
     /// Whether these bytes may have given that key or record before: a host that is cloned, or whose generator is not seeded,
@@ -46,6 +47,13 @@ impl Entropy {
     pub(crate) fn record(&mut self) -> String {
         self.records += 1;
         format!("{}-r{}", self.prefix, self.records)
+    }
+
+    /// What tells the entry of one purchase under a day's cap from that of another one with the same key: 16 hexadecimal digits.
+    pub(crate) fn entry(&mut self) -> String {
+        self.entries += 1;
+        let digits = digest(&self.prefix, &["entry", &self.entries.to_string()]);
+        digits.chars().take(16).collect()
     }
 
     /// A number for this client, by which it knows again what it wrote down itself.

@@ -146,7 +146,8 @@ class AsyncClient:
         """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
         one. What is in doubt stays.
 
-        Raises `Refused` if the record has changed since you looked at it, and `Busy` if another client has it.
+        Raises `Refused` if the record has changed since you looked at it, or is that of a session that this client has and that is not over
+        (`terminate_session` ends it, `release_session` lets go of it), and `Busy` if another client has it.
         """
         return bool(read(await self._run("forget", lambda core: core.forget(record)), Reply).raw)
 

@@ -65,7 +65,8 @@ class HoplineError(Exception):
     """How often it was sent."""
     is_refused_by_us: bool
     """Whether a `Refused` comes from this client and not from the service: from the daily cap, the price limit, an account that is not
-    ready, a `settle` that came too early, a record that has changed, or a `reconcile` that has nothing to look up."""
+    ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, or a `reconcile` that
+    has nothing to look up."""
     raw: Any
     """`data` of a success that does not fit its type; its text, where Python's JSON can't read it. It may hold secrets."""
 

@@ -25,7 +25,9 @@ impl Outputs for Acted {
 
 impl Client {
     /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
-    /// under way or in doubt stays. Its answer is whether something was forgotten.
+    /// under way or in doubt stays. Its answer is whether something was forgotten. A session that this client holds and that is not over is
+    /// refused: it may cost money, and its intent would buy another one. [Terminate](crate::contract::agent::TerminateSession) it, or
+    /// [release](Self::release_session) it first.
     pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
         Ticket::of(self.act_on(record, What::Forget, false))
     }
@@ -93,6 +95,22 @@ impl Client {
         });
     }
 
+    /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
+    fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
+        let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
+        if !self.means.rules.holds(Rule::HeldIsNotForgotten) {
+            return None;
+        }
+        let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();
+        let what = format!(
+            "was not done, because this client has the session `{session}`, which is not known to be over{status}: end it, or let go of it \
+             with `release_session`, before you forget it"
+        );
+        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+        let fields = Error::new(Kind::Refused, Effect::None, "forget", what, Advice::TerminateSession).into_fields();
+        Some(Error::from(ErrorFields { session_id: Some(session.to_owned()), record, ..fields }))
+    }
+
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {
         match found {
             Found::Nothing => return self.finish_visit(command, Ok(said(false)), None, name),
@@ -101,6 +119,9 @@ impl Client {
             }
             Found::Data(data) => {
                 if let Some(session) = &data.session {
+                    if let Some(error) = self.is_still_held(&session.id, name) {
+                        return self.finish_visit(command, Err(error), data.intent.clone(), name);
+                    }
                     self.give_up_session(&session.id, name);
                 }
             }

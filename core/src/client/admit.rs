@@ -2,6 +2,7 @@
 
 use super::found::Found;
 use super::root::Client;
+use super::same_request::other_than_record;
 use super::waiting::Start;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{BadRecord, CommandId, Name, SavedCall};
@@ -14,8 +15,7 @@ impl Client {
             Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
-            Found::Data(_) if start.options.intent.is_some() => used_intent(start.endpoint.name),
-            Found::Data(_) => Error::invalid(start.endpoint.name, "idempotency_key", "belongs to another request"),
+            Found::Data(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
             Found::Bad(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
                 // It may be this very write.
@@ -70,10 +70,4 @@ impl Client {
         let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
         ErrorFields { record, ..Error::new(kind, effect, start.endpoint.name, what, advice).into_fields() }
     }
-}
-
-/// What a caller calls by an intent is another request than it was.
-pub(super) fn used_intent(operation: &'static str) -> Error {
-    let fields = Error::invalid(operation, "intent", "stands for another request").into_fields();
-    Error::from(ErrorFields { advice: Advice::NewIntent, ..fields })
 }

@@ -23,14 +23,15 @@ impl Client {
             self.stop_listing(command, now);
             return None;
         };
-        let entry = self.jobs.get_mut(&id)?;
+        let entry = self.jobs.get(&id)?;
         if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.
-            entry.waiting.remove(&command);
-            let error = entry.let_go();
+            let error = self.let_go(entry);
+            self.jobs.get_mut(&id)?.waiting.remove(&command);
             self.complete(command, Err(error));
             return None;
         }
+        let entry = self.jobs.get_mut(&id)?;
         entry.wanted = false;
         match entry.parked.clone() {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
@@ -67,8 +68,12 @@ impl Client {
             true => (Effect::Unknown, "was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
             false => (Effect::None, "was cancelled before it had any effect", Advice::Nothing),
         };
+        let session_id = match visit.purpose {
+            Purpose::Start(start) | Purpose::Change(start) => start.built.session_id,
+            Purpose::Resume(_) | Purpose::Act(_) | Purpose::Reclaim(..) => None,
+        };
         let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();
-        self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
+        self.complete(command, Err(Error::from(ErrorFields { intent, session_id, ..fields })));
     }
 
     /// Takes back a job's request that the host has not polled yet: nobody sends it. Whether there was one.

@@ -2,14 +2,14 @@
 
 use arcstr::ArcStr;
 
-use super::job::{Custody, Entry};
+use super::job::Entry;
 use super::lost::unless_said;
 use super::root::Client;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Safety, Shape, Shaped, endpoint};
-use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
+use crate::engine::{Answered, Counted, EventKind, Job, Phase, RecordId, phase_of};
 use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
@@ -34,6 +34,7 @@ impl Client {
         // Whoever has it now may be asking for it again.
         self.leave_session(id, &entry, is_lost && matches!(&result, Err(error) if error.effect == Effect::Unknown));
         let result = self.result_of(&entry, result);
+        let record = self.record_name(&entry, &result);
         let after = self.after(&entry);
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
@@ -54,33 +55,55 @@ impl Client {
             std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
         }
         finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
+        if let (Err(error), Some(name)) = (&mut finished.result, record) {
+            // By now it may have been put once more.
+            error.record = self.journal.slot(&name).map(|slot| name.at(slot.version).0);
+        }
         self.finish_after(finished);
     }
 
-    /// What those who wait are told: that a session is over is an error to who starts its intent, and a doubt names its record.
+    /// What those who wait are told: that a session is over is an error to who starts its intent.
     fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
-        if let Some(over) = self.over_for_good(entry, &result) {
-            return Err(over);
-        }
-        match result {
-            Err(error) if error.kind == Kind::InDoubt && error.record.is_none() => {
-                let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-                let name = entry.custody.name.as_ref().or_else(|| tracked?.name.as_ref());
-                let record = name.and_then(|name| Some(name.at(self.journal.slot(name)?.version).0));
-                Err(Error::from(ErrorFields { record, ..error.into_fields() }))
-            }
-            result => result,
-        }
+        self.over_for_good(entry, &result).map_or(result, Err)
+    }
+
+    /// The name of the record that an error is to say: a doubt has one, and what is cancelled, where something of it is kept.
+    fn record_name(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Name> {
+        let error = result.as_ref().err().filter(|error| error.record.is_none())?;
+        let is_kept = match error.kind {
+            Kind::InDoubt => true,
+            // A write that had no effect has no record any more; a read may be of what has one.
+            Kind::Cancelled => error.effect != Effect::None || entry.job.write().is_none(),
+            _ => false,
+        };
+        is_kept.then(|| self.kept_under(entry)).flatten()
+    }
+
+    /// What a job is kept under, or the session that it is about.
+    fn kept_under(&self, entry: &Entry) -> Option<Name> {
+        let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
+        entry.custody.name.clone().or_else(tracked)
+    }
+
+    /// What a command is told that no longer waits for a job.
+    pub(super) fn let_go(&self, entry: &Entry) -> Error {
+        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.let_go().into_fields() })
+    }
+
+    /// The record of a job that is at work, or of the session that it is about, where something was put there.
+    pub(super) fn record_of(&self, entry: &Entry) -> Option<RecordId> {
+        let name = self.kept_under(entry)?;
+        self.journal.slot(&name).filter(|slot| slot.is_put).map(|slot| name.at(slot.version))
     }
 
     /// What surely bought nothing: all that was counted where the job had no effect, else a further key that was never sent, or was refused.
     /// It counts no more once its record is gone, or says so: until then another client may go on with it. What another client has
     /// taken over is that one's to count; of what was never put it knows nothing.
     fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
-        let is_ours = |custody: &Custody| !custody.lost || custody.last_put.is_none();
-        let entry = self.jobs.get_mut(&id).filter(|entry| is_ours(&entry.custody));
-        let Some(write) = entry.and_then(|entry| entry.job.write_mut()) else { return Vec::new() };
-        if has_no_effect { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
+        let Some(Entry { job, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
+        let is_only_ours = custody.lost && custody.last_put.is_none();
+        let Some(write) = job.write_mut().filter(|_| !custody.lost || is_only_ours) else { return Vec::new() };
+        if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
     /// Whether what a job was about has been taken over: its name is not its own any more.

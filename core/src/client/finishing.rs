@@ -93,6 +93,12 @@ impl Client {
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
             (WriteResult::Done, _) => self.uncount_for(finished),
+            // It is tried again. Until it is done, whoever takes the record over finds there what still counts.
+            (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() => {
+                let counted = std::mem::take(&mut finished.counted);
+                let later = Finished { commands: Vec::new(), counted, left: Left::default(), after: Vec::new(), ..finished.clone() };
+                self.waiting.finishing.push(After::Name(name.clone()), later);
+            }
             (WriteResult::Failed, Last::Put) => {}
             (WriteResult::Failed, Last::Erase) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
@@ -106,6 +112,8 @@ impl Client {
                 };
                 finished.last = Last::Put;
                 finished.result = Err(Error::from(ErrorFields { record, ..fields }));
+                // Whoever finds it may buy with its key, and whoever ends it finds there what it counts.
+                finished.counted.clear();
                 // The record may be there: whoever comes next finds it.
                 self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);

@@ -104,8 +104,8 @@ impl Client {
         }
         let mut terms = Terms::new(endpoint, &built, None, None);
         // What the key itself counts is counted anew before it is sent again, at what it was quoted.
-        let own = call.key.as_deref().map(crate::engine::entry_of);
-        terms.quote = call.counted.iter().filter(|counted| own.as_ref() == Some(&counted.entry)).map(|counted| counted.usd).next_back();
+        let own = call.key.as_deref().unwrap_or_default();
+        terms.quote = call.counted.iter().filter(|counted| counted.is_of(own)).map(|counted| counted.usd).next_back();
         terms.counted.clone_from(&call.counted);
         let exchange = Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms);
         let mut write = Write::new(exchange, self.service.retry, ledger, terms);
@@ -172,6 +172,7 @@ pub(super) fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
         intent: data.intent.as_deref().map(ArcStr::from),
         key: data.key.as_deref().map(ArcStr::from),
         fingerprint,
+        members: data.members.clone().unwrap_or_default(),
     })
 }
 

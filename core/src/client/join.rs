@@ -1,9 +1,9 @@
 //! A command that comes while a job is at work under its name joins that job.
 
-use super::admit::used_intent;
 use super::check::check_rotation;
 use super::options::CallOptions;
 use super::root::Client;
+use super::same_request::other_than_job;
 use super::types::busy;
 use super::waiting::{Purpose, Visit};
 use crate::engine::{Then, requested_type};
@@ -20,13 +20,10 @@ impl Client {
                 if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
                     != start.bought_as.as_ref().map(|known| &known.fingerprint)
                 {
-                    let operation = start.endpoint.name;
-                    let fields = match start.options.intent {
-                        Some(_) => used_intent(operation),
-                        None => Error::invalid(operation, "idempotency_key", "belongs to another request that is under way"),
-                    };
-                    let fields = fields.into_fields();
-                    return self.complete(command, Err(Error::from(ErrorFields { intent: start.options.intent.clone(), ..fields })));
+                    let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+                    let status = tracked.and_then(|known| known.shown.status.as_deref());
+                    let error = other_than_job(&start, entry, status, self.record_of(entry));
+                    return self.complete(command, Err(error));
                 }
                 self.join_job(id, command, &start.options);
             }
@@ -74,16 +71,17 @@ impl Client {
 
     /// Lets a command wait for a job. A job that was given up is carried on.
     pub(super) fn attach(&mut self, id: u32, command: CommandId) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let error = (!entry.wanted).then(|| self.let_go(entry));
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let let_go = if entry.wanted { Few::default() } else { std::mem::take(&mut entry.waiting) };
-        let error = entry.let_go();
         entry.wanted = true;
         entry.waiting.insert(command);
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
-        for command in let_go.iter() {
-            self.complete(command, Err(error.clone()));
+        for (command, error) in let_go.iter().zip(std::iter::repeat(error).flatten()) {
+            self.complete(command, Err(error));
         }
     }
 }

@@ -211,6 +211,7 @@ impl Client {
             intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
             key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
             fingerprint: bought_as.map(|known| known.fingerprint),
+            members: bought_as.map(|known| known.members.clone()),
             call: None,
             session: None,
             done: None,

@@ -41,6 +41,7 @@ mod resume;
 mod resume_all;
 mod root;
 mod run;
+mod same_request;
 mod saved;
 mod session;
 mod settle;

@@ -6,7 +6,7 @@ use arcstr::ArcStr;
 use super::found::Found;
 use super::go_on::bought_as_of;
 use super::root::Client;
-use super::waiting::{Purpose, Visit};
+use super::waiting::{After, Purpose, Visit};
 use crate::state::{Name, User};
 use crate::time::Now;
 
@@ -27,6 +27,10 @@ impl Client {
                 }
                 Some(user) => self.lost_by(user, &name),
                 None => {}
+            }
+            if self.journal.slot(&name).is_none() {
+                // What was to be written under it is not written any more.
+                self.answered(&After::Name(name), None);
             }
         }
     }

@@ -221,6 +221,8 @@ impl Client {
 
     /// The same where records go once it was taken.
     pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
+        let unix = self.means.clock.unix();
+        let result = result.map_err(|error| error.said_at(unix));
         if let Some(entry) = self.commands.get_mut(&command) {
             left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
             entry.ended = Some(Box::new(Ended { result, left }));

@@ -6,7 +6,7 @@ use super::event::Event;
 use super::job::{Entry, Parked};
 use super::outbox::Pending;
 use super::root::Client;
-use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake, entry_of};
+use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
 use crate::policy::{Rule, jittered};
 use crate::state::{CommandId, JobId, WriteResult};
 use crate::time::Millis;
@@ -127,7 +127,7 @@ impl Client {
         if let Some(write) = entry.job.write_mut()
             && let Some(key) = &mut write.call.ledger.key
         {
-            write.terms.take_counted(&entry_of(key));
+            write.terms.take_counted(key);
             *key = self.means.dice.key(None);
             entry.subject.key = Some(key.as_str().into());
         }

@@ -8,6 +8,7 @@ use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
 use super::root::{Client, Command};
+use super::same_request::{digests, fingerprint};
 use super::session::OpenSession;
 use super::types::Ticket;
 use super::waiting::{Purpose, Start, Visit};
@@ -126,8 +127,9 @@ impl Client {
             key: options.idempotency_key.as_deref().map(ArcStr::from),
             fingerprint: match options.idempotency_key {
                 Some(_) if !self.means.rules.holds(Rule::GivenKeyHasOneRequest) => Fingerprint::default(),
-                _ => Self::fingerprint(endpoint, &built, then),
+                _ => fingerprint(endpoint, &built, then),
             },
+            members: digests(endpoint, &built, then),
         });
         let command = self.command(endpoint);
         let start = Start { endpoint, built, then, options, bought_as, patience: None };
@@ -211,16 +213,6 @@ impl Client {
         entry.wants.wishes.credentials |= credentials;
         entry.custody.bought_as = bought_as.map(Arc::new);
         entry
-    }
-
-    /// What tells the request of an intent from another one.
-    fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> Fingerprint {
-        let opens = if then == Then::Follow { "open" } else { "call" };
-        // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
-        let match_fields = || (!built.match_fields.is_empty()).then(|| json_of(&built.match_fields));
-        let plain = if built.secret { match_fields() } else { built.body.clone() };
-        let name = if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name };
-        Fingerprint::of(&[name, opens, &built.target, plain.as_deref().unwrap_or_default()])
     }
 
     /// A command that ended before it began.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::counted::{Counted, entry_of};
+use super::counted::Counted;
 use super::machine::{Cx, Note};
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
@@ -153,9 +153,14 @@ impl Terms {
         }
     }
 
+    /// What a key is counted by, where it has been.
+    pub(crate) fn entry_of(&self, key: &str) -> Option<String> {
+        self.counted.iter().find(|counted| counted.is_of(key)).map(|counted| counted.entry.clone())
+    }
+
     /// What a key counts, which is counted no more from here on.
-    pub(crate) fn take_counted(&mut self, entry: &str) -> Vec<Counted> {
-        let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(|counted| counted.entry == entry);
+    pub(crate) fn take_counted(&mut self, key: &str) -> Vec<Counted> {
+        let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(|counted| counted.is_of(key));
         (self.counted, self.granted) = (left, None);
         taken
     }
@@ -168,15 +173,17 @@ impl Terms {
             return None;
         }
         self.granted = None;
-        let freed = if may_have_sold { Vec::new() } else { self.take_counted(&entry_of(before)) };
+        let freed = if may_have_sold { Vec::new() } else { self.take_counted(before) };
         (!freed.is_empty()).then_some(Note::Freed(freed))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::counted::new_entry;
     use super::super::testing::*;
     use super::*;
+    use crate::entropy::Entropy;
 
     fn terms(given: &mut Given, operation: &str, params: &str, said: Option<&str>) -> Terms {
         given.write_within(operation, params, None, said).terms
@@ -245,13 +252,15 @@ mod tests {
     #[test]
     fn a_key_counts_once_a_day_and_stays_counted_where_it_may_have_bought() {
         let (rules, key) = (Rules::default(), "k-1");
+        let mut dice = Entropy::new([7; 16]);
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            terms.count(entry_of(key), day, CountedAt { day, elapsed: 0 });
+            let entry = terms.entry_of(key).unwrap_or_else(|| new_entry(key, &mut dice, rules));
+            terms.count(entry, day, CountedAt { day, elapsed: 0 });
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(entry_of("k-2"), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
+        terms.count(new_entry("k-2", &mut dice, rules), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

@@ -5,7 +5,7 @@ mod cost;
 
 use super::answer::Answered;
 use super::call::{Call, Called, Next};
-use super::counted::{Counted, entry_of};
+use super::counted::Counted;
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::key::Key;
@@ -40,8 +40,8 @@ enum Before {
     Nothing,
     /// The price is being read.
     Pricing(Box<Prices>),
-    /// It is being counted under the day's cap.
-    Counting(CountedAt),
+    /// It is being counted under the day's cap, by that entry.
+    Counting(Box<(CountedAt, String)>),
     /// The service's time is being read, for the age of a restored key.
     Aging,
 }
@@ -80,8 +80,8 @@ impl Write {
     pub(crate) fn take_unspent(&mut self) -> Vec<Counted> {
         let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
         let is_unspent = !ledger.unanswered && !ledger.failed && (ledger.sends == 0 || was_answered);
-        let entry = ledger.key.as_deref().filter(|_| is_unspent).map(entry_of);
-        entry.map(|entry| self.terms.take_counted(&entry)).unwrap_or_default()
+        let key = ledger.key.as_deref().filter(|_| is_unspent);
+        key.map(|key| self.terms.take_counted(key)).unwrap_or_default()
     }
 
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
@@ -126,7 +126,7 @@ impl Write {
     pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
-            (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(asked, granted, cx)),
+            (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(*asked, granted, cx)),
             (Before::Aging, Input::Granted(granted)) => Part::Asks(self.aged(granted, cx)),
             (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
             (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),
@@ -170,8 +170,7 @@ impl Write {
             Called::Waits(action) => Part::Asks(action),
             Called::Success(answered) => {
                 let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
-                let entry = self.call.ledger.key.as_deref().map(entry_of).unwrap_or_default();
-                let counted = self.terms.take_counted(&entry);
+                let counted = self.terms.take_counted(self.call.ledger.key.as_deref().unwrap_or_default());
                 if let Some(charge) = charge.filter(|charge| *charge >= Decimal::from(0) && !counted.is_empty()) {
                     cx.notes.push(Note::Charged(counted, charge));
                 }

@@ -13,8 +13,8 @@ closed_enum! {
         Invalid = "invalid",
         /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
         /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-        /// `settle` that came too early, a record that has changed since the caller looked at it. The operation was not done, unless the effect
-        /// is [`Effect::Done`]: then a read that follows it was refused.
+        /// `settle` that came too early, a `forget` of a session that this client holds, a record that has changed since the caller looked
+        /// at it. The operation was not done, unless the effect is [`Effect::Done`]: then a read that follows it was refused.
         Refused = "refused",
         /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
         /// that follows it failed.
@@ -54,7 +54,14 @@ closed_enum! {
 /// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
 /// its [`ErrorFields`], whose fields can be read as if they were its own.
 #[derive(Clone, PartialEq, Hash)]
-pub struct Error(Box<ErrorFields>);
+pub struct Error(Box<Said>);
+
+#[derive(Clone, PartialEq, Hash)]
+struct Said {
+    fields: ErrorFields,
+    /// How long it was until `retry_at` when its command ended, in milliseconds.
+    retry_in: Option<Millis>,
+}
 
 told! {
     /// What an [`Error`] says.
@@ -147,7 +154,13 @@ impl Error {
 
     /// What it says, to change some of it.
     pub(crate) fn into_fields(self) -> ErrorFields {
-        *self.0
+        self.0.fields
+    }
+
+    /// It is said now: its sentence tells how long it is until `retry_at`.
+    pub(crate) fn said_at(mut self, unix: Millis) -> Self {
+        self.0.retry_in = self.retry_at.map(|at| at.saturating_sub(unix));
+        self
     }
 
     /// A request that was refused before it was sent.
@@ -161,8 +174,8 @@ impl Error {
 
     /// Whether the kind is [`Kind::Refused`] and this client refused it, with no answer of the service behind it: the caller's own
     /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-    /// `settle` that came too early, a record that has changed since the caller looked at it. In JSON it is `"refused_by_us": true`,
-    /// and absent otherwise.
+    /// `settle` that came too early, a `forget` of a session that this client holds, a record that has changed since the caller looked at
+    /// it. In JSON it is `"refused_by_us": true`, and absent otherwise.
     pub fn is_refused_by_us(&self) -> bool {
         self.kind == Kind::Refused && self.status.is_none()
     }
@@ -204,14 +217,14 @@ impl Tell for Error {
         let mut members = Members::of(&ERROR, sink);
         members.told(&self.to_string());
         members.told(&self.is_refused_by_us());
-        self.0.tell_members(&mut members);
+        self.0.fields.tell_members(&mut members);
         members.end()
     }
 }
 
 impl From<ErrorFields> for Error {
     fn from(fields: ErrorFields) -> Self {
-        Error(Box::new(fields))
+        Error(Box::new(Said { fields, retry_in: None }))
     }
 }
 
@@ -219,13 +232,13 @@ impl std::ops::Deref for Error {
     type Target = ErrorFields;
 
     fn deref(&self) -> &ErrorFields {
-        &self.0
+        &self.0.fields
     }
 }
 
 impl std::ops::DerefMut for Error {
     fn deref_mut(&mut self) -> &mut ErrorFields {
-        &mut self.0
+        &mut self.0.fields
     }
 }
 
@@ -242,7 +255,28 @@ impl fmt::Display for Error {
             (None, Some(status)) => write!(f, " (HTTP {status})")?,
             _ => {}
         }
-        write!(f, "; {}; {}", self.about_effect(), self.advice)
+        write!(f, "; {}; ", self.about_effect())?;
+        match (self.advice, self.0.retry_in.map(Wait)) {
+            (Advice::Wait | Advice::RetryLater, Some(wait)) => write!(f, "try again in {wait}"),
+            (Advice::Resume, Some(wait)) => write!(f, "in {wait}, {}", self.advice),
+            _ => write!(f, "{}", self.advice),
+        }
+    }
+}
+
+/// A time to wait in milliseconds, as a sentence says it: never less than it is.
+struct Wait(Millis);
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            ..=120_000 => (1000, "s"),
+            120_001..=7_200_000 => (60_000, "min"),
+            7_200_001..=172_800_000 => (3_600_000, "h"),
+            _ => (86_400_000, "days"),
+        };
+        let whole = self.0.div_euclid(unit).saturating_add(i64::from(self.0.rem_euclid(unit) > 0));
+        write!(f, "{} {name}", whole.max(1))
     }
 }
 

@@ -77,10 +77,14 @@ rules! {
     NewDayCounts,
     /// What a key may cost is counted in the store before it is sent.
     SpendBeforeSend,
+    /// Two purchases with one key, as a caller may give it, count by two entries.
+    EntryIsItsOwn,
     /// A record that can't be read is something: what it stands for may have been done.
     UnreadableIsSomething,
     /// A person settles what they looked at, and nothing that came later under the same name.
     VersionIsNamed,
+    /// A session that its own client holds, and that is not over, is not forgotten.
+    HeldIsNotForgotten,
     /// What did not happen is settled so only an hour after it may have been sent.
     HourBeforeNone,
     /// A request is not sent once the claim of its name may have ended.

@@ -1,4 +1,4 @@
-//! What tells the request of an intent, or of a caller's own key, from another one under the same name.
+//! What tells the request of an intent, or of a caller's own key, from another one under the same name, and in what it differs.
 
 use std::fmt;
 
@@ -39,10 +39,60 @@ impl Own for Fingerprint {
     }
 }
 
+/// A few bits of each part of a request: enough to say in what another one differs, and to hold no secret. In a record they are hexadecimal
+/// digits, four of each part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct MemberDigests(Box<[u16]>);
+
+impl MemberDigests {
+    pub(crate) fn of<'a>(parts: impl Iterator<Item = &'a str>) -> Self {
+        let digest = |part: &str| {
+            let [a, b, ..] = digest_128("part", &[part]);
+            u16::from_be_bytes([a, b])
+        };
+        MemberDigests(parts.map(digest).collect())
+    }
+
+    /// Where the parts of two requests differ. Where one has more of them, what it is differs.
+    pub(crate) fn differs_at(&self, other: &MemberDigests) -> Vec<usize> {
+        if self.0.len() != other.0.len() {
+            return vec![0];
+        }
+        let parts = self.0.iter().zip(&other.0).enumerate();
+        parts.filter(|(_, (one, other))| one != other).map(|(at, _)| at).collect()
+    }
+}
+
+impl Tell for MemberDigests {
+    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        sink.text(&self.0.iter().map(|part| format!("{part:04x}")).collect::<String>(), false)
+    }
+}
+
+impl Own for MemberDigests {
+    fn from_json(json: &str) -> Result<Self, NotOwn> {
+        let text = text_of(json).ok_or_else(NotOwn::here)?;
+        let part = |digits: &[u8]| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+        let parts: Option<Box<[u16]>> = text.as_bytes().chunks(4).map(part).collect();
+        parts.map(MemberDigests).ok_or_else(NotOwn::here)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::json_of;
     use crate::entropy::digest;
+
+    #[test]
+    fn it_is_said_which_parts_differ() {
+        let one = MemberDigests::of(["a", "b", "c"].into_iter());
+        let written = json_of(&one);
+        assert_eq!((MemberDigests::from_json(&written), written.len()), (Ok(one.clone()), 14));
+        assert_eq!(one.differs_at(&MemberDigests::of(["a", "x", "y"].into_iter())), [1, 2]);
+        assert_eq!(one.differs_at(&MemberDigests::of(["a"].into_iter())), [0]);
+        assert!(one.differs_at(&one).is_empty() && MemberDigests::from_json(r#""12g4""#).is_err());
+    }
 
     #[test]
     fn it_is_written_as_it_is_read() {

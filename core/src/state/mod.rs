@@ -16,7 +16,7 @@ mod store;
 
 pub(crate) use self::errand::Errand;
 pub(crate) use self::few::Few;
-pub(crate) use self::fingerprint::Fingerprint;
+pub(crate) use self::fingerprint::{Fingerprint, MemberDigests};
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::Journal;
 pub use self::kept::{Holds, Saved, SavedPage};

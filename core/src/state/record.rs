@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, MemberDigests};
 use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, kept};
 use crate::engine::{Counted, SavedAge};
 use crate::json::{NotOwn, Own, Scanner, items, pick, read_own, text_of, whole};
@@ -34,6 +34,8 @@ pub(crate) struct Data {
     pub(crate) key: Option<String>,
     /// Tells its request from another one under the same name.
     pub(crate) fingerprint: Option<Fingerprint>,
+    /// Says in what another request differs.
+    pub(crate) members: Option<MemberDigests>,
     /// The call that may be under way.
     pub(crate) call: Option<SavedCall>,
     /// The session.
@@ -112,7 +114,7 @@ pub(crate) struct Done {
     pub(crate) answer: Option<Json>,
 }
 
-kept!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, call, session, done });
+kept!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done });
 kept!(Account { salt, digest });
 kept!(At { unix, client, elapsed });
 kept!(SavedCall {

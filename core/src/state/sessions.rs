@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arcstr::{ArcStr, literal};
 
 use super::few::Few;
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, MemberDigests};
 use super::ids::CommandId;
 use super::names::Name;
 use super::observed::Observed;
@@ -80,6 +80,8 @@ pub(crate) struct BoughtAs {
     pub(crate) key: Option<ArcStr>,
     /// Tells its request from another one.
     pub(crate) fingerprint: Fingerprint,
+    /// Says in what another one differs.
+    pub(crate) members: MemberDigests,
 }
 
 impl Tracked {

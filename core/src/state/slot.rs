@@ -220,6 +220,9 @@ impl Slot {
         let was_lost = !self.owned;
         // A put that makes a name makes it this client's, also after it was lost: then it is let go of.
         let may_be_made = was_lost && self.new && result != WriteResult::Lost && matches!(write, StoreWrite::Put { release: false, .. });
+        // INVARIANT: whoever makes a name waits for that put, so nothing else is wanted of the name before: no record that was to be
+        // deleted is only let go of.
+        debug_assert!(!may_be_made || self.next.is_none(), "a name is made, and something else is wanted of it");
         let result = match result {
             // What was to follow can't be written any more.
             _ if was_lost && self.next.is_some() => WriteResult::Lost,

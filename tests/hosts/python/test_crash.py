@@ -51,7 +51,9 @@ def test_a_purchase_without_an_intent_is_found_by_whoever_resumes_all(sandbox: S
         assert [saved.record for saved in agent.saved()] == [caught.value.record], "it is listed before it is taken up"
         [session] = agent.resume_all()
         assert isinstance(session, hopline.SessionReply) and session.phase == "ready"
-        assert agent.forget(agent.saved()[0].record)
+        with pytest.raises(hopline.Refused, match=session.session_id):
+            agent.forget(agent.saved()[0].record)
+        assert agent.release_session(session_id=session.session_id) and agent.forget(agent.saved()[0].record)
     assert sandbox.charges() == 1 and not records(tmp_path)
 
 

@@ -132,6 +132,8 @@ pub enum Plan {
     SettleNoted,
     /// Somebody gives the key of a purchase in doubt to another one.
     Misuse,
+    /// Somebody drops the first record.
+    Forget,
     /// It reads a balance, three hours later.
     Read,
 }

@@ -3,6 +3,7 @@
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
 use crate::act::{Act, Leaves, Plan};
+use crate::checker::About;
 use crate::claims::OUTLASTS;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
@@ -168,6 +169,10 @@ impl World {
         {
             return Err(format!("{SHOWN} by an error"));
         }
+        let opened = |about: &About| matches!(self.jobs[about.job].task, Task::Open | Task::Rent);
+        if let (Ok(answered), Some(_)) = (&result, about.as_ref().filter(|about| opened(about))) {
+            process.has.extend(answered.facts.session_id.clone());
+        }
         let number = command.0;
         self.tell(|| match &result {
             Ok(answered) => format!("command {number} is taken: {:?} {:?}", answered.facts.session_id, answered.facts.order_no),
@@ -306,6 +311,7 @@ impl World {
                 self.settle_noted()
             }
             Plan::Misuse => self.misuse(),
+            Plan::Forget => self.forget(0),
             Plan::Read => {
                 self.pass(3 * HOUR)?;
                 self.start(Job::unnamed(Task::Balance, 0), Manner::Usual)

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use hopline::Error;
-use hopline::client::{Answered, CallOptions, CommandId, Holds, Millis, RecordId, Settlement};
+use hopline::client::{Answered, CallOptions, CommandId, Holds, Millis, RecordId, Saved, Settlement, Whose};
 use hopline::contract::Api;
 use serde::Deserialize;
 
-use crate::checker::LOST;
+use crate::checker::{HELD, LOST};
 use crate::delivery::StoreResult;
 use crate::job::{Job, Manner, Name, Task};
 use crate::process::name_of;
-use crate::world::{HOUR, Out, World, Wrong};
+use crate::world::{HOUR, Out, Process, World, Wrong};
 
 /// What a reconcile answers.
 #[derive(Deserialize)]
@@ -259,11 +259,29 @@ impl World {
         self.drain()
     }
 
-    /// Somebody drops a record too early.
+    /// Somebody drops a record too early. What they hold is not dropped before they have let go of it.
     pub(crate) fn forget(&mut self, at: usize) -> Result<(), Wrong> {
-        let Some(saved) = self.saved().into_iter().nth(at).filter(|saved| saved.holds != Holds::Refused) else { return Ok(()) };
+        let is_of_use = |saved: &Saved| saved.holds != Holds::Refused;
+        let Some(mut saved) = self.saved().into_iter().nth(at).filter(is_of_use) else { return Ok(()) };
         let about = self.about_of(&saved.record);
-        if self.is_forgotten(&saved.record)? {
+        let mut is_forgotten = self.is_forgotten(&saved.record)?;
+        if let Some(session) = saved.session_id.clone().filter(|_| self.holds(&saved)) {
+            if is_forgotten {
+                return Err(HELD.into());
+            }
+            let Some(process) = &mut self.process else { return Ok(()) };
+            if process.client.release_session(&session) {
+                self.tell(|| format!("somebody lets go of {session}"));
+                self.drain()?;
+            }
+            let record = name_of(&saved.record);
+            let Some(known) = self.saved().into_iter().find(|known| name_of(&known.record) == record).filter(is_of_use) else {
+                return Ok(());
+            };
+            is_forgotten = self.is_forgotten(&known.record)?;
+            saved = known;
+        }
+        if is_forgotten {
             self.tell(|| format!("somebody drops {} too early", saved.record));
             self.checker.saw(saved.session_id.into_iter().chain(saved.order_no));
             if let Some(about) = about {
@@ -271,6 +289,14 @@ impl World {
             }
         }
         self.drain()
+    }
+
+    /// Whether somebody in this program has a session that lives.
+    fn holds(&self, saved: &Saved) -> bool {
+        let is_living =
+            saved.holds == Holds::Session && saved.whose == Whose::Mine && matches!(saved.status.as_deref(), Some("creating" | "active"));
+        let has = |process: &Process| saved.session_id.as_ref().is_some_and(|session| process.has.contains(session));
+        is_living && self.process.as_ref().is_some_and(has)
     }
 
     fn is_forgotten(&mut self, record: &RecordId) -> Result<bool, Wrong> {

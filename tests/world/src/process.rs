@@ -48,6 +48,7 @@ impl World {
             kept: BTreeMap::new(),
             admitted: BTreeMap::new(),
             ended: BTreeSet::new(),
+            has: BTreeSet::new(),
             began,
             skew,
             is_right: skew == 0,

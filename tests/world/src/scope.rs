@@ -115,6 +115,14 @@ pub static SCOPES: &[Scope] = &[
         plans: &[Plan::ResumeAll, Plan::Misuse],
         ..AGENT
     },
+    Scope {
+        name: "somebody drops the record of a session that they may have",
+        jobs: &[Job::named(Task::Open, 0)],
+        plans: &[Plan::Forget, Plan::Again],
+        faults: 1,
+        acts: 2,
+        ..AGENT
+    },
     Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
     Scope {
         name: "a session is renewed",
@@ -160,6 +168,16 @@ pub static SCOPES: &[Scope] = &[
         troubles: 2,
         plans: &[Plan::ResumeAll],
         clocks: &[-9 * HOUR],
+        ..CAPPED
+    },
+    Scope {
+        name: "two programs buy a session with one key of their caller's, under a cap",
+        jobs: &[Job::given(Task::Create, 0)],
+        others: 1,
+        faults: 1,
+        acts: 0,
+        plans: &[Plan::Nothing],
+        deep: (2, 1, 0),
         ..CAPPED
     },
     Scope {

@@ -49,6 +49,8 @@ pub(crate) struct Process {
     pub(crate) admitted: BTreeMap<Name, Admitted>,
     /// The claims that have ended before they were answered: they let nobody in.
     pub(crate) ended: BTreeSet<StepId>,
+    /// The sessions that somebody in it was given.
+    pub(crate) has: BTreeSet<String>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,

@@ -2,7 +2,7 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, FORGOTTEN, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE,
+    CAPPED, DENIED, FORGOTTEN, HELD, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE,
     UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
 };
 
@@ -22,6 +22,8 @@ const SHARED: &str = "a read and a write share a token";
 const PAID: &str = "money is paid in";
 const NOTED: &str = "somebody looks at a doubt, and settles it when it may have changed";
 const OF_TWO: &str = "two programs open one session";
+const DROPPED: &str = "somebody drops the record of a session that they may have";
+const WITH_ONE_KEY: &str = "two programs buy a session with one key of their caller's, under a cap";
 const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 
 /// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
@@ -58,8 +60,10 @@ fn shown(rule: Rule) -> Shown {
         Rule::NewKeyCounts => shown(UNDER_A_CAP, (2, 0, 0), MISCOUNTED, capped),
         Rule::NewDayCounts => shown(UNDER_A_CAP, (0, 1, 0), CAPPED, capped),
         Rule::SpendBeforeSend => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
+        Rule::EntryIsItsOwn => shown(WITH_ONE_KEY, (1, 1, 0), UNCOUNTED, None),
         Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
+        Rule::HeldIsNotForgotten => shown(DROPPED, (0, 0, 1), HELD, agent),
         Rule::HourBeforeNone => shown(PAID, (1, 1, 1), DENIED, None),
         Rule::LateIsNotSent => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
         Rule::LostNameEnds => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),

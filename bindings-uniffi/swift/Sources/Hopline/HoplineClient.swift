@@ -132,7 +132,8 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
 
     /// Forgets a session, an order that nobody waits for, a record that can't be used, or an accepted intent, which can then be bought
     /// again. Returns whether something was forgotten: what is under way or in doubt stays. Throws `busy` where another living client
-    /// has it.
+    /// has it, and `refused` for a session that this client has and that is not over: `terminateSession` ends it, `releaseSession` lets
+    /// go of it.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
         try await run("forget") { $0.forget(record: record) }.part()

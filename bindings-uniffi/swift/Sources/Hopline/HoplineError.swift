@@ -45,7 +45,8 @@ public struct HoplineError: Error, Sendable {
     /// What kind of failure.
     public let kind: Kind
     /// Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an
-    /// account that is not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
+    /// account that is not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has
+    /// changed, and a `reconcile` that has nothing to look up.
     public let isRefusedByUs: Bool
     /// Whether the operation had its effect.
     public let effect: Effect

@@ -227,7 +227,9 @@ export class Account extends EventTarget {
   async forget({ record, session_id }) {
     let error;
     try {
-      await this.#agent.forget(record);
+      // What this page has is let go of first, which changes its record.
+      if (await this.#agent.releaseSession(session_id)) await this.remembered();
+      await this.#agent.forget(this.sessions.get(session_id)?.record ?? record);
     } catch (caught) {
       error = caught;
       this.log("bad", caught.message);

@@ -2,7 +2,7 @@
 
 use super::{Before, Write};
 use crate::contract::Decimal;
-use crate::engine::counted::entry_of;
+use crate::engine::counted::new_entry;
 use crate::engine::event::EventKind;
 use crate::engine::gate::Wake;
 use crate::engine::machine::{Action, Cx, Grant, Input, Need, Part};
@@ -75,20 +75,17 @@ impl Write {
             let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
             return self.not_sent(no_price(what, cx), cx);
         };
-        self.before = Before::Counting(CountedAt::now(cx));
-        Action::Need(Need::Count { entry: self.entry(), usd })
+        let key = self.call.ledger.key.as_deref().unwrap_or_default();
+        // By the entry that it has in its record, where it is not the first time.
+        let entry = self.terms.entry_of(key).unwrap_or_else(|| new_entry(key, &mut cx.means.dice, cx.means.rules));
+        self.before = Before::Counting(Box::new((CountedAt::now(cx), entry.clone())));
+        Action::Need(Need::Count { entry, usd })
     }
 
-    /// What its key is counted by.
-    fn entry(&self) -> String {
-        entry_of(self.call.ledger.key.as_deref().unwrap_or_default())
-    }
-
-    pub(super) fn counted(&mut self, asked: CountedAt, granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
+    pub(super) fn counted(&mut self, (asked, entry): (CountedAt, String), granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
         match granted {
             Ok(granted) => {
                 if let Grant::Counted { day } = granted {
-                    let entry = self.entry();
                     self.terms.count(entry, day, asked);
                 }
                 if cx.wanted { self.put(cx) } else { self.stop(cx) }
@@ -96,7 +93,6 @@ impl Write {
             Err(error) => {
                 let is_store = error.kind == Kind::Store;
                 if is_store {
-                    let entry = self.entry();
                     self.terms.may_count(entry, cx.day.unwrap_or_default());
                 }
                 match is_store {

@@ -25,3 +25,35 @@ fn the_first_failure_is_the_source() {
     assert!(source.is_some_and(|source| source.contains("the connection broke")));
     assert!(std::error::Error::source(&error("no answer came in time")).is_none());
 }
+
+#[test]
+fn a_sentence_says_how_long_to_wait_and_never_less_than_it_is() {
+    let said = |ms: Millis| {
+        let mut error = Error::new(Kind::Unavailable, Effect::None, "get_balance", "too many requests", Advice::Wait);
+        error.retry_at = Some(1_000_000 + ms);
+        error.said_at(1_000_000).to_string().rsplit("; ").next().unwrap_or_default().to_owned()
+    };
+    let rows = [
+        (-5, "1 s"),
+        (0, "1 s"),
+        (11_001, "12 s"),
+        (12_000, "12 s"),
+        (120_000, "120 s"),
+        (120_001, "3 min"),
+        (7_200_001, "3 h"),
+        (172_800_001, "3 days"),
+    ];
+    for (ms, wait) in rows {
+        assert_eq!(said(ms), format!("try again in {wait}"));
+    }
+    let mut doubt = error("too many requests");
+    doubt.retry_at = Some(90_000);
+    let mut doubt = doubt.said_at(0);
+    assert!(
+        doubt.to_string().ends_with(
+            "; in 90 s, resume it by its intent or its record, or settle it once you know what happened; do not start another one"
+        )
+    );
+    doubt.advice = Advice::TerminateSession;
+    assert!(doubt.to_string().ends_with("; terminate a session first"));
+}

@@ -108,10 +108,12 @@ test("an intent is one client's alone among all that share a folder", async (t) 
   const service = await sandbox(t);
   const path = folder();
   const [one, two] = [1, 2].map(() => service.agent({ store: new FolderStore(path) }));
-  await one.openSession(WANTED, { intent: "job-17" });
+  const { session_id } = await one.openSession(WANTED, { intent: "job-17" });
   await assert.rejects(two.openSession(WANTED, { intent: "job-17" }), { kind: "busy", effect: "none", intent: "job-17" });
-  const [saved] = await one.saved();
-  assert.equal(await one.forget(saved.record), true);
+  const forget = async () => one.forget((await one.saved())[0].record);
+  await assert.rejects(forget(), { kind: "refused", isRefusedByUs: true, advice: "terminate_session", session_id });
+  assert.equal(await one.releaseSession(session_id), true);
+  assert.equal(await forget(), true);
   await two.openSession(WANTED, { intent: "job-17" });
   // Of two at once one has it; the other may have it once that one is closed, and buys nothing.
   const tried = await Promise.allSettled([one, two].map((agent) => agent.openSession(WANTED, { intent: "job-18" })));

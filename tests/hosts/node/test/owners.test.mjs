@@ -134,6 +134,7 @@ test("a store has one client at a time", async (t) => {
   const other = service.agent({ store: new OwnStore(shelf) });
   await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
   await other.close();
+  await first.releaseSession(session_id);
   await first.forget((await first.saved())[0].record);
   await first.close();
   assert.deepEqual(await service.agent({ store }).saved(), []);

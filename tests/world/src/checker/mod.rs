@@ -40,6 +40,8 @@ pub const RESENT: &str = "a write without a key was sent again, and the one befo
 pub const FOREIGN: &str = "a write was sent under a name that another client owns";
 /// A name is owned by a client that neither holds nor uses it.
 pub const STUCK: &str = "a name is owned by a client that has no use for it";
+/// A session was forgotten that its client holds.
+pub const HELD: &str = "a session was forgotten that its client holds, and that lives";
 /// One key went out with two requests.
 pub const MIXED: &str = "a key was sent with two requests";
 /// More was bought in a day than its cap allows.

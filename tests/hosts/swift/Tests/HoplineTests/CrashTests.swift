@@ -107,6 +107,7 @@ struct CrashTests {
         let results = try await second.resumeAll()
         guard results.count == 1, case .success(.session(let open)) = results[0] else { throw Unmet("one session: \(results)") }
         #expect(open.phase == .ready)
+        #expect(try open.release())
         #expect(try await second.forget(second.saved()[0].record))
         #expect(try folder.records.isEmpty)
         #expect(try await sandbox.charges() == 1)

@@ -105,8 +105,13 @@ struct ManyTests {
         #expect(refused.kind == .refused && !refused.isRefusedByUs && refused.code == "PRODUCT_NOT_FOUND")
         try await until("it is free") { (try? await second.open("job-1")) != nil }
         let open = try await first.open("job-2")
-        let record = try #require(try await first.saved().first { $0.sessionId == open.sessionId }?.record)
-        #expect(try await first.forget(record))
+        let record = { try await first.saved().first { $0.sessionId == open.sessionId }?.record }
+        let held = try #require(try await record())
+        let kept = try await failure { try await first.forget(held) }
+        #expect(kept.kind == .refused && kept.isRefusedByUs && kept.sessionId == open.sessionId, "\(kept.debugDescription)")
+        #expect(try open.release())
+        let free = try #require(try await record())
+        #expect(try await first.forget(free))
         try await until("it is free") { (try? await second.open("job-2")) != nil }
         #expect(try await sandbox.charges() == 3)
     }

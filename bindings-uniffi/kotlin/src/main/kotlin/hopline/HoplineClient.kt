@@ -132,7 +132,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
      * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that can't be read.
      * Returns whether there was one. What is in doubt or under way stays.
      *
-     * @throws HoplineException.Refused if the record has changed since you looked
+     * @throws HoplineException.Refused if the record has changed since you looked, or is that of a session that this client has and that
+     * is not over: `terminateSession` ends it, `releaseSession` lets go of it
      * @throws HoplineException.Busy if another living client has it
      */
     public suspend fun forget(record: String): Boolean = acted("forget") { it.forget(sound("forget", "record", record)) }

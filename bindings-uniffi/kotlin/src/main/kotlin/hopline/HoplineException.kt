@@ -47,7 +47,8 @@ public sealed class HoplineException(told: JsonObject) :
 
     /**
      * Of a [Refused]: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account that is
-     * not ready, a `settle` that came too early, a record that has changed, and a `reconcile` that has nothing to look up.
+     * not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, and a `reconcile`
+     * that has nothing to look up.
      */
     public val isRefusedByUs: Boolean get() = told.text("refused_by_us") == "true"
 

@@ -11,6 +11,7 @@ mod requests;
 mod slots;
 mod store;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
@@ -34,6 +35,7 @@ use crate::readings::Readings;
 pub struct Client {
     core: Mutex<hopline::Client>,
     last: Mutex<Option<u32>>,
+    is_heard: AtomicBool,
     readings: Readings,
 }
 
@@ -76,7 +78,12 @@ impl Client {
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
         let core = hopline::Client::from_text(options, entropy).map_err(refused)?;
-        Ok(Client { core: Mutex::new(core), last: Mutex::default(), readings: Readings::default() })
+        Ok(Client { core: Mutex::new(core), last: Mutex::default(), is_heard: AtomicBool::default(), readings: Readings::default() })
+    }
+
+    /// Somebody wants to hear of progress from now on.
+    fn listen(&self) {
+        self.is_heard.store(true, Ordering::Relaxed);
     }
 
     /// The command that was started last, for those who were interrupted before they heard of it.
@@ -97,7 +104,7 @@ impl Client {
     ///   call is a tuple of its name and its arguments (see `store::call_tuple`);
     /// - `("send", step, command, request, send_before)`: send it and say `respond` or `fail`;
     /// - `("completed", command)`: take its result;
-    /// - `("notify", event)`: progress, as JSON.
+    /// - `("notify", event)`: progress, as JSON, from `listen` on.
     #[pyo3(signature = (unix_ms, monotonic_ms, todo, most=usize::MAX))]
     fn poll(&self, py: Python<'_>, unix_ms: i64, monotonic_ms: i64, todo: &Bound<'_, PyList>, most: usize) -> PyResult<Option<i64>> {
         for _ in 0..most {
@@ -112,6 +119,7 @@ impl Client {
                     ("send", id.0, command.0, requests::made(py, &request)?, request.send_before).into_pyobject(py)
                 }
                 Step::Completed { command } => ("completed", command.0).into_pyobject(py),
+                Step::Notify(_) if !self.is_heard.load(Ordering::Relaxed) => continue,
                 Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
             }?)?;
         }

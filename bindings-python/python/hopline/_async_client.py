@@ -176,7 +176,7 @@ class AsyncClient:
         self._send, self._engine = send, engine
         own(send, engine.closing)
         if on_event is not None:
-            engine.listeners.call(on_event)
+            engine.listen(on_event)
 
     def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
         return run(self._engine, self._send, operation, start)

@@ -18,6 +18,7 @@ from . import _hopline
 from ._background import Background
 from ._errors import HoplineError, misuse, refuse
 from ._events import Stream
+from ._facts import Event
 from ._listeners import Listeners, S, end
 from ._log import log
 from ._sends import Sends
@@ -533,7 +534,13 @@ class Engine:
         """Events from now on, for as long as somebody has the stream."""
         self.check("events")
         with self._lock:
+            self._core.listen()
             return self.listeners.add(make())
+
+    def listen(self, listener: Callable[[Event], object]) -> None:
+        """Calls a function with each event from now on."""
+        self._core.listen()
+        self.listeners.call(listener)
 
 
 def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:

@@ -31,6 +31,7 @@ class World:
     def make(self, entropy: str | None) -> None:
         given = {name: value for name, value in self.options.items() if value is not None}
         self.client = Client(json.dumps(given), bytes.fromhex(entropy) if entropy else bytes([self.crashes] * 16))
+        self.client.listen()
 
     def poll(self) -> Any:
         """The next step, or when there is to be one."""

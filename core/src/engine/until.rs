@@ -9,10 +9,11 @@ use super::call::{Call, Called};
 use super::event::EventKind;
 use super::machine::{Action, Cx, Input};
 use super::poller::Poller;
-use crate::contract::Decimal;
+use crate::contract::{Decimal, Shape};
 use crate::json::{items, members, own, plain};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
+use crate::wire::is_secret_name;
 
 /// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -39,8 +40,7 @@ impl Until {
     /// The value that is looked at, as text.
     fn value<'a>(&self, data: &'a str) -> Option<Cow<'a, str>> {
         let mut found = data;
-        for token in self.at.split('/').skip(1) {
-            let name = token.replace("~1", "/").replace("~0", "~");
+        for name in self.names() {
             found = match found.trim_start().as_bytes().first() {
                 Some(b'{') => {
                     let mut named = members(found).ok()?.into_iter().filter(|(known, _)| *known == name);
@@ -52,6 +52,30 @@ impl Until {
             };
         }
         Some(plain(found))
+    }
+
+    /// What the pointer goes through, from the outside in.
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.at.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// Whether what is looked at is a secret, in an answer of that shape: by the table, or by its name.
+    fn is_secret(&self, shape: Shape) -> bool {
+        let mut shape = shape;
+        for name in self.names() {
+            if is_secret_name(&name) {
+                return true;
+            }
+            shape = match shape {
+                Shape::Record(record) => {
+                    let known = record.fields.iter().find(|field| field.name == name || field.aliases.contains(&name.as_str()));
+                    known.map_or(Shape::Json, |field| field.shape)
+                }
+                Shape::List(item) | Shape::OneOrMany(item) => *item,
+                _ => Shape::Json,
+            };
+        }
+        shape.has_secrets()
     }
 
     fn holds(&self, value: Option<&str>) -> bool {
@@ -92,9 +116,10 @@ impl UntilRead {
     fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         self.call.learn(&answered, cx);
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
-        // What is no word or number is not for an event, nor is anything beside credentials.
+        // What is no word or number is not for an event, nor is a secret, nor anything beside credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
-        let shown = value.clone().filter(|value| !cx.wants.wishes.credentials && plain(value));
+        let is_secret = cx.wants.wishes.credentials || self.until.is_secret(self.call.exchange.endpoint.response);
+        let shown = value.clone().filter(|value| !is_secret && plain(value));
         if self.seen.replace(shown.clone()) != Some(shown.clone()) {
             cx.note(EventKind::Watched { value: shown });
         }
@@ -151,6 +176,20 @@ mod tests {
         for at in ["/nothing", "/status/0", "/a~1b/~0/2", "/a~1b/~0/x"] {
             assert_eq!(value(at, data), None, "{at}");
         }
+    }
+
+    #[test]
+    fn what_is_secret_by_the_table_or_by_its_name_is_in_no_event() {
+        use crate::contract::endpoint;
+
+        let is_secret = |operation: &str, at: &str| {
+            let shape = endpoint(operation).expect("is in the table").response;
+            Until { at: at.to_owned(), ..Until::default() }.is_secret(shape)
+        };
+        assert!(is_secret("list_sub_users", "/items/0/email") && is_secret("list_sub_users", "/list/0/email"));
+        assert!(is_secret("get_session", "/proxy/full_url") && is_secret("get_session", "/proxy"));
+        assert!(is_secret("get_balance", "/account/apiKey") && is_secret("get_balance", "/logins/0/pass_word"));
+        assert!(!is_secret("get_session", "/status") && !is_secret("get_session", "/proxy/host") && !is_secret("get_balance", "/balance"));
     }
 
     #[test]

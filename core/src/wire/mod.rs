@@ -22,6 +22,6 @@ pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
 pub(crate) use kept::kept_answer;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
-pub(crate) use read::{Flaw, read_as, reading, view};
+pub(crate) use read::{Flaw, is_secret_name, read_as, reading, view};
 pub use request::Request;
 pub(crate) use text::{KEPT_WORD, cut};

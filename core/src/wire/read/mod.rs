@@ -17,7 +17,7 @@ pub(crate) use found::{Members, NAMES};
 use place::told;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
-pub(crate) use secrets::Undocumented;
+pub(crate) use secrets::{Undocumented, is_secret_name};
 pub(crate) use walk::integer;
 use walk::{FirstMisfit, Walk};
 

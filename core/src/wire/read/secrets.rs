@@ -7,6 +7,12 @@ use crate::json::{Scanner, text_of};
 /// documented is one, too.
 pub(crate) const SECRET_NAMES: [&str; 7] = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
 
+/// Whether a member of that name is a secret, documented or not.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let plain = name.replace('_', "").to_ascii_lowercase();
+    SECRET_NAMES.contains(&plain.as_str())
+}
+
 /// Builds nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Undocumented {
@@ -17,10 +23,7 @@ pub(crate) struct Undocumented {
 impl Undocumented {
     /// A member's name as it is written between its quotes.
     fn name(&mut self, written: &str) {
-        self.secrets |= text_of(&format!("\"{written}\"")).is_none_or(|name| {
-            let plain = name.replace('_', "").to_ascii_lowercase();
-            SECRET_NAMES.contains(&plain.as_str())
-        });
+        self.secrets |= text_of(&format!("\"{written}\"")).is_none_or(|name| is_secret_name(&name));
     }
 
     /// The names within a value. It is JSON, so that a string before a colon is one.

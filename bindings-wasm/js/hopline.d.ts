@@ -1,7 +1,16 @@
 /// <reference lib="esnext.disposable" />
 
-/** Any JSON: the contract does not document what is inside. */
-export type Json = any;
+/** Any JSON: the contract does not document what is inside, so look before you use it. */
+export type Json = unknown;
+
+/**
+ * An answer with the members that its type does not have, since no contract documents them: `(session as Undocumented<Session>).zone`.
+ * Every answer keeps such members as the service wrote them.
+ */
+export type Undocumented<Answer> = Answer & { readonly [member: string]: unknown };
+
+/** `AbortSignal`, where the environment's types have one. */
+type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Found } } ? Found : any;
 
 /** A word of a list that the service may lengthen. */
 export type Open<Word extends string> = Word | (string & {});
@@ -119,7 +128,7 @@ export type Fetch = (
     body: any;
     redirect: "manual";
     cache: "no-store";
-    signal: AbortSignal;
+    signal: Signal;
   },
 ) => Promise<FetchResponse>;
 
@@ -168,7 +177,7 @@ export class OpenSession implements AsyncDisposable {
   private constructor();
   /** Its id: the handle for everything that comes after. */
   readonly session_id: string;
-  /** Where it is. */
+  /** Where it was when waiting for it ended; `ended` once it was terminated through this object. */
   readonly phase: Phase;
   /** The last read of it, or what its last rotation through this object answered. */
   readonly session: Session;
@@ -177,9 +186,9 @@ export class OpenSession implements AsyncDisposable {
   /** Gives it another exit address. Where `session` shows its login, so does the answer, unless `include_credentials` is false. */
   rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Session>;
   /** Lengthens it. */
-  renew(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Json>;
-  /** Ends it. */
-  terminate(options?: WriteOptions): Promise<Json>;
+  renew<Answer = unknown>(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Answer>;
+  /** Ends it. Then its `phase` is `ended`, and `session` has the status that the service gives it, if it gives one. */
+  terminate<Answer = unknown>(options?: WriteOptions): Promise<Answer>;
   /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
   observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
   /** Lets other clients of the store have it, without ending it. Returns whether this client held it. */
@@ -225,7 +234,7 @@ export type Verdict =
 /** What may be decided for waiting for a rotation. */
 export interface ObserveOptions {
   /** Gives the rotation up, unless others wait for it. */
-  signal?: AbortSignal | undefined;
+  signal?: Signal | undefined;
 }
 
 /** Something that the store holds. */
@@ -287,6 +296,34 @@ export type ErrorKind =
   | "misuse"
   | "ended";
 
+/** What to do next. The list is closed. */
+export type Advice =
+  | "stop"
+  | "reauthenticate"
+  | "check_base_url"
+  | "change_request"
+  | "read_session"
+  | "recharge"
+  | "raise_budget"
+  | "read_prices"
+  | "terminate_session"
+  | "wait"
+  | "retry_later"
+  | "resume"
+  | "check_account"
+  | "wait_for_other"
+  | "reconcile"
+  | "wait_order"
+  | "new_intent"
+  | "new_client"
+  | "new_store"
+  | "mend_store"
+  | "read_raw"
+  | "nothing";
+
+/** Whether an operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
+export type Effect = "none" | "unknown" | "done";
+
 /** A failure, with all that a person or a program needs to decide what to do next. It holds no secret. */
 export interface ErrorFields {
   /** One sentence: what happened, whether money may have moved, what to do next. */
@@ -310,19 +347,19 @@ export interface ErrorFields {
    */
   kind: ErrorKind;
   /** Whether the operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
-  effect: "none" | "unknown" | "done";
+  effect: Effect;
   /** Which operation. */
   operation: string;
   /** True if this client refused it, as `isRefusedByUs` of an error. Absent otherwise. */
   refused_by_us?: true;
   /** What happened, as the middle of a sentence. */
   what: string;
-  /** What to do next, as a word such as `resume`, `reconcile`, `wait_order` or `recharge`. */
-  advice?: string;
+  /** What to do next. */
+  advice?: Advice;
   /** The option or field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`. */
   field?: string;
-  /** The service's code, as it came. */
-  code?: string;
+  /** The service's code, as it came: of the agent API mostly one that its contract names. */
+  code?: Open<Code>;
   /** The HTTP status. */
   status?: number;
   /** The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format. Not enumerable. */
@@ -368,8 +405,11 @@ export class HoplineError extends Error {
    * store's own error it has only the name, unless it is one of the system with `code` and `syscall`: its text may hold a login.
    */
   cause?: unknown;
-  /** All of it but what a server wrote, for logs; of a cause, too. */
-  toJSON(): ErrorFields & { cause?: object };
+  /**
+   * All of it but what a server wrote, for logs; of a cause, too. `structuredClone` and `postMessage` keep no members of an error of any
+   * kind but its message, so hand on what this gives.
+   */
+  toJSON(): ErrorFields & { name: string; stack?: string; cause?: object };
 }
 
 /**
@@ -413,15 +453,6 @@ export interface Store {
   /** Of such a store: whether the claims stand for the next 20 seconds; asked before each request, which is not sent unless they do. */
   vouches?(): boolean | Promise<boolean>;
 }
-
-/** A call of a store as a `Core` asks for it: the name of the method, and what it is given. */
-export type StoreCall =
-  | ["claim", string[], number]
-  | ["put", string, Uint8Array, PutOptions]
-  | ["delete", string]
-  | ["release", string[]?]
-  | ["list", string, ListOptions]
-  | ["spend", string, Spend];
 
 /** How data is put. */
 export interface PutOptions {
@@ -590,7 +621,7 @@ export interface SessionEvent {
   /** How much came, in bytes. */
   bytes?: number | undefined;
   /** The target's host name. Of a URL only that is kept, since the rest may be secret. */
-  target?: string | URL | undefined;
+  target?: string | { readonly href: string; toJSON(): string } | undefined;
   /** Whatever else you want to say. */
   [name: string]: Json;
 }
@@ -624,7 +655,7 @@ export class IndexedDBStore implements Store {
 /**
  * Loads the core, the file `core.wasm` beside the script. In Node it is there from the start. In a browser a client loads it
  * by itself, every call waits for it, and one that fails is tried again by the next call; whoever wants wrong options to be
- * refused by the constructor, or uses `Core`, `isShared`, `ProxySettings` or `sessionEvent` before a client was, awaits this first.
+ * refused by the constructor, or uses `isShared`, `ProxySettings` or `sessionEvent` before a client was, awaits this first.
  */
 export function load(): Promise<void>;
 
@@ -706,9 +737,9 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
    * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
    */
-  request(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Json>;
+  request<Answer = unknown>(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Answer>;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
-  events(options?: { signal?: AbortSignal | undefined }): AsyncIterableIterator<ClientEvent>;
+  events(options?: { signal?: Signal | undefined }): AsyncIterableIterator<ClientEvent>;
   /**
    * Gives up what is under way, which stays in the store, and lets others have all that this client owned. It ends no session and no
    * order. A store that does not answer is waited for 14 seconds in all. A client that is dropped without it lets go once it is collected.

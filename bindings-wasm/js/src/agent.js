@@ -8,7 +8,7 @@ import { OpenSession } from "./session.js";
 import { encode, object, signalOf } from "./values.js";
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
-export const AgentClient = /* @__PURE__ */ equip(
+const agent = /* @__PURE__ */ equip(
   class AgentClient extends Client {
     #engine;
 
@@ -38,7 +38,7 @@ export const AgentClient = /* @__PURE__ */ equip(
 
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      const raw = asked(quote, encode("quote", "product", product), encode("quote", "quantity", quantity));
+      const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)));
       return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 
@@ -57,3 +57,6 @@ export const AgentClient = /* @__PURE__ */ equip(
   agentOperations,
   agentWalks,
 );
+
+// A variable of the name of the class would make a bundler rename the class.
+export { agent as AgentClient };

@@ -26,6 +26,6 @@ export function isHere() {
 
 /** What a function of the core says, where the core is here. */
 export function now(operation, question, ...texts) {
-  if (isHere()) return asked(question, ...texts);
+  if (isHere()) return asked(() => question(...texts));
   throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
 }

@@ -26,6 +26,8 @@ export class Engine {
   /** While the core is loaded: when that is done. */
   #beginning;
   #closing;
+  /** What to say of errors: the base URL, and what is missing where a request had no key or login and was refused. */
+  #told;
   #listeners = new Listeners();
 
   constructor(api, options = {}) {
@@ -39,11 +41,12 @@ export class Engine {
     if ("api" in rest) throw refuse("invalid", "client", "`options` has an unknown field `api`", { field: "options" });
     if (rest.baseUrl === undefined) throw refuse("invalid", "client", `the base URL is missing: give \`baseUrl\`${host.elsewhere(api)}`, { field: "baseUrl" });
     rest.baseUrl = host.resolve(rest.baseUrl);
+    this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
     const spelled = encode("client", "options", spell("client", { ...rest, api, store: store !== undefined }));
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
     const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
-      const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))));
+      const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
       this.#driver = new Driver(core, http, store, (event) => this.#listeners.tell(event));
     };
     this.#store = store;
@@ -155,21 +158,22 @@ export class Engine {
   }
 
   async #start(operation, params = {}, options = {}) {
+    object(operation, "params", params);
     const given = encode(operation, "parameters", params);
     const { signal, text } = optionsOf(operation, options);
-    return this.#run(operation, (core) => core.start(operation, given, text), signal);
+    return this.#run(operation, (core) => core.start(operation, given, text), signal, { called: operation, given: options });
   }
 
   /** Runs the command that `start` starts, and gives what it was answered with. */
-  async #run(operation, start, signal) {
+  async #run(operation, start, signal, more) {
     await heed(operation, signal, () => this.usable(operation));
-    return this.#read(await this.#driver.run(start, signal), signal);
+    return this.#read(await this.#driver.run(start, signal), signal, more);
   }
 
   /** What a command was answered with, or its error. */
-  #read({ taken, ...causes }, signal) {
+  #read({ taken, ...causes }, signal, more) {
     const [how, facts, raw, phase, view, type, hasUndocumented] = taken;
-    if (how === "failed") throw read(facts, { ...causes, reason: signal?.reason });
+    if (how === "failed") throw read(facts, { ...causes, ...this.#told, reason: signal?.reason, ...more });
     return { facts, raw, view, phase: phase ?? undefined, type, hasUndocumented };
   }
 

@@ -1,12 +1,12 @@
 import { hide } from "./hide.js";
-import { respelled } from "./names.js";
+import { ours, respelled } from "./names.js";
 import { onAbort } from "./signal.js";
 
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
   /** @param fields the error as the core writes it */
   constructor({ message, cause, ...fields }) {
-    super(message, cause && { cause: cause.kind && !(cause instanceof Error) ? new HoplineError(cause) : cause });
+    super(message, cause && { cause: cause.kind && !(cause instanceof Error) ? new new.target(cause) : cause });
     for (const [name, value] of Object.entries(fields)) {
       Object.defineProperty(this, name, { value, enumerable: true, writable: true, configurable: true });
     }
@@ -20,8 +20,8 @@ export class HoplineError extends Error {
 
   /** All of it but what a server wrote, for logs. */
   toJSON() {
-    const { message, cause } = this;
-    return { message, ...this, ...(cause instanceof Error && { cause: cause.toJSON?.() ?? { name: cause.name, message: cause.message } }) };
+    const { name, message, stack, cause } = this;
+    return { name, message, ...this, stack, ...(cause instanceof Error && { cause: cause.toJSON?.() ?? { name: cause.name, message: cause.message } }) };
   }
 }
 
@@ -39,10 +39,19 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
  * An error of the core, which gives it as an object. The core knows what came of earlier sends; why its host failed it does
  * not know, so the host's own causes are added where they say more.
  */
-export function read(told, { reason, store, trouble } = {}) {
-  const fields = respelled(told);
+export function read(told, { reason, store, trouble, called, given, place, unauthorized } = {}) {
+  const { message, what, ...fields } = respelled(told, called, given);
   const own = { cancelled: reason, store }[fields.kind];
-  return new HoplineError({ ...fields, cause: own ?? caused(fields.cause, trouble) });
+  const isUnheard = fields.kind === "unavailable" && fields.status === undefined;
+  const because = fields.kind === "store" ? store : isUnheard ? trouble : undefined;
+  const why = because ? `${what}: ${because.what ?? (because.name === "Error" ? because.message : because.name)}` : what;
+  const said = [
+    message.replace(what, () => why),
+    fields.advice === "check_base_url" ? `, which is \`${place}\`` : fields.content_type !== undefined && `; the base URL is \`${place}\``,
+    fields.retry_at !== undefined && `, not before ${new Date(fields.retry_at).toISOString()}`,
+    fields.status === 401 && unauthorized,
+  ];
+  return new HoplineError({ message: said.filter(Boolean).join(""), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
 }
 
 /** What `fetch` threw stands below the failures that came of it. */
@@ -64,12 +73,12 @@ export function spoken(error) {
 }
 
 /** What a function of the core says, or its error. */
-export function asked(question, ...texts) {
+export function asked(question, more) {
   try {
-    return question(...texts);
+    return question();
   } catch (error) {
     // An error of JavaScript's own is none of the core's refusals.
-    throw error instanceof Error ? error : read(error);
+    throw error instanceof Error ? error : read(error, more);
   }
 }
 
@@ -96,5 +105,7 @@ export function heed(operation, signal, work) {
 
 /** A call that was refused here, before the core heard of it. */
 export function refuse(kind, operation, what, more) {
-  return new HoplineError({ message: `${operation}: ${what}`, kind, effect: "none", operation, what, attempts: 0, ...more });
+  const next = kind === "invalid" ? { said: "; nothing was changed; change the request", advice: "change_request" } : { said: "" };
+  const { said, ...rest } = { ...next, ...more };
+  return new HoplineError({ message: `${ours(operation)}: ${what}${said}`, kind, effect: "none", operation, what, attempts: 0, ...rest });
 }

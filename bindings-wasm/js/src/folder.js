@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import { beyond, dayOf } from "./decimal.js";
 import { refuse } from "./error.js";
@@ -151,9 +151,9 @@ export class FolderStore {
   }
 
   async #begin() {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    await make(this.#path);
     await isOurs(this.#path);
-    for (const part of PARTS) await mkdir(this.#in(part), { recursive: true, mode: 0o700 });
+    for (const part of PARTS) await make(this.#in(part));
     const owner = new Owner(this.#in("owners"));
     await owner.begin();
     this.#owner = owner;
@@ -254,7 +254,7 @@ export class FolderStore {
   /** Notes when a name may be dropped. */
   async #note(name, until) {
     const day = this.#in("until", String(dayOf(until)));
-    await mkdir(day, { recursive: true, mode: 0o700 });
+    await make(day);
     await writeFile(join(day, name), "", { mode: 0o600 });
   }
 
@@ -337,6 +337,16 @@ export class FolderStore {
     }
     await rm(this.#in("owners", id), { recursive: true, force: true });
   }
+}
+
+/** Makes a folder, and those above it. Node's own way to do that never ends where none can be made, as in /proc. */
+async function make(path) {
+  const made = () => mkdir(path, { mode: 0o700 }).catch(unless("EEXIST"));
+  await made().catch(async (error) => {
+    if (error.code !== "ENOENT" || dirname(path) === path) throw error;
+    await make(dirname(path));
+    await made();
+  });
 }
 
 /** Makes a folder ours, unless it is. Each format says its own, and opens no other. */

@@ -13,15 +13,30 @@ const OPTIONS = new Set([
 /** A name of the core as it is spelled here. */
 export const ours = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
-/** An error of the core with the names of options as they are spelled here. */
-export function respelled(fields) {
-  const { field, message, what, cause } = fields;
+/** What kind of value it is, in a sentence: the value itself may be secret. */
+const kind = (value) => (value === null ? "null" : `this ${Array.isArray(value) ? "array" : typeof value}`);
+
+/**
+ * An error of the core with the names of options and methods as they are spelled here. `called` is the operation that the caller began,
+ * `given` the options, of which the core says only that one has another type than it should have.
+ */
+export function respelled(fields, called, given) {
+  const { operation, field, message, what, cause } = fields;
   // Whatever stands for a wrong option is one.
   const isOption = (name) => OPTIONS.has(name) || field === "options";
-  const text = (told) => told.replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all));
+  const text = (told) =>
+    told
+      .replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all))
+      .replace(/`(\w+)` must be a value of its type(?:, and is not at `([^`]+)`)?/, (_, ...path) => {
+        const names = path.slice(0, 2).join(".").match(/\w+/g);
+        return `\`${names.join(".")}\` does not take ${kind(names.reduce((value, name) => value?.[name], given))}`;
+      });
+  // The core begins its sentences with the operation. One that it could not read the options of is only started.
+  const of = called ?? operation;
   return {
     ...fields,
-    message: text(message),
+    ...(operation === "start" && { operation: of }),
+    message: ours(of) + text(message.slice(operation.length)),
     what: text(what),
     ...(field !== undefined && { field: isOption(field) ? ours(field) : field }),
     ...(cause !== undefined && { cause: respelled(cause) }),

@@ -24,6 +24,12 @@ host.environment = (api, given) => {
   return Object.fromEntries(found.filter(([option]) => !(hasLogin && LOGIN.includes(option))));
 };
 host.elsewhere = (api) => `, or set ${VARIABLES[api].baseUrl}`;
+host.unauthorized = (api, { apiKey, username, token }) => {
+  if (apiKey ?? username ?? token) return "";
+  const [missing, options] = api === "agent" ? ["key", "`apiKey`"] : ["login", "`username` and `password`"];
+  const variables = Object.entries(VARIABLES[api]).flatMap(([option, name]) => (option === "baseUrl" ? [] : [name]));
+  return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
+};
 host.failures.before = before;
 
 /** It is here already. */
@@ -36,7 +42,6 @@ export class IndexedDBStore {
   }
 }
 
-export { Client as Core, StepKind, hostText, ipRangeText, isSharedText, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./agent.js";
 export { meta } from "./answers.js";
 export { HoplineError } from "./error.js";

@@ -1,2 +1,2 @@
 // One copy of the package for `import` and `require`.
-export { AgentClient, Core, FolderStore, HoplineError, IndexedDBStore, OpenSession, ProxySettings, ResellerClient, Secret, StepKind, Walk, hostText, ipRangeText, isShared, isSharedText, load, meta, needsProjectId, operations, pageParams, pageTurn, parseIpRange, quote, responseHeaders, sessionEvent } from "./node.cjs";
+export { AgentClient, FolderStore, HoplineError, IndexedDBStore, OpenSession, ProxySettings, ResellerClient, Secret, Walk, isShared, load, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "./node.cjs";

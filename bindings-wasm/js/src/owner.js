@@ -37,7 +37,7 @@ export class Owner {
   }
 
   async begin() {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    await mkdir(this.folder, { mode: 0o700 });
     try {
       this.#server = await listen(this.#owners, this.id);
       await this.#nextFile();

@@ -62,9 +62,9 @@ export class Walk {
     const { page, facts } = await this.#fetch((params) => {
       this.#begin?.();
       position = this.#position;
-      return asked(pageParams, position, params);
+      return asked(() => pageParams(position, params));
     });
-    return { page, items: page[this.#list.items], turn: JSON.parse(asked(pageTurn, position, facts)) };
+    return { page, items: page[this.#list.items], turn: JSON.parse(asked(() => pageTurn(position, facts))) };
   }
 
   #turn({ position, end }) {

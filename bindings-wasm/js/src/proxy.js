@@ -1,4 +1,6 @@
 import { ask } from "./ask.js";
+import { refuse } from "./error.js";
+import { Secret } from "./secret.js";
 
 /** A session's proxy as the clients that people use with it want it. hopline.d.ts documents it. */
 export class ProxySettings {
@@ -7,6 +9,10 @@ export class ProxySettings {
 
   constructor(proxy) {
     const { host, port, protocol, username, password, full_url } = proxy ?? {};
+    for (const [field, given] of Object.entries({ username, password, full_url })) {
+      const isCopy = given === String(Secret.prototype) || (typeof given?.serial === "number" && !(given instanceof Secret));
+      if (isCopy) throw refuse("invalid", "proxy", `the text of \`${field}\` was lost when it was copied: structuredClone, postMessage and JSON drop it; pass the answer itself, or read the session again with \`include_credentials\``, { field });
+    }
     this.#as = (client) => ask("proxy", { client, proxy: { host, port, protocol, username, password, full_url } });
     // Whatever is wrong with it is told now.
     this.#as("any");

@@ -7,7 +7,7 @@ import { refuse } from "./error.js";
 import { encode, object } from "./values.js";
 
 /** The client of one reseller. hopline.d.ts documents it. */
-export const ResellerClient = /* @__PURE__ */ equip(
+const reseller = /* @__PURE__ */ equip(
   class ResellerClient extends Client {
     #engine;
 
@@ -32,6 +32,9 @@ export const ResellerClient = /* @__PURE__ */ equip(
   resellerOperations,
   resellerWalks,
 );
+
+// A variable of the name of the class would make a bundler rename the class.
+export { reseller as ResellerClient };
 
 /** Whether a product is shared static. */
 export function isShared(product) {

@@ -32,6 +32,9 @@ export class OpenSession {
   async terminate(options) {
     const ended = await this.#client.terminateSession({ session_id: this.session_id }, options);
     this.#ends = undefined;
+    this.phase = "ended";
+    // The contract does not say what the answer holds.
+    if (typeof ended?.status === "string") this.session = { ...this.session, status: ended.status };
     return ended;
   }
 

@@ -31,7 +31,6 @@ export class FolderStore {
   }
 }
 
-export { Client as Core, StepKind, hostText, ipRangeText, isSharedText, pageParams, pageTurn, quote, responseHeaders } from "../gen/hopline_wasm.js";
 export { AgentClient } from "./agent.js";
 export { meta } from "./answers.js";
 export { HoplineError } from "./error.js";

@@ -2,6 +2,7 @@
 //! operations and of the secrets as a module.
 
 use hopline::contract::{Api, Field, FieldRule, Place, Record, Shape, Words, endpoints};
+use hopline::policy::CODES;
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
 
@@ -23,6 +24,7 @@ fn declarations() -> String {
         }
     }
     endpoints().for_each(|endpoint| print_record(&mut out, endpoint.request, Side::Request));
+    print_codes(&mut out);
     options::print(&mut out);
     for api in APIS {
         print_operations(&mut out, api);
@@ -42,7 +44,9 @@ fn print_operations(out: &mut String, api: Api) {
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, shape(endpoint.response, Side::Answer));
         let options = options::name(Use::of(endpoint));
-        out.push_str(&format!("  {name}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
+        // What no contract documents is what the caller knows it to be.
+        let (of, answer) = if endpoint.response == Shape::Json { ("<Answer = unknown>", "Answer".to_owned()) } else { ("", answer) };
+        out.push_str(&format!("  {name}{of}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
     }
     for walk in operations(api).filter_map(Walk::of) {
         let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(walk.endpoint.name));
@@ -55,7 +59,8 @@ fn print_operations(out: &mut String, api: Api) {
             None => walk.endpoint.request.name.to_owned(),
         };
         let item = shape(walk.item, Side::Answer);
-        out.push_str(&format!("  {name}(params?: {request}, options?: WalkOptions): Walk<{item}, {page}>;\n"));
+        let (of, item) = if walk.item == Shape::Json { ("<Item = unknown>", "Item".to_owned()) } else { ("", item) };
+        out.push_str(&format!("  {name}{of}(params?: {request}, options?: WalkOptions): Walk<{item}, {page}>;\n"));
     }
     out.push_str("}\n");
 }
@@ -99,6 +104,18 @@ fn print_words(out: &mut String, words: &Words) {
     doc(out, "", &said.into_iter().chain([String::new()]).chain(each).collect::<Vec<_>>());
     let union: Vec<String> = words.words.iter().map(|word| format!("\"{}\"", word.word)).collect();
     out.push_str(&format!("export type {} = {};\n\n", words.name, union.join(" | ")));
+}
+
+/// The codes that the contract of the agent API names.
+fn print_codes(out: &mut String) {
+    let each = CODES.iter().map(|row| format!("- `{}`: {}", row.code, row.meaning));
+    doc(
+        out,
+        "",
+        &["The codes that the contract of the agent API names.".to_owned(), String::new()].into_iter().chain(each).collect::<Vec<_>>(),
+    );
+    let union: Vec<String> = CODES.iter().map(|row| format!("\"{}\"", row.code)).collect();
+    out.push_str(&format!("export type Code = {};\n\n", union.join(" | ")));
 }
 
 fn shape(shape: Shape, side: Side) -> String {
@@ -149,11 +166,28 @@ mod tests {
     fn every_operation_is_a_documented_method() {
         let types = declarations();
         for endpoint in endpoints() {
-            let method = format!("  {}(params", camel(endpoint.name));
-            let at = types.find(&method).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
+            let begins = |of| types.find(&format!("  {}{of}(params", camel(endpoint.name)));
+            let at = begins("").or_else(|| begins("<Answer = unknown>")).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| types.contains(&told(line))), "{} has another text", endpoint.name);
         }
+    }
+
+    #[test]
+    fn the_words_of_advice_are_those_of_the_core() {
+        let core = include_str!("../../../core/src/policy/codes.rs");
+        let (_, variants) = core.split_once("pub enum Advice {\n").expect("is there");
+        let (variants, _) = variants.split_once("\n}").expect("ends");
+        let words = variants.lines().filter_map(|line| line.trim().strip_suffix(',')).filter(|line| !line.starts_with("//"));
+        let snake = |word: &str| -> String {
+            let letters = word.char_indices().flat_map(|(n, letter)| {
+                let gap = (n > 0 && letter.is_uppercase()).then_some('_');
+                gap.into_iter().chain([letter.to_ascii_lowercase()])
+            });
+            letters.collect()
+        };
+        let union: String = words.map(|word| format!("\n  | \"{}\"", snake(word))).collect();
+        assert!(include_str!("../../../bindings-wasm/js/hopline.d.ts").contains(&format!("export type Advice ={union};\n")), "{union}");
     }
 
     #[test]
@@ -183,12 +217,12 @@ mod tests {
     fn an_operation_takes_the_options_that_have_a_meaning_for_it() {
         let types = declarations();
         for printed in [
-            "  getBalance(params?: GetBalance, options?: ReadOptions): Promise<Json>;\n",
+            "  getBalance<Answer = unknown>(params?: GetBalance, options?: ReadOptions): Promise<Answer>;\n",
             "  createSession(params: CreateSession, options?: PurchaseOptions): Promise<Session>;\n",
-            "  renewSession(params: RenewSession, options?: RenewOptions): Promise<Json>;\n",
+            "  renewSession<Answer = unknown>(params: RenewSession, options?: RenewOptions): Promise<Answer>;\n",
             "  createRecharge(params?: CreateRecharge, options?: PaidOptions): Promise<RechargeOrder>;\n",
             "  rotateSession(params: RotateSession, options?: KeyedOptions): Promise<Session>;\n",
-            "  reportSessionEvent(params: ReportSessionEvent, options?: WriteOptions): Promise<Json>;\n",
+            "  reportSessionEvent<Answer = unknown>(params: ReportSessionEvent, options?: WriteOptions): Promise<Answer>;\n",
             "  createUser(params: CreateUser, options?: WriteOptions): Promise<SubUser>;\n",
             "  queryProducts(params?: QueryProducts, options?: ReadOptions): Promise<StaticProductList>;\n",
         ] {

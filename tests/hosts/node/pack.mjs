@@ -26,19 +26,19 @@ const [long, content] = [readFileSync(web, "utf8"), JSON.parse(readFileSync(`${w
 content.sources = content.sources.map((path) => relative(js, resolve(folder, path)));
 const format = { ecma: 2020, preserve_annotations: true };
 const sourceMap = { content, url: "web.mjs.map", includeSources: true };
-const { code, map } = await minify(long, { module: true, keep_classnames: true, compress: { passes: 2 }, format, sourceMap });
+const exported = /^export \{([^}]*)\};$/m.exec(long)[1].split(",").map((name) => name.split(" ").at(-1).trim());
+const { code, map } = await minify(long, { module: true, keep_classnames: true, mangle: { reserved: exported.filter((name) => /^[A-Z]/.test(name)) }, compress: { passes: 2 }, format, sourceMap });
 writeFileSync(web, code);
 writeFileSync(`${web}.map`, map);
 
-// The class of the core is declared by wasm-bindgen; what comes after it is about loading, which is done for the user.
-const [core] = readFileSync(join(js, "gen/hopline_wasm.d.ts"), "utf8").split("export type InitInput");
 const written = readFileSync(join(js, "hopline.d.ts"), "utf8");
 const printed = readFileSync(join(js, "gen/operations.d.ts"), "utf8");
-const types = written + printed + "\n" + core.replace("export class Client", "export class Core").replace(/^\/\* \w+lint.*\n/gm, "").trim() + "\n";
-for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder, name), types);
+for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder, name), written + printed);
 
 cpSync(join(js, "gen/hopline_wasm_bg.wasm"), join(folder, "core.wasm"));
 cpSync(join(js, "src/node.mjs"), join(folder, "node.mjs"));
+// What drives the core itself is no part of the package; its tests need it.
+cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
   cpSync(join(root, name), join(folder, name.split("/").at(-1)));
 }

@@ -104,9 +104,8 @@ fn install_tests() -> Result<(), Fail> {
     for made in ["hosts", "examples"].map(|name| place.join(name)).iter().filter(|made| made.exists()) {
         std::fs::remove_dir_all(made)?;
     }
-    for path in ["hosts/node/test", "hosts/browser/test"] {
-        node::copy(&root().join("tests").join(path), &place.join(path))?;
-    }
+    node::copy_tests(&place.join("hosts/node/test"))?;
+    node::copy(&host().join("test"), &place.join("hosts/browser/test"))?;
     node::copy(&root().join("bindings-wasm/examples"), &place.join("examples"))?;
     for name in ["demo.mjs", "demo-life.mjs", "demo-reseller.mjs"] {
         std::fs::copy(host().join(name), place.join("hosts/browser").join(name))?;

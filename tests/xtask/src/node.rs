@@ -48,7 +48,9 @@ pub(crate) const CHECKS: &[Check] = &[
 
 fn types() -> Result<Outcome, Fail> {
     let tests = installed_tests()?;
-    run(tool("tsc")?.arg("--project").arg(tests.join("types/tsconfig.json")))?;
+    for project in ["tsconfig.json", "bare.json"] {
+        run(tool("tsc")?.arg("--project").arg(tests.join("types").join(project)))?;
+    }
     run(tool("tsc")?.arg("--project").arg(tests.join("types/bundler.json")))
 }
 
@@ -171,8 +173,15 @@ fn installed_tests() -> Result<PathBuf, Fail> {
     if tests.exists() {
         std::fs::remove_dir_all(&tests)?;
     }
-    copy(&host().join("test"), &tests)?;
+    copy_tests(&tests)?;
     Ok(tests)
+}
+
+/// Copies the tests, with what they need to drive the core itself, which the package does not export.
+pub(crate) fn copy_tests(to: &Path) -> Result<(), Fail> {
+    copy(&host().join("test"), to)?;
+    std::fs::copy(place()?.join("pack/core.js"), to.join("lib/bindings.mjs"))?;
+    Ok(())
 }
 
 /// `node --test` over all tests of a folder, so many files at once. Only those with some words in their names, where there are any.

@@ -113,7 +113,7 @@ pub const WALK: [CallOption; 2] = [
         "max_pages",
         Kind::Count,
         &[],
-        "How many pages are read at most, those before the position included; 1000 where it is left out.",
+        "How many pages are read at most, those before the position included; one is read in any case. Default: what the walk of the position had, 1000 from the beginning.",
     ),
 ];
 

@@ -5,7 +5,7 @@ use crate::model::{CallOption, Kind, Use, WALK};
 
 /// What JavaScript takes beside, which is no option of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
-    (Use::Call, "signal", "AbortSignal", "Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent."),
+    (Use::Call, "signal", "Signal", "Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent."),
     (Use::Open, "keep", "boolean", "Keeps a dynamic session when it is disposed of, which else terminates it."),
 ];
 
@@ -41,6 +41,8 @@ fn begin(out: &mut String, about: &str, name: &str, bases: &[String]) {
 
 fn print_option(out: &mut String, option: &CallOption) {
     let kind = match option.kind {
+        // `null` is no intent, as of a program that has none to give.
+        Kind::Text if option.name == "intent" => "string | null",
         Kind::Text => "string",
         Kind::Flag => "boolean",
         Kind::Count | Kind::Time => "number",

@@ -1,8 +1,8 @@
-// What crosses between Rust and JavaScript, by the class of the core that the package exports for drivers of one's own.
+// What crosses between Rust and JavaScript, by the class of the core, which the package's own code drives.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Core, StepKind } from "hopline";
+import { Core, StepKind } from "./lib/core.mjs";
 
 const OPTIONS = '{"base_url":"https://api.example/v1","api_key":"canary","store":true}';
 const BUY = '{"session_type":"dynamic","product_no":"p-1"}';

@@ -195,7 +195,7 @@ test("a store that could not be opened is tried again by the next call", async (
   const path = join(folder(), "file");
   writeFileSync(path, "");
   const store = new FolderStore(path);
-  await assert.rejects(store.claim([ONE], 1), { code: "EEXIST" });
+  await assert.rejects(store.claim([ONE], 1), { code: "ENOTDIR" });
   rmSync(path);
   assert.deepEqual(await store.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
   await store.close();

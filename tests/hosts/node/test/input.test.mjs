@@ -1,11 +1,13 @@
 // What callers do wrong: one clear error each, nothing sent, nothing lost.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { AgentClient, FolderStore, HoplineError } from "hopline";
+import { AgentClient, FolderStore, HoplineError, ResellerClient } from "hopline";
 
 import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
@@ -120,11 +122,14 @@ test("a store that can't be opened or written sends nothing and says why; reads 
   full.put = async () => {
     throw Object.assign(new Error("no space left on device"), { code: "ENOSPC", syscall: "write" });
   };
-  for (const [store, why] of [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/]]) {
+  const stores = [[new FolderStore(blocked), /EEXIST|ENOTDIR/], [full, /no space left/]];
+  // A folder that can't be made, for which Node's own way to make it never ends.
+  if (process.platform === "linux") stores.push([new FolderStore("/proc/x/records"), /ENOENT/]);
+  for (const [store, why] of stores) {
     const agent = service.agent({ store });
     const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
     assert.deepEqual([error.kind, error.effect, error.advice], ["store", "none", "mend_store"], error.stack);
-    assert.match(error.cause.message, why);
+    for (const { message } of [error, error.cause]) assert.match(message, why);
     assert.equal(typeof (await agent.getBalance()).balance, "number");
     if (store === full) continue;
     // A store that was never read does not look like an empty one.
@@ -138,6 +143,55 @@ test("a store that can't be opened or written sends nothing and says why; reads 
   }
   assert.equal((await service.state()).charges.length, 0);
   assert.throws(() => new FolderStore(7), { kind: "invalid" });
+});
+
+test("an error says which call it was, where, and why", async (t) => {
+  const service = await sandbox(t);
+  const { agent_url: baseUrl, backend_url } = service;
+  const failed = (call) => call.then(() => assert.fail("was to fail"), (error) => error);
+  const message = async (call) => (await failed(call)).message;
+  const agent = service.agent();
+  // The method that was called, and nothing that it is made of.
+  for (const options of [{ attempts: "3" }, { intnet: "a" }, { maxUnitPrice: "cheap" }, { intent: "" }]) {
+    const error = await failed(agent.openSession(WANTED, options));
+    assert.match(error.message, /^openSession\b/);
+    assert.match(error.operation, /^(open|create)_session$/);
+  }
+  assert.match(await message(agent.openSession({ ...WANTED, product_no: "p" }, { intent: "a" })), /^openSession `a`: there is no such product/);
+  assert.match(await message(agent.waitSession("s")), /^waitSession: /);
+  assert.match(await message(agent.getSession({ session_id: "s" })), /^getSession: /);
+  assert.match(await message(agent.getSession("s")), /^getSession: `params` must be an object; nothing was changed; change the request$/);
+  assert.match(await message(agent.openSession(WANTED, { attempts: "3" })), /`attempts` does not take this string;/);
+  assert.match(await message(agent.getBalance({}, { until: { at: "/balance", is: 1 } })), /`until.is` does not take this number;/);
+  assert.throws(() => new AgentClient({ baseUrl, retry: { attempts: null } }), { message: /`retry.attempts` does not take null;/ });
+  // The address that was wrong.
+  const elsewhere = new AgentClient({ apiKey: "key", baseUrl: backend_url });
+  for (const call of [elsewhere.getBalance(), elsewhere.openSession(WANTED)]) assert.ok((await message(call)).includes(`base URL, which is \`${backend_url}\``) || (await message(call)).endsWith(`the base URL is \`${backend_url}\``));
+  // Why it could not be reached.
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  const nobody = new AgentClient({ apiKey: "key", baseUrl: `http://127.0.0.1:${port}/v1`, retry: { attempts: 1 } });
+  assert.match(await message(nobody.getBalance()), new RegExp(`could not be reached: ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:${port};`));
+  // What is missing.
+  assert.match(await message(new AgentClient({ baseUrl }).getBalance()), /; this client has no key: give `apiKey`, or set HOPLINE_API_KEY$/);
+  assert.doesNotMatch(await message(new AgentClient({ baseUrl, apiKey: "wrong" }).getBalance()), /has no key/);
+  assert.match(await message(new ResellerClient({ baseUrl: backend_url }).queryProducts()), /; this client has no login: .*HOPLINE_USERNAME and HOPLINE_PASSWORD$/);
+  // When it may be tried again.
+  const body = JSON.stringify({ success: false, data: null, error: { code: "RATE_LIMIT_EXCEEDED", message: "slow" }, meta: { request_id: "r", timestamp: new Date().toISOString() } });
+  const busy = async () => new Response(body, { status: 429, headers: { "content-type": "application/json", "retry-after": "30" } });
+  const throttled = await failed(service.agent({ fetch: busy, retry: { attempts: 1 } }).getBalance());
+  assert.equal(throttled.code, "RATE_LIMIT_EXCEEDED");
+  assert.ok(throttled.message.endsWith(`, not before ${new Date(throttled.retry_at).toISOString()}`), throttled.message);
+});
+
+test("what an error says of itself is all that a log needs, and can be handed on", async (t) => {
+  const service = await sandbox(t);
+  const error = await service.agent({ apiKey: "canary" }).getBalance().catch((error) => error);
+  const told = structuredClone(error.toJSON());
+  const { name, message, stack, kind, code, status, request_id } = error;
+  for (const [member, value] of Object.entries({ name, message, stack, kind, code, status, request_id })) assert.ok(value && told[member] === value, member);
 });
 
 test("a store whose folder is gone sends nothing, and says so and what to do", async (t) => {

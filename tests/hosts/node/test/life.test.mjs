@@ -33,6 +33,7 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
   assert.equal((await open.rotate({ reason: "http_403" })).session_id, open.session_id);
   assert.equal((await open.wait()).phase, "ready");
   await open.terminate();
+  assert.deepEqual([open.phase, open.session.status], ["ended", "terminated"]);
   const state = await service.state();
   assert.deepEqual(state.sessions.map(({ status, rotations }) => [status, rotations]), [["terminated", 1]]);
   assert.equal(state.charges.length, 1);
@@ -306,13 +307,13 @@ test("every operation that is declared is a method, and is documented", () => {
     const text = readFileSync(join(folder, name), "utf8");
     for (const [api, client, least] of [["Agent", AgentClient, 21], ["Reseller", ResellerClient, 34]]) {
       const [, operations] = new RegExp(`^export interface ${api}Operations \\{\\n([^]*?)^\\}$`, "m").exec(text);
-      const methods = [...operations.matchAll(/^   \*\/\n  (\w+)\(/gm)].map(([, method]) => method);
-      assert.equal(methods.length, operations.match(/^  \w+\(/gm).length);
+      const methods = [...operations.matchAll(/^   \*\/\n  (\w+)(?:<\w+ = unknown>)?\(/gm)].map(([, method]) => method);
+      assert.equal(methods.length, operations.match(/^  \w+[(<]/gm).length);
       assert.ok(methods.length >= least, `${methods.length}`);
       for (const method of methods) assert.equal(typeof client.prototype[method], "function", method);
     }
     const [, shared] = /^export interface ClientMethods<Handle>.*\n([^]*?)^\}$/m.exec(text);
-    for (const [, method] of shared.matchAll(/^  (\w+)\(/gm)) {
+    for (const [, method] of shared.matchAll(/^  (\w+)[(<]/gm)) {
       for (const client of [AgentClient, ResellerClient]) assert.equal(typeof client.prototype[method], "function", method);
     }
   }

@@ -69,6 +69,11 @@ test("a walk ends at its cap, and goes on under a higher one", async (t) => {
   const capped = agent.walkProducts({ limit: 2 }, { maxPages: 2 });
   assert.deepEqual([numbers(await some(capped)), capped.end], [all.slice(0, 4), "page_cap"]);
   assert.deepEqual(await some(capped), [], "what is over stays over");
+  // A position keeps its cap, and one page is read in any case.
+  for (const options of [{}, { maxPages: 2 }, { maxPages: 1 }, { maxPages: 3 }]) {
+    const one = agent.walkProducts({ limit: 2 }, { ...options, position: capped.position });
+    assert.deepEqual([numbers(await some(one)), one.end], [all.slice(4, 6), all.length > 6 ? "page_cap" : "last_page"]);
+  }
   const further = agent.walkProducts({ limit: 2 }, { maxPages: 100, position: capped.position });
   assert.deepEqual([numbers(await some(further)), further.end], [all.slice(4), "last_page"]);
 });

@@ -30,6 +30,16 @@ test("a URL holds the login escaped, and names are for the proxy to look up", ()
   assert.match(new ProxySettings({ ...PROXY, protocol: "https", full_url: "http://a:b@proxy.example:1080" }).url, /^http:/);
 });
 
+test("a copy that has lost the texts of its secrets is refused, and the error says so", async (t) => {
+  const service = await sandbox(t);
+  const { session } = await service.agent().openSession(WANTED, { credentials: true });
+  const lost = { kind: "invalid", field: "username", message: /the text of `username` was lost when it was copied/ };
+  for (const copy of [structuredClone(session), JSON.parse(JSON.stringify(session))]) assert.throws(() => new ProxySettings(copy.proxy), lost);
+  const { username } = session.proxy;
+  assert.equal(new ProxySettings({ ...session.proxy, full_url: undefined }).playwright === undefined, false);
+  assert.throws(() => new ProxySettings({ ...session.proxy, username: username.reveal(), password: { serial: 1 } }), { field: "password" });
+});
+
 test("curl goes through the proxy of a SOCKS5 and of an HTTP session", async (t) => {
   try {
     execFileSync("curl", ["--version"], { stdio: "ignore" });

@@ -23,8 +23,8 @@ writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
 for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
 
 const QUOTED = "0\\.5 GB of dynamic-world cost 2 USD\n";
-const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health is \\w+\n";
-const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:(?:renewal|purchase) [-\\d.]+\n){2}";
+const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health: \\{[^]*?status: '\\w+'[^]*?\\n\\}\n";
+const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:\\{\n[^}]*type: '(?:renewal|purchase)',[^}]*\\}\n){2}";
 
 /** Starts a program of the README in a folder where its records are. */
 function start(t, name, { api_key, agent_url, username, password, backend_url }, place) {

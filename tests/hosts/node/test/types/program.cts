@@ -5,7 +5,7 @@ const agent = new hopline.AgentClient({ apiKey: "key", baseUrl: "https://api.exa
 
 export async function balance(): Promise<number> {
   try {
-    return (await agent.getBalance()).balance;
+    return (await agent.getBalance<{ balance: number }>()).balance;
   } catch (error) {
     if (error instanceof hopline.HoplineError && error.kind === "unavailable") return 0;
     throw error;

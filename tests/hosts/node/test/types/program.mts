@@ -1,6 +1,6 @@
 // What callers write, as the compiler sees it.
-import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, pageTurn, parseIpRange, sessionEvent } from "hopline";
-import type { ClientEvent, OpenSession, OrderReply, Phase, Product, ProductList, Quote, SessionStatus, Store, Until } from "hopline";
+import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "hopline";
+import type { Advice, ClientEvent, Effect, ErrorFields, OpenSession, OrderReply, Phase, Product, ProductList, Quote, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
 
 const own: Store = {
   async claim(names, most) {
@@ -69,8 +69,7 @@ export async function account(): Promise<string> {
   await capped.reportSessionEvent({ session_id: open.session_id, event: sessionEvent({ status: 403, seen: "block", target: new URL("https://shop.example"), mine: [1] }) });
   const settings = new ProxySettings(open.session.proxy);
   const proxy: { server: string; username: string; password: string } = settings.playwright();
-  const turned: string = pageTurn("{}", "{}");
-  return [phase, settings.url, settings.curl, settings.undici().token, proxy.server, turned].join();
+  return [phase, settings.url, settings.curl, settings.undici().token, proxy.server].join();
 }
 
 export async function resell(signal: AbortSignal): Promise<string> {
@@ -119,6 +118,30 @@ export async function listen(): Promise<void> {
   }
 }
 
+// Each word has a case, and the compiler knows that there is no other.
+const NEXT: { [Word in Advice]: boolean } = {
+  stop: false, reauthenticate: false, check_base_url: false, change_request: false, read_session: true, recharge: false, raise_budget: false, read_prices: true,
+  terminate_session: true, wait: true, retry_later: true, resume: true, check_account: false, wait_for_other: true, reconcile: false, wait_order: true, new_intent: true,
+  new_client: true, new_store: true, mend_store: false, read_raw: true, nothing: true,
+};
+
+export function next(error: HoplineError): boolean {
+  const fields: ErrorFields & { name: string; stack?: string } = error.toJSON();
+  const effect: Effect = fields.effect;
+  if (error.code === "INSUFFICIENT_BALANCE" || error.code === "A_NEW_ONE") return effect === "none";
+  return error.advice !== undefined && NEXT[error.advice];
+}
+
+export async function undocumented(): Promise<string> {
+  const { balance } = await agent.getBalance<{ balance: number }>();
+  const health: unknown = await agent.getSessionHealth({ session_id: "s" });
+  const session: Session = await agent.getSession({ session_id: "s" });
+  const zone: unknown = (session as Undocumented<Session>).zone;
+  await agent.openSession({ session_type: "dynamic", product_no: "p" }, { intent: null });
+  for await (const { type } of new ResellerClient().walkConsumption<{ type: string }>()) return type;
+  return [balance satisfies number, health, zone].join();
+}
+
 export function narrow(error: unknown): string {
   if (!(error instanceof HoplineError)) throw error;
   switch (error.kind) {
@@ -132,6 +155,10 @@ export function narrow(error: unknown): string {
 }
 
 // What the compiler must not let pass.
+// @ts-expect-error no such word of advice
+void (new Error() as HoplineError).advice satisfies "buy_again";
+// @ts-expect-error the contract does not document what is in it
+void (await agent.getBalance()).balance;
 // @ts-expect-error a word that the contract does not name is never sent
 void agent.createSession({ session_type: "other", product_no: "p" });
 // @ts-expect-error a parameter is missing

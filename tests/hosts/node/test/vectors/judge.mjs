@@ -1,5 +1,7 @@
 // What the package says of JSON texts that nobody here wrote, in Node or in a page, beside what the core alone says of them.
-import { AgentClient, Core, HoplineError, StepKind } from "hopline";
+import { AgentClient, HoplineError } from "hopline";
+
+import { Core, StepKind } from "../lib/core.mjs";
 
 const client = { apiKey: "key", baseUrl: "https://api.example/v1" };
 const options = { attempts: 1 };

@@ -1,5 +1,5 @@
 // Runs one case: each step of its script says what is done to the client, or what the client must do next.
-import { StepKind, hostText } from "hopline";
+import { StepKind, hostText } from "../lib/core.mjs";
 
 import { checkCase } from "./format.mjs";
 import { Mismatch, equals, fail, like, same, short, within } from "./matching.mjs";

@@ -1,5 +1,5 @@
 // A walk through a list, its pages as the script has them.
-import { StepKind, hostText, pageParams, pageTurn } from "hopline";
+import { StepKind, hostText, pageParams, pageTurn } from "../lib/core.mjs";
 
 import { fail, like, short } from "./matching.mjs";
 import { noSecret } from "./world.mjs";

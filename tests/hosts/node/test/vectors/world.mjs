@@ -1,5 +1,5 @@
 // What surrounds the client of one case: its clocks, its store, what is out, and the names of all of it.
-import { Core, StepKind } from "hopline";
+import { Core, StepKind } from "../lib/core.mjs";
 
 import { fail, short } from "./matching.mjs";
 import { Store, callOf } from "./store.mjs";

@@ -1,0 +1,51 @@
+// What can be reached from the package: what its types document, under the names that they give it, and nothing else.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+
+import * as hopline from "hopline";
+
+const require = createRequire(import.meta.url);
+const folder = dirname(require.resolve("hopline"));
+/** By entry: what it exports. */
+const ENTRIES = {
+  import: hopline,
+  require: require("hopline"),
+  "a page": await import(pathToFileURL(join(folder, "web.mjs"))),
+};
+
+test("the package exports what its types document, and nothing else", () => {
+  const types = readFileSync(join(folder, "hopline.d.mts"), "utf8");
+  const documented = new Set([...types.matchAll(/^export (?:declare )?(?:abstract )?(?:class|function|const|let|enum) (\w+)/gm)].map(([, name]) => name));
+  for (const [entry, exported] of Object.entries(ENTRIES)) assert.deepEqual(Object.keys(exported).sort(), [...documented].sort(), entry);
+});
+
+test("no other file of the package can be imported", async () => {
+  const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  assert.deepEqual(Object.keys(exports), [".", "./package.json"]);
+  for (const path of ["node.cjs", "web.mjs", "core.wasm"]) await assert.rejects(import(`hopline/${path}`), { code: "ERR_PACKAGE_PATH_NOT_EXPORTED" });
+});
+
+test("each class has its own name, in what a page loads, too", () => {
+  for (const [entry, exported] of Object.entries(ENTRIES)) {
+    const classes = Object.entries(exported).filter(([, value]) => typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value)));
+    assert.deepEqual(classes.map(([, value]) => value.name), classes.map(([name]) => name), entry);
+    assert.ok(classes.length > 8, entry);
+  }
+  const { AgentClient, HoplineError } = hopline;
+  assert.match(inspect(new AgentClient({ baseUrl: "https://api.example/v1" })), /^AgentClient \{/);
+  const error = (() => {
+    try {
+      new AgentClient(null);
+    } catch (error) {
+      return error;
+    }
+  })();
+  assert.ok(error instanceof HoplineError);
+  assert.deepEqual([error.name, error.constructor.name], ["HoplineError", "HoplineError"]);
+  assert.match(inspect(error), /^HoplineError: /);
+});

@@ -122,22 +122,12 @@ if (Symbol.asyncDispose) {
 
 /** Gives the client of an API its methods: one for each operation, and one for each list that is walked. */
 export function equip(client, operations, walks) {
-  const define = (method) => {
-    for (const [name, value] of Object.entries(method)) Object.defineProperty(client.prototype, name, { value, writable: true, configurable: true });
-  };
+  const define = (name, value) => Object.defineProperty(client.prototype, name, { value, writable: true, configurable: true });
   for (const [method, { operation }] of Object.entries(operations)) {
-    define({
-      [method](params, options) {
-        return this.call(operation, params, options);
-      },
-    });
+    define(method, { [method](...given) { return this.call(operation, ...given); } }[method]);
   }
   for (const [method, list] of Object.entries(walks)) {
-    define({
-      [method](params, options) {
-        return this.walk(list, params, options);
-      },
-    });
+    define(method, { [method](...given) { return this.walk(list, ...given); } }[method]);
   }
   return client;
 }

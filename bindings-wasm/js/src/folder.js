@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-import { beyond, dayOf } from "./decimal.js";
 import { refuse } from "./error.js";
 import { Owner, holderOf } from "./owner.js";
+import { claimable, count, dayOf } from "./stores.js";
 
 /*
  * format          what this folder is
@@ -24,8 +24,6 @@ const PARTS = ["owners", "claims", "open", "kept", "until", "days"];
 const PAGE = 500;
 /** So many files are read at once. */
 const AT_ONCE = 64;
-/** What was spent on a day is of interest for so many days. */
-const DAYS = 40;
 /** How often what may be dropped is looked for, and how long a spend waits for others, in milliseconds. */
 const SWEEP = 60 * 60 * 1000;
 const PATIENCE = 10_000;
@@ -52,11 +50,8 @@ export class FolderStore {
   async claim(names, most) {
     await this.#open();
     const found = await inOrder(names, (name) => this.#look(name));
-    // What is ours comes first, then what is there.
-    const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
-    const wanted = found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other));
     const claimed = new Map();
-    for (const { name } of wanted) {
+    for (const { name } of claimable(found)) {
       if (claimed.size === most) break;
       const data = await this.#alone(name, () => this.#claim(name));
       if (data !== undefined) claimed.set(name, data ?? undefined);
@@ -111,14 +106,14 @@ export class FolderStore {
     return { entries: entries.slice(0, PAGE), more: entries.length > PAGE };
   }
 
-  async spend(space, { day, entry, amount, cap }) {
+  async spend(space, what) {
     await this.#open();
     // No name of a record begins like this.
     const place = `days.${space}`;
     return this.#alone(place, async () => {
       await this.#wait(place);
       try {
-        return await this.#spend(space, day, entry, amount, cap);
+        return await this.#spend(space, what);
       } finally {
         await rm(this.#in("claims", place), { force: true });
       }
@@ -275,20 +270,19 @@ export class FolderStore {
     }
   }
 
-  async #spend(space, given, entry, amount, cap) {
+  async #spend(space, what) {
+    const path = (day) => this.#in("days", `${space}.${day}`);
     const days = (await readdir(this.#in("days"))).flatMap((name) => (name.startsWith(`${space}.`) ? [Number(name.slice(space.length + 1))] : []));
-    const today = Math.max(dayOf(this.#now()), ...days);
-    const day = given ?? today;
-    const path = this.#in("days", `${space}.${day}`);
-    const entries = new Map(Object.entries(JSON.parse((await bytesOf(path)) ?? "{}")));
-    const total = beyond(entries, entry, amount, cap);
-    if (total !== undefined) return { over: total };
-    const draft = join(this.#owner.folder, `days.${space}`);
-    await durably(draft, [JSON.stringify(Object.fromEntries(entries.set(entry, amount)))]);
-    await rename(draft, path);
-    await flush(this.#in("days"));
-    for (const old of days.filter((day) => day < today - DAYS)) await rm(this.#in("days", `${space}.${old}`), { force: true });
-    return { granted: day };
+    return count(this.#now(), days, what, {
+      read: async (day) => Object.entries(JSON.parse((await bytesOf(path(day))) ?? "{}")),
+      write: async (day, entries) => {
+        const draft = join(this.#owner.folder, `days.${space}`);
+        await durably(draft, [JSON.stringify(Object.fromEntries(entries))]);
+        await rename(draft, path(day));
+        await flush(this.#in("days"));
+      },
+      drop: (day) => rm(path(day), { force: true }),
+    });
   }
 
   /** Drops what may be dropped, and what owners left behind that are gone. */

@@ -1,5 +1,5 @@
-import { beyond, dayOf } from "./decimal.js";
 import { refuse } from "./error.js";
+import { claimable, count } from "./stores.js";
 
 /*
  * One database, which all tabs and workers of an origin share. Each client has a row in `owners`, and holds a Web Lock of the same
@@ -13,8 +13,6 @@ const VERSION = 2;
 
 /** How many names a list has, and how many are dropped at a time. */
 const PAGE = 500;
-/** What was spent on a day is of interest for so many days. */
-const KEPT_DAYS = 40;
 /**
  * How often a client says that it lives, and for how long that counts, in milliseconds. A page that nobody sees may have its timers only
  * once a minute, so it is called first, and has a moment to answer.
@@ -91,8 +89,7 @@ export class IndexedDBStore {
   claim(names, most) {
     return this.#asking((look) => this.#owning([CLAIMS, RECORDS], async (at) => {
       const found = await look.all(at, names);
-      const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
-      const wanted = found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other)).slice(0, most);
+      const wanted = claimable(found).slice(0, most);
       for (const { name, record } of wanted) {
         at(CLAIMS).put({ owner: this.#own }, name);
         // What is there no more, since its time is over.
@@ -150,18 +147,15 @@ export class IndexedDBStore {
     }));
   }
 
-  async spend(space, { day: given, entry, amount, cap }) {
+  async spend(space, what) {
     await this.#open();
     return this.#within([DAYS], "readwrite", async (at) => {
       const days = await asked(at(DAYS).getAllKeys(IDBKeyRange.bound([space], [space, []])));
-      const today = Math.max(dayOf(this.#now()), ...days.map(([, day]) => day));
-      const day = given ?? today;
-      const entries = new Map(await asked(at(DAYS).get([space, day])));
-      const total = beyond(entries, entry, amount, cap);
-      if (total !== undefined) return { over: total };
-      at(DAYS).put([...entries.set(entry, amount)], [space, day]);
-      for (const [, old] of days) if (old < today - KEPT_DAYS) at(DAYS).delete([space, old]);
-      return { granted: day };
+      return count(this.#now(), days.map(([, day]) => day), what, {
+        read: (day) => asked(at(DAYS).get([space, day])),
+        write: (day, entries) => void at(DAYS).put(entries, [space, day]),
+        drop: (day) => void at(DAYS).delete([space, day]),
+      });
     });
   }
 

@@ -13,6 +13,21 @@ const OPTIONS = new Set([
 /** A name of the core as it is spelled here. */
 export const ours = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
+/** A name of ours as the core spells it. */
+export const theirs = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const each = (table, row) => Object.fromEntries(Object.entries(table).map(([name, told]) => [name, row(name, told)]));
+
+/** What each method of an API sends, of which the table has the verb and the path. */
+export const rows = (api, table) =>
+  each(table, (name, told) => {
+    const [method, path] = told.split(" ");
+    return { api, operation: theirs(name), method, path };
+  });
+
+/** What each walk of an API reads, of which the table has where in a page its items are. */
+export const walks = (table) => each(table, (name, items) => ({ operation: theirs(name).replace("walk", "list"), items }));
+
 /** What kind of value it is, in a sentence: the value itself may be secret. */
 const kind = (value) => (value === null ? "null" : `this ${Array.isArray(value) ? "array" : typeof value}`);
 

@@ -42,14 +42,5 @@ export class IndexedDBStore {
   }
 }
 
-export { AgentClient } from "./agent.js";
-export { meta } from "./answers.js";
-export { HoplineError } from "./error.js";
 export { FolderStore } from "./folder.js";
-export { Walk } from "./pages.js";
-export { ProxySettings } from "./proxy.js";
-export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";
-export { Secret } from "./secret.js";
-export { OpenSession } from "./session.js";
-export { sessionEvent } from "./telemetry.js";
-export { operations } from "./operations.js";
+export * from "./everywhere.js";

@@ -1,5 +1,5 @@
 import { refuse } from "./error.js";
-import { ours } from "./names.js";
+import { ours, theirs } from "./names.js";
 import { Secret } from "./secret.js";
 
 /** The options that are objects with names of ours. */
@@ -11,7 +11,7 @@ export function spell(operation, options) {
     // Spelled as the core does, an option would pass by whatever is done here about it.
     if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`; options are spelled like \`${ours(name)}\``, { field: "options" });
     const inner = NESTED.has(name) && value !== null && typeof value === "object" && !Array.isArray(value);
-    return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), inner ? spell(operation, value) : value];
+    return [theirs(name), inner ? spell(operation, value) : value];
   });
   return Object.fromEntries(entries);
 }

@@ -8,23 +8,22 @@ use crate::model::{APIS, Type, Walk, camel, client, operations, types};
 
 /// What the code needs. Each API stands by itself, so that a page that uses one of them carries no table of the other.
 pub(super) fn print() -> String {
-    let mut out = String::new();
+    let mut out = "import { rows, walks } from \"../src/names.js\";\n\n".to_owned();
     for api in APIS {
         let (name, client) = (client(api).to_lowercase(), client(api));
-        out.push_str(&format!("/** What each method of `{client}Client` sends. */\nexport const {name}Operations = {{\n"));
+        out.push_str(&format!(
+            "/** What each method of `{client}Client` sends. */\nexport const {name}Operations = /* @__PURE__ */ rows(\"{name}\", {{\n"
+        ));
         for endpoint in operations(api) {
-            let (method, verb) = (camel(endpoint.name), endpoint.method.as_str());
-            let row = format!("api: \"{name}\", operation: \"{}\", method: \"{verb}\", path: \"{}\"", endpoint.name, endpoint.path);
-            out.push_str(&format!("  {method}: {{ {row} }},\n"));
+            out.push_str(&format!("  {}: \"{} {}\",\n", camel(endpoint.name), endpoint.method.as_str(), endpoint.path));
         }
         out.push_str(&format!(
-            "}};\n\n/** What each walk of it reads, and where in a page its items are. */\nexport const {name}Walks = {{\n"
+            "}});\n\n/** What each walk of it reads: where in a page its items are. */\nexport const {name}Walks = /* @__PURE__ */ walks({{\n"
         ));
         for walk in operations(api).filter_map(Walk::of) {
-            let (method, operation, items) = (camel(&walk.name()), walk.endpoint.name, walk.items.name);
-            out.push_str(&format!("  {method}: {{ operation: \"{operation}\", items: \"{items}\" }},\n"));
+            out.push_str(&format!("  {}: \"{}\",\n", camel(&walk.name()), walk.items.name));
         }
-        out.push_str("};\n\n");
+        out.push_str("});\n\n");
     }
     let names: Vec<String> = secret_names().iter().map(|name| format!("\"{name}\"")).collect();
     out.push_str("/** The members of answers that are secrets, in any spelling: without underscores, in small letters. */\n");
@@ -87,13 +86,28 @@ mod tests {
         let table = print();
         for endpoint in endpoints() {
             let api = client(endpoint.api).to_lowercase();
-            let row = format!("  {}: {{ api: \"{api}\", operation: \"{}\", ", camel(endpoint.name), endpoint.name);
-            assert!(table.contains(&row), "{row}");
+            let row = format!("  {}: \"{} {}\",\n", camel(endpoint.name), endpoint.method.as_str(), endpoint.path);
+            let (_, of) = table.split_once(&format!("export const {api}Operations")).expect("has operations");
+            assert!(of.split("export").next().is_some_and(|of| of.contains(&row)), "{row}");
         }
-        assert!(table.contains("  walkProducts: { operation: \"list_products\", items: \"items\" },\n"));
+        assert!(table.contains("  walkProducts: \"items\",\n"));
         let (_, reseller) = table.split_once("export const resellerWalks").expect("has walks");
         let names = ["walkSubUsers", "walkDynamicOrders", "walkStaticOrders", "walkConsumption"];
         assert!(names.iter().all(|name| reseller.contains(&format!("  {name}: "))), "{reseller}");
+    }
+
+    /// JavaScript finds the name of an operation in that of its method.
+    #[test]
+    fn the_name_of_a_method_is_that_of_its_operation_in_another_spelling() {
+        let snake = |name: &str| -> String {
+            name.chars().map(|letter| if letter.is_uppercase() { format!("_{}", letter.to_lowercase()) } else { letter.into() }).collect()
+        };
+        for endpoint in endpoints() {
+            assert_eq!(snake(&camel(endpoint.name)), endpoint.name);
+        }
+        for walk in APIS.into_iter().flat_map(operations).filter_map(Walk::of) {
+            assert_eq!(walk.name().replacen("walk_", "list_", 1), walk.endpoint.name);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
     const agent = new AgentClient({ ...service, store: new IndexedDBStore("records") });
     const { items } = await agent.listProducts({ type: "dynamic", limit: 100 });
     const open = await agent.openSession({ ...wanted, quantity: "0.5" }, { intent: "job-17", credentials: true });
+    const { phase } = open;
     const proxy = open.session.proxy.full_url.reveal();
     const read = await agent.getSession({ session_id: open.session_id });
     const seen = await open.observe({ status: 403 });
@@ -25,12 +26,12 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
     const saved = await agent.saved();
     await agent.close();
     return {
-      products: items.map(({ product_no }) => product_no), open: open instanceof OpenSession, phase: open.phase, proxy, password: read.proxy.password,
+      products: items.map(({ product_no }) => product_no), open: open instanceof OpenSession, phase, ended: open.phase, proxy, password: read.proxy.password,
       raw: meta(read).raw, seen, changed: rotated.proxy.full_url.reveal() !== proxy, again: again.phase, lasting: lasting.session_id, renewed: renewed.session_id, saved: saved.map(({ holds, intent }) => [holds, intent]),
     };
   }, WANTED);
   assert.ok(told.products.includes(WANTED.product_no));
-  assert.deepEqual([told.open, told.phase, told.again], [true, "ready", "ready"]);
+  assert.deepEqual([told.open, told.phase, told.again, told.ended], [true, "ready", "ready", "ended"]);
   assert.match(told.proxy, /^socks5/);
   assert.equal(told.password, undefined);
   assert.match(told.raw, /"session_id"/);

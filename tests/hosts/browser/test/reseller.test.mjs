@@ -139,6 +139,6 @@ test("a page that uses one of the clients carries nothing of the other", async (
     return output.filter(({ type }) => type === "chunk").map(({ code }) => code).join();
   };
   const [agent, reseller] = [await bundle("AgentClient"), await bundle("ResellerClient")];
-  const has = (code) => ["openSession", "rotate_session", "placeOrder", "list_ip_ranges"].map((name) => code.includes(name));
+  const has = (code) => ["openSession", "rotateSession", "placeOrder", "listIpRanges"].map((name) => code.includes(name));
   assert.deepEqual([has(agent), has(reseller)], [[true, true, false, false], [false, false, true, true]]);
 });

@@ -74,7 +74,7 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
     await third.close();
     return { wrong, folder, shared, again };
   });
-  for (const error of told.wrong) assert.deepEqual(error, ["HoplineError", "invalid", "store: `name` must be the name of a database"]);
+  for (const error of told.wrong) assert.deepEqual(error, ["HoplineError", "invalid", "store: `name` must be the name of a database; nothing was changed; change the request"]);
   assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "misuse"]);
   assert.match(told.folder[2], /IndexedDBStore/);
   assert.equal(told.shared[0], "misuse");

@@ -1,5 +1,6 @@
 /*
- * Money in a store is compared and added digit for digit: as a whole number of the smallest part that any of the amounts has.
+ * What the stores of Node and of browsers do alike. Money is compared and added digit for digit: as a whole number of the smallest part
+ * that any of the amounts has.
  */
 
 /** How many digits stand behind the point. */
@@ -29,10 +30,31 @@ const DAY = 24 * 60 * 60 * 1000;
 /** The UTC day of a time, counted from 1970. */
 export const dayOf = (ms) => Math.floor(ms / DAY);
 
+/** What was spent on a day is of interest for so many days. */
+const KEPT = 40;
+
 /** What all entries of a day come to, where setting one of them would pass the cap; nothing where it may be set. */
-export function beyond(entries, entry, amount, cap) {
+function beyond(entries, entry, amount, cap) {
   const grows = isMore(amount, entries.get(entry) ?? "0");
   if (cap === undefined || !grows) return undefined;
   const after = new Map(entries).set(entry, amount);
   return isMore(sum([...after.values()]), cap) ? sum([...entries.values()]) : undefined;
+}
+
+/** Counts an entry where nobody else counts: `days` are those of which something is there, each of which can be read, written and dropped. */
+export async function count(now, days, { day: given, entry, amount, cap }, { read, write, drop }) {
+  const today = Math.max(dayOf(now), ...days);
+  const day = given ?? today;
+  const entries = new Map(await read(day));
+  const over = beyond(entries, entry, amount, cap);
+  if (over !== undefined) return { over };
+  await write(day, [...entries.set(entry, amount)]);
+  for (const old of days) if (old < today - KEPT) await drop(old);
+  return { granted: day };
+}
+
+/** The names that can be claimed, in the order in which they are: those that are ours, those with data, the others. */
+export function claimable(found) {
+  const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
+  return found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other));
 }

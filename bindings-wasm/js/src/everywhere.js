@@ -1,0 +1,18 @@
+// What the package has in every place.
+import { agentOperations, resellerOperations } from "../gen/operations.js";
+import { ask } from "./ask.js";
+
+export { AgentClient } from "./agent.js";
+export { meta } from "./answers.js";
+export { HoplineError } from "./error.js";
+export { Walk } from "./pages.js";
+export { ProxySettings } from "./proxy.js";
+export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./reseller.js";
+export { Secret } from "./secret.js";
+export { OpenSession } from "./session.js";
+
+/** What each method of either client sends. hopline.d.ts documents it. */
+export const operations = /* @__PURE__ */ Object.assign({}, agentOperations, resellerOperations);
+
+/** What was seen through a session, as an object for `reportSessionEvent`. hopline.d.ts documents it. */
+export const sessionEvent = (facts) => ask("session_event", { facts });

@@ -38,7 +38,7 @@ const agent = /* @__PURE__ */ equip(
 
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)));
+      const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
       return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 
@@ -46,7 +46,7 @@ const agent = /* @__PURE__ */ equip(
       const signal = signalOf("observe", options);
       const what = encode("observe", "seen", seen);
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
-        const told = asked(() => core.observe(String(session_id), what, ...now));
+        const told = asked(() => core.observe(String(session_id), what, ...now), { given: { seen } });
         const { command, ...advice } = told ?? {};
         return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
       }, signal);

@@ -240,27 +240,20 @@ export class Driver {
 /** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */
 async function doubted(store, signal, ms) {
   if (!store?.vouches) return undefined;
-  let [cause, timer] = [];
-  const stand = await new Promise((resolve) => {
-    // Whoever gives up does not wait for the store.
-    onAbort(signal, () => resolve(false));
-    timer = setTimeout(resolve, ms, false);
-    Promise.resolve()
-      .then(() => store.vouches())
-      .then(resolve, (error) => {
-        cause = spoken(error);
-        resolve(false);
-      });
+  let cause;
+  // Whoever gives up does not wait for the store.
+  const given = new Promise((resolve) => onAbort(signal, resolve));
+  const stand = await patiently(() => Promise.race([given, store.vouches()]), ms).catch((error) => {
+    cause = spoken(error);
   });
-  clearTimeout(timer);
   return stand ? undefined : new Error("the store did not vouch for its claims", cause && { cause });
 }
 
-/** Waits, but not for ever. */
+/** Waits, but not for ever: gives nothing then. */
 async function patiently(work, ms) {
   let timer;
   const enough = new Promise((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  await Promise.race([Promise.resolve().then(work), enough]).finally(() => clearTimeout(timer));
+  return Promise.race([Promise.resolve().then(work), enough]).finally(() => clearTimeout(timer));
 }

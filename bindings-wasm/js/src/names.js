@@ -42,9 +42,10 @@ export function respelled(fields, called, given) {
   const text = (told) =>
     told
       .replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all))
-      .replace(/`(\w+)` must be a value of its type(?:, and is not at `([^`]+)`)?/, (_, ...path) => {
+      .replace(/`(\w+)` must be (?:a value of its type|JSON of its kind)(?:, and is not at `([^`]+)`)?/, (all, ...path) => {
         const names = path.slice(0, 2).join(".").match(/\w+/g);
-        return `\`${names.join(".")}\` does not take ${kind(names.reduce((value, name) => value?.[name], given))}`;
+        const value = names.reduce((value, name) => value?.[name], given);
+        return value === undefined ? all : `\`${names.join(".")}\` does not take ${kind(value)}`;
       });
   // The core begins its sentences with the operation. One that it could not read the options of is only started.
   const of = called ?? operation;

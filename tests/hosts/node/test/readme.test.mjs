@@ -59,7 +59,7 @@ async function killWhen({ child, ended }, what) {
 }
 
 test("the README has these programs", () =>
-  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "program.mjs", "account.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
+  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
 
 test("the compiler accepts the README's programs against the package's types", async () => {
   const tools = process.env.HOPLINE_TOOLS;
@@ -72,6 +72,7 @@ test("the compiler accepts the README's programs against the package's types", a
 const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "balance.cjs": /^100 USD\n$/,
+  "offline.mjs": /^\{ balance: 100 \}\n$/,
   "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\}\n$/,
 };
 for (const name of Object.keys(SAYS)) {

@@ -1,7 +1,7 @@
 import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
 import { callOf, failed } from "./calls.js";
 import { quiet, spoken } from "./error.js";
-import { Exchange } from "./exchange.js";
+import { exchange } from "./exchange.js";
 import { respelled } from "./names.js";
 import { onAbort } from "./signal.js";
 
@@ -24,7 +24,7 @@ export class Driver {
   #names = responseHeaders();
   /** By command: whoever waits for its result. */
   #waiting = new Map();
-  /** By step: a request that is out. */
+  /** By step: what gives up a request that is out. */
   #out = new Map();
   /** The steps whose calls of the store are out. */
   #asking = new Set();
@@ -91,7 +91,7 @@ export class Driver {
   /** Gives up what is under way, lets go of all names, and waits until everything is in the store. */
   async close() {
     for (const command of [...this.#waiting.keys()]) this.#cancel(command);
-    for (const exchange of this.#out.values()) exchange.stop("aborted");
+    for (const stop of this.#out.values()) stop("aborted");
     const idle = new Promise((resolve) => {
       this.#idle = resolve;
       this.#rest();
@@ -123,7 +123,7 @@ export class Driver {
   }
 
   #cancel(command) {
-    this.#out.get(this.#core.cancel(command, ...this.now()))?.stop("aborted");
+    this.#out.get(this.#core.cancel(command, ...this.now()))?.("aborted");
     this.#pump();
   }
 
@@ -215,15 +215,15 @@ export class Driver {
     const [method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
-    const exchange = new Exchange(this.#http, { method, url, headers, body, timeoutMs, maxBody, names: this.#names });
-    this.#out.set(id, exchange);
+    const { signal, send, stop } = exchange(this.#http, { method, url, headers, body, timeoutMs, maxBody, names: this.#names });
+    this.#out.set(id, stop);
     const losses = this.#losses;
-    const doubt = await doubted(this.#store, exchange.signal, Math.min(timeoutMs, sendBefore - performance.now()));
+    const doubt = await doubted(this.#store, signal, Math.min(timeoutMs, sendBefore - performance.now()));
     let came;
-    if (exchange.signal.aborted) came = { kind: "aborted", sent: "never" };
+    if (signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
     else if (doubt || losses !== this.#losses || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
-    else came = await exchange.send();
+    else came = await send();
     this.#out.delete(id);
     if (this.#closed) return;
     if (came.error) this.#trouble.set(command, came.error);

@@ -272,7 +272,7 @@ export type ClientEvent = { operation: string; command?: number; intent?: string
   | { event: "repeating"; attempts: number; delay_ms: number; because: ErrorFields }
   | { event: "asking_time" }
   | { event: "accepted"; session_id: string; estimated_charge_usd?: string }
-  | { event: "status"; session_id: string; status: string; phase: Phase }
+  | { event: "status"; session_id: string; status: Open<SessionStatus>; phase: Phase }
   | { event: "ordered"; order_no: string }
   | { event: "order_status"; order_no: string; status: string; phase: Phase }
   | { event: "differing"; members: string[] }
@@ -295,34 +295,6 @@ export type ErrorKind =
   | "store"
   | "misuse"
   | "ended";
-
-/** What to do next. The list is closed. */
-export type Advice =
-  | "stop"
-  | "reauthenticate"
-  | "check_base_url"
-  | "change_request"
-  | "read_session"
-  | "recharge"
-  | "raise_budget"
-  | "read_prices"
-  | "terminate_session"
-  | "wait"
-  | "retry_later"
-  | "resume"
-  | "check_account"
-  | "wait_for_other"
-  | "reconcile"
-  | "wait_order"
-  | "new_intent"
-  | "new_client"
-  | "new_store"
-  | "mend_store"
-  | "read_raw"
-  | "nothing";
-
-/** Whether an operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
-export type Effect = "none" | "unknown" | "done";
 
 /** A failure, with all that a person or a program needs to decide what to do next. It holds no secret. */
 export interface ErrorFields {

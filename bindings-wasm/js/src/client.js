@@ -1,5 +1,6 @@
 import { refusal } from "./ask.js";
 import { refuse } from "./error.js";
+import { disposable } from "./hide.js";
 import { object, optionsOf } from "./values.js";
 
 /** A client that nobody has any more lets go of what it holds. */
@@ -116,10 +117,6 @@ export class Client {
   }
 }
 
-if (Symbol.asyncDispose) {
-  Object.defineProperty(Client.prototype, Symbol.asyncDispose, { value: Client.prototype.close });
-}
-
 /** Gives the client of an API its methods: one for each operation, and one for each list that is walked. */
 export function equip(client, operations, walks) {
   const define = (name, value) => Object.defineProperty(client.prototype, name, { value, writable: true, configurable: true });
@@ -129,5 +126,5 @@ export function equip(client, operations, walks) {
   for (const [method, list] of Object.entries(walks)) {
     define(method, { [method](...given) { return this.walk(list, ...given); } }[method]);
   }
-  return client;
+  return disposable("close", client);
 }

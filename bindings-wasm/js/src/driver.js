@@ -15,49 +15,38 @@ const [CLOSING, LETTING_GO] = [10_000, 2_000];
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
  * the contract of `poll`.
  */
-export class Driver {
-  #core;
-  #http;
-  #store;
-  #serves = false;
-  #tell;
-  #names = responseHeaders();
+export function drive(core, http, store, tell) {
+  const names = responseHeaders();
+  const now = () => [Date.now(), performance.now()];
+  let serves = false;
   /** By command: whoever waits for its result. */
-  #waiting = new Map();
+  const waiting = new Map();
   /** By step: what gives up a request that is out. */
-  #out = new Map();
+  const out = new Map();
   /** The steps whose calls of the store are out. */
-  #asking = new Set();
+  const asking = new Set();
   /** Nothing is asked of the store any more: it did not answer in time. */
-  #isGivenUp = false;
+  let isGivenUp = false;
   /** How often claims have ended: what was asked for before that, and has not begun, is not sent. */
-  #losses = 0;
-  #timer;
-  #idle;
-  #closed = false;
+  let losses = 0;
+  let isClosed = false;
+  let [timer, idle] = [];
   /** By command: why the store failed last. The core keeps no errors of its host. */
-  #storeErrors = new Map();
+  const storeErrors = new Map();
   /** Why it failed the command that ended last: others may have waited for the same. */
-  #storeError;
+  let storeError;
   /** By command: what `fetch` threw last. */
-  #trouble = new Map();
-
-  constructor(core, http, store, tell) {
-    this.#core = core;
-    this.#http = http;
-    this.#store = store;
-    this.#tell = tell;
-  }
+  const trouble = new Map();
 
   /** The store is this client's own from now on. Before that it may be another one's, and is left alone. */
-  serve() {
-    this.#serves = true;
-    this.#store?.onLost?.((names) => this.#lost(names));
+  function serve() {
+    serves = true;
+    store?.onLost?.(lose);
   }
 
   /** Runs a command that `start` starts, and gives its result as the core gives it. */
-  run(start, signal) {
-    return this.ask((core, _, wait) => wait(start(core)), signal);
+  function run(start, signal) {
+    return ask((core, _, wait) => wait(start(core)), signal);
   }
 
   /**
@@ -65,176 +54,174 @@ export class Driver {
    * time, and a function that gives the result of a command: one may end in this very turn, so whoever waits for it must
    * be known before.
    */
-  ask(question, signal) {
+  function ask(question, signal) {
     let stop;
     const wait = (command) => {
-      stop = () => this.#cancel(command);
-      const ended = new Promise((resolve, reject) => this.#waiting.set(command, { resolve, reject }));
+      stop = () => cancel(command);
+      const ended = new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
       if (!signal) return ended;
       const unheard = onAbort(signal, stop);
       return ended.finally(unheard);
     };
-    const answer = question(this.#core, this.now(), wait);
+    const answer = question(core, now(), wait);
     // What was given up by now is not sent first.
     if (signal?.aborted) stop?.();
-    this.#pump();
+    pump();
     return answer;
   }
 
   /** The result of a command that has ended without a word, as the core gives it. */
-  take(command) {
-    const ended = this.#ended(command);
-    this.#pump();
+  function take(command) {
+    const ended = result(command);
+    pump();
     return ended;
   }
 
   /** Gives up what is under way, lets go of all names, and waits until everything is in the store. */
-  async close() {
-    for (const command of [...this.#waiting.keys()]) this.#cancel(command);
-    for (const stop of this.#out.values()) stop("aborted");
-    const idle = new Promise((resolve) => {
-      this.#idle = resolve;
-      this.#rest();
+  async function close() {
+    for (const command of [...waiting.keys()]) cancel(command);
+    for (const stop of out.values()) stop("aborted");
+    const ended = new Promise((resolve) => {
+      idle = resolve;
+      settle();
     });
     try {
-      await patiently(() => idle, CLOSING);
-      this.#giveUp();
+      await patiently(() => ended, CLOSING);
+      giveUp();
       // What can't be let go of is free once the store is closed.
-      const store = this.#serves ? this.#store : undefined;
-      await patiently(() => store?.release(), LETTING_GO).catch(() => {});
-      await patiently(() => store?.close?.(), LETTING_GO);
+      const own = serves ? store : undefined;
+      await patiently(() => own?.release(), LETTING_GO).catch(() => {});
+      await patiently(() => own?.close?.(), LETTING_GO);
     } finally {
-      this.#closed = true;
-      clearTimeout(this.#timer);
-      this.#core.free();
+      isClosed = true;
+      clearTimeout(timer);
+      core.free();
     }
   }
 
   /** Answers what the store has not: perhaps it was done, perhaps not. Whoever waits is told what the core makes of that. */
-  #giveUp() {
-    this.#isGivenUp = true;
-    for (const id of this.#asking) failed(this.#core, id, this.now());
-    this.#asking.clear();
-    this.#pump();
+  function giveUp() {
+    isGivenUp = true;
+    for (const id of asking) failed(core, id, now());
+    asking.clear();
+    pump();
   }
 
-  now() {
-    return [Date.now(), performance.now()];
+  function cancel(command) {
+    out.get(core.cancel(command, ...now()))?.("aborted");
+    pump();
   }
 
-  #cancel(command) {
-    this.#out.get(this.#core.cancel(command, ...this.now()))?.("aborted");
-    this.#pump();
+  function lose(ended) {
+    if (isClosed) return;
+    losses += 1;
+    core.lost(ended, ...now());
+    pump();
   }
 
-  #lost(names) {
-    if (this.#closed) return;
-    this.#losses += 1;
-    this.#core.lost(names, ...this.now());
-    this.#pump();
-  }
-
-  #pump() {
+  function pump() {
     // What comes of a step that was out for too long comes when nobody is here any more.
-    if (this.#closed) return;
-    this.#storeError = undefined;
+    if (isClosed) return;
+    storeError = undefined;
     try {
-      while (this.#step());
+      while (step());
     } catch (error) {
       // The core does not throw; if it did, nobody would hear of anything any more.
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
     }
-    this.#rest();
+    settle();
   }
 
-  #step() {
-    const core = this.#core;
-    switch (core.poll(...this.now())) {
+  function step() {
+    switch (core.poll(...now())) {
       case StepKind.Store:
-        this.#ask(core.id, core.command, callOf(core));
+        askStore(core.id, core.command, callOf(core));
         return true;
       case StepKind.Send:
-        this.#send(core.id, core);
+        transmit();
         return true;
       case StepKind.Completed: {
         const { command } = core;
-        const ended = this.#ended(command);
-        this.#waiting.get(command)?.resolve(ended);
-        this.#waiting.delete(command);
+        const ended = result(command);
+        waiting.get(command)?.resolve(ended);
+        waiting.delete(command);
         return true;
       }
       case StepKind.Notify: {
         const { event } = core;
         if (event.because) quiet((event.because = respelled(event.because)));
-        this.#tell(event);
+        tell(event);
         return true;
       }
       default:
-        this.#wait(core.until);
+        sleep(core.until);
         return false;
     }
   }
 
   /** The result of a command, and what its host knows of it. */
-  #ended(command) {
-    const taken = this.#core.take(command);
-    this.#storeError = this.#storeErrors.get(command) ?? this.#storeError;
-    const ended = { taken, store: this.#storeError, trouble: this.#trouble.get(command) };
-    this.#storeErrors.delete(command);
-    this.#trouble.delete(command);
+  function result(command) {
+    const taken = core.take(command);
+    storeError = storeErrors.get(command) ?? storeError;
+    const ended = { taken, store: storeError, trouble: trouble.get(command) };
+    storeErrors.delete(command);
+    trouble.delete(command);
     return ended;
   }
 
-  #wait(until) {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+  function sleep(until) {
+    clearTimeout(timer);
+    timer = undefined;
     if (until === undefined) return;
-    this.#timer = setTimeout(() => this.#pump(), Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+    timer = setTimeout(pump, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
     // What nobody waits for does not keep a program from ending.
-    if (this.#waiting.size === 0) this.#timer.unref?.();
+    if (waiting.size === 0) timer.unref?.();
   }
 
-  async #ask(id, command, call) {
-    if (this.#isGivenUp) return failed(this.#core, id, this.now());
-    this.#asking.add(id);
-    let tell = failed;
+  async function askStore(id, command, call) {
+    if (isGivenUp) return failed(core, id, now());
+    asking.add(id);
+    let answer = failed;
     try {
-      tell = await call(this.#store);
+      answer = await call(store);
     } catch (error) {
-      if (command !== undefined) this.#storeErrors.set(command, spoken(error));
+      if (command !== undefined) storeErrors.set(command, spoken(error));
     }
     // Whoever closed the client may have answered it meanwhile.
-    if (!this.#asking.delete(id)) return;
-    tell(this.#core, id, this.now());
-    this.#pump();
+    if (!asking.delete(id)) return;
+    answer(core, id, now());
+    pump();
   }
 
-  async #send(id, step) {
-    const { command, head, body, timeoutMs, maxBody, sendBefore } = step;
+  async function transmit() {
+    const { id, command, head, body, timeoutMs, maxBody, sendBefore } = core;
     const [method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
-    const { signal, send, stop } = exchange(this.#http, { method, url, headers, body, timeoutMs, maxBody, names: this.#names });
-    this.#out.set(id, stop);
-    const losses = this.#losses;
-    const doubt = await doubted(this.#store, signal, Math.min(timeoutMs, sendBefore - performance.now()));
+    const { signal, send, stop } = exchange(http, { method, url, headers, body, timeoutMs, maxBody, names });
+    out.set(id, stop);
+    const before = losses;
+    const doubt = await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now()));
     let came;
     if (signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
-    else if (doubt || losses !== this.#losses || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
+    else if (doubt || losses !== before || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
     else came = await send();
-    this.#out.delete(id);
-    if (this.#closed) return;
-    if (came.error) this.#trouble.set(command, came.error);
-    if (came.kind) this.#core.fail(id, came.kind, came.sent, ...this.now());
-    else this.#core.respond(id, came.status, came.headers, came.body, came.truncated, ...this.now());
-    this.#pump();
+    out.delete(id);
+    if (isClosed) return;
+    if (came.error) trouble.set(command, came.error);
+    if (came.kind) core.fail(id, came.kind, came.sent, ...now());
+    else core.respond(id, came.status, came.headers, came.body, came.truncated, ...now());
+    pump();
   }
 
-  #rest() {
-    if (this.#waiting.size + this.#out.size + this.#asking.size === 0) this.#idle?.();
+  /** Tells whoever closes the client that nothing is under way. */
+  function settle() {
+    if (waiting.size + out.size + asking.size === 0) idle?.();
   }
+
+  return { serve, run, ask, take, close };
 }
 
 /** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */

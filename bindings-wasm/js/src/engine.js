@@ -2,7 +2,7 @@ import { Client as Core } from "../gen/hopline_wasm.js";
 import { answer } from "./answers.js";
 import { refusal } from "./ask.js";
 import { METHODS } from "./calls.js";
-import { Driver } from "./driver.js";
+import { drive } from "./driver.js";
 import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
@@ -47,7 +47,7 @@ export class Engine {
     const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
-      this.#driver = new Driver(core, http, store, (event) => this.#listeners.tell(event));
+      this.#driver = drive(core, http, store, (event) => this.#listeners.tell(event));
     };
     this.#store = store;
     // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.

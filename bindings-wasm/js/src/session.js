@@ -1,5 +1,7 @@
+import { disposable } from "./hide.js";
+
 /** A session as it was when waiting for it ended, and what can be done with it. hopline.d.ts documents it. */
-export class OpenSession {
+const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   #client;
   /** Asks whether its client still follows it, where the end of a scope ends it. */
   #ends;
@@ -62,6 +64,6 @@ export class OpenSession {
     this.session = session;
     return session;
   }
-}
-
-if (Symbol.asyncDispose) OpenSession.prototype[Symbol.asyncDispose] = OpenSession.prototype.dispose;
+});
+// A variable of the name of the class would make a bundler rename the class.
+export { session as OpenSession };

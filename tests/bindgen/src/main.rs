@@ -51,7 +51,12 @@ fn write(folder: &Path, files: Vec<(String, String)>) -> std::io::Result<()> {
 #[cfg(feature = "wasm")]
 fn bind(file: &str, folder: &str) -> ExitCode {
     let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
-    bindgen.input_path(file).typescript(false).encode_into(wasm_bindgen_cli_support::EncodeInto::Always).remove_name_section(true).remove_producers_section(true);
+    bindgen
+        .input_path(file)
+        .typescript(false)
+        .encode_into(wasm_bindgen_cli_support::EncodeInto::Always)
+        .remove_name_section(true)
+        .remove_producers_section(true);
     match bindgen.web(true).and_then(|bindgen| bindgen.generate(folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,8 +1,8 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use hopline::contract::{Api, Field, FieldRule, Place, Record, Shape, Words, endpoints};
-use hopline::policy::CODES;
+use hopline::contract::{Api, Field, FieldRule, Place, Record, Shape, Shaped, Words, endpoints};
+use hopline::policy::{Advice, CODES, Effect};
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
 
@@ -24,6 +24,11 @@ fn declarations() -> String {
         }
     }
     endpoints().for_each(|endpoint| print_record(&mut out, endpoint.request, Side::Request));
+    for shape in [<Advice as Shaped>::SHAPE, <Effect as Shaped>::SHAPE] {
+        if let Shape::Word(words) = shape {
+            print_words(&mut out, words);
+        }
+    }
     print_codes(&mut out);
     options::print(&mut out);
     for api in APIS {
@@ -174,20 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_advice_are_those_of_the_core() {
-        let core = include_str!("../../../core/src/policy/codes.rs");
-        let (_, variants) = core.split_once("pub enum Advice {\n").expect("is there");
-        let (variants, _) = variants.split_once("\n}").expect("ends");
-        let words = variants.lines().filter_map(|line| line.trim().strip_suffix(',')).filter(|line| !line.starts_with("//"));
-        let snake = |word: &str| -> String {
-            let letters = word.char_indices().flat_map(|(n, letter)| {
-                let gap = (n > 0 && letter.is_uppercase()).then_some('_');
-                gap.into_iter().chain([letter.to_ascii_lowercase()])
-            });
-            letters.collect()
-        };
-        let union: String = words.map(|word| format!("\n  | \"{}\"", snake(word))).collect();
-        assert!(include_str!("../../../bindings-wasm/js/hopline.d.ts").contains(&format!("export type Advice ={union};\n")), "{union}");
+    fn the_words_of_an_error_are_printed() {
+        let types = declarations();
+        assert!(types.contains("export type Advice = \"stop\" | \"reauthenticate\" | "), "{types}");
+        assert!(types.contains("export type Effect = \"none\" | \"unknown\" | \"done\";\n"));
+        assert!(types.contains("export type Code = \"AUTH_INVALID_KEY\" | "));
     }
 
     #[test]

@@ -112,6 +112,7 @@ export async function listen(): Promise<void> {
   for await (const event of agent.events()) {
     const told: ClientEvent = event;
     if (told.event === "priced") console.log(told.unit_price satisfies string);
+    if (told.event === "status") console.log(told.status === "active" || told.status === "a new one");
     if (told.event === "watched") console.log(told.value satisfies string | undefined);
     if (told.event === "order_status") console.log(told.order_no, told.phase satisfies string);
     if (told.event === "repeating") console.log(told.because.kind, told.delay_ms);

@@ -48,7 +48,6 @@ export function read(told, { reason, store, trouble, called, given, place, unaut
   const said = [
     message.replace(what, () => why),
     fields.advice === "check_base_url" ? `, which is \`${place}\`` : fields.content_type !== undefined && `; the base URL is \`${place}\``,
-    fields.retry_at !== undefined && `, not before ${new Date(fields.retry_at).toISOString()}`,
     fields.status === 401 && unauthorized,
   ];
   return new HoplineError({ message: said.filter(Boolean).join(""), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });

@@ -187,7 +187,7 @@ test("an error says which call it was, where, and why", async (t) => {
   const busy = async () => new Response(body, { status: 429, headers: { "content-type": "application/json", "retry-after": "30" } });
   const throttled = await failed(service.agent({ fetch: busy, retry: { attempts: 1 } }).getBalance());
   assert.equal(throttled.code, "RATE_LIMIT_EXCEEDED");
-  assert.ok(throttled.message.endsWith(`, not before ${new Date(throttled.retry_at).toISOString()}`), throttled.message);
+  assert.match(throttled.message, /in 30 s/);
 });
 
 test("what an error says of itself is all that a log needs, and can be handed on", async (t) => {

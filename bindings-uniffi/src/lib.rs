@@ -1,8 +1,8 @@
 //! The client for Kotlin and Swift: one class that takes and gives text, bytes and numbers.
 //!
 //! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts, errors, events and lists are JSON text. An answer is packed bytes (`packed.rs`), which the native types that are
-//! printed from the table are read from.
+//! options are JSON text. Answers, errors, events and lists are packed bytes (`packed.rs`), which the native types that are printed from
+//! the table are read from.
 
 mod packed;
 mod store;
@@ -11,11 +11,12 @@ mod types;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
-    CommandId, Name, RESPONSE_HEADERS, RecordId, error_text, host_text as answer, misfit_text, page_params_text, page_turn_text,
-    quote_text, verdict_text,
+    CommandId, Name, RESPONSE_HEADERS, RecordId, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_from_text,
 };
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::policy::{is_shared_text, parse_ip_range};
 use hopline::{Now, Outcome};
+
+use crate::packed::{pack_page, packed};
 
 pub use store::*;
 pub use types::*;
@@ -31,10 +32,16 @@ pub fn response_headers() -> Vec<String> {
     RESPONSE_HEADERS.map(str::to_owned).to_vec()
 }
 
-/// The error, as JSON, for an answer that `take` gave and that is of another type than its operation's; `place` says so.
+/// The error, packed, for an answer that `take` gave and that is of another type than its operation's; `place` says so.
 #[uniffi::export]
-pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> String {
-    error_text(&misfit_text(operation, facts, raw, place))
+pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> Vec<u8> {
+    packed(&misfit_text(operation, facts, raw, place))
+}
+
+/// A page of what the store holds, packed, from the `raw` of what `saved` was answered with.
+#[uniffi::export]
+pub fn saved_page(raw: &str) -> Vec<u8> {
+    pack_page(raw)
 }
 
 /// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `refusal`, `walk` or `session_event`.
@@ -43,10 +50,10 @@ pub fn host_text(question: &str, given: &str) -> Result<String, ClientError> {
     answer(question, given).map_err(ClientError::refused)
 }
 
-/// Prices a quantity of a product of a list, both as JSON, exactly.
+/// Prices a quantity of a product of a list, both as JSON, exactly; the quote is packed.
 #[uniffi::export]
-pub fn quote(product: &str, quantity: &str) -> Result<String, ClientError> {
-    quote_text(product, quantity).map_err(ClientError::refused)
+pub fn quote(product: &str, quantity: &str) -> Result<Vec<u8>, ClientError> {
+    quote_from_text(product, quantity).map(|quote| packed(&quote)).map_err(ClientError::refused)
 }
 
 /// The parameters of the page that comes next, all as JSON text.
@@ -67,10 +74,10 @@ pub fn is_shared(product: &str) -> bool {
     is_shared_text(product)
 }
 
-/// Reads a range of addresses, as JSON: `{"text","first","last"}`, without the ends where it can't be read.
+/// Reads a range of addresses, packed: its text, and its ends where it can be read.
 #[uniffi::export]
-pub fn ip_range(text: &str) -> String {
-    ip_range_text(text)
+pub fn ip_range(text: &str) -> Vec<u8> {
+    packed(&parse_ip_range(text))
 }
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
@@ -236,12 +243,12 @@ impl Client {
         self.lock().token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. Null
+    /// Advice, packed, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. Null
     /// if this client does not follow the session.
-    pub fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> Result<Option<String>, ClientError> {
+    pub fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> Result<Option<Vec<u8>>, ClientError> {
         self.lock()
             .observe_text(session_id, seen, at(unix_ms, monotonic_ms))
-            .map(|told| told.as_ref().map(verdict_text))
+            .map(|told| told.as_ref().map(packed))
             .map_err(ClientError::refused)
     }
 }

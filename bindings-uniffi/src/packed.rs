@@ -1,21 +1,23 @@
-//! An answer as one byte array, made while it is read; the printed constructors of Kotlin and Swift read it.
+//! All that leaves the core and has members, as one byte array that the printed constructors of Kotlin and Swift read: an answer, which is
+//! packed while it is read, and what hosts are told beside answers.
 //!
-//! It begins with the name of its type, which is empty where nobody documents it; then nothing follows. A value is:
+//! An answer begins with the name of its type, which is empty where nobody documents it; then nothing follows. A value is:
 //!
 //! | Shape | Bytes |
 //! |---|---|
 //! | a text, a label, a secret, undocumented JSON, a decimal | its length, and its UTF-8 |
 //! | a flag | 1 or 0 |
-//! | a whole number | 8, the lowest first |
+//! | a whole number, a time, a duration | 8, the lowest first |
 //! | a word | its place in its list, counted from 1; or 0 and a text |
 //! | a list | how many items in 4 bytes, the lowest first, and each of them |
-//! | a record | a bit for each member that is there, the first lowest, in whole bytes; then those members in the table's order |
+//! | a record, an error | a bit for each member that is there, the first lowest, in whole bytes; then those members in the table's order |
 //!
 //! A length and a place are numbers of 7 bits a byte, the lowest first, each but the last with the highest bit set.
 
 use hopline::Error;
-use hopline::client::{Answered, Taken};
-use hopline::contract::{Record, Shape, Sink, Word, Words};
+use hopline::client::{Answered, SavedPage, Taken};
+use hopline::contract::{Record, Shape, Shaped, Sink, Tell, Word, Words};
+use hopline::wire::read_as;
 
 /// Packs what a command was answered with; or says that it does not fit its type.
 pub(crate) fn pack(taken: Taken) -> Result<(Vec<u8>, Answered), Error> {
@@ -30,6 +32,21 @@ pub(crate) fn pack(taken: Taken) -> Result<(Vec<u8>, Answered), Error> {
             taken.read(&mut ()).map(|((), answered)| (packer.bytes, answered))
         }
     }
+}
+
+/// Packs what a host is told: an error, an event, a quote. Its type has no name in front.
+pub(crate) fn packed(told: &impl Tell) -> Vec<u8> {
+    let mut packer = Packer::default();
+    told.tell(&mut packer);
+    packer.bytes
+}
+
+/// Packs a page of what a store holds, from its text.
+pub(crate) fn pack_page(text: &str) -> Vec<u8> {
+    let mut packer = Packer::default();
+    // It was written by the core, so it fits.
+    _ = read_as(&SavedPage::SHAPE, text, &mut packer);
+    packer.bytes
 }
 
 #[derive(Default)]
@@ -191,4 +208,4 @@ impl Sink for Packer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

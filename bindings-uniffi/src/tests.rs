@@ -1,5 +1,6 @@
 //! Drives the class as Kotlin and Swift do.
 
+use super::packed::tests::{record, unpacked};
 use super::*;
 
 const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary","store":true}"#;
@@ -16,7 +17,7 @@ fn client() -> Client {
 fn next(client: &Client) -> Step {
     loop {
         match client.poll(NOW, 0) {
-            Step::Notify { event } => drop(json(&event)),
+            Step::Notify { event } => drop(unpacked(record("Event"), &event)),
             step => return step,
         }
     }
@@ -70,14 +71,14 @@ fn raw(client: &Client, store: &Folder, command: u32) -> serde_json::Value {
     until_completed(client, store, command);
     match client.take(command) {
         Some(Taken::Answered { answer }) => json(&answer.raw),
-        Some(Taken::Failed { error }) => panic!("{command} failed: {error}"),
+        Some(Taken::Failed { error }) => panic!("{command} failed: {}", unpacked(record("ErrorFields"), &error)),
         None => panic!("{command} has no result"),
     }
 }
 
 fn error(client: &Client, command: u32) -> serde_json::Value {
     match client.take(command) {
-        Some(Taken::Failed { error }) => json(&error),
+        Some(Taken::Failed { error }) => unpacked(record("ErrorFields"), &error),
         _ => panic!("{command} did not fail"),
     }
 }
@@ -116,8 +117,8 @@ fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
     client.respond(step, 202, Vec::new(), active, false, NOW, 0).expect("is answered once");
     until_completed(&client, &store, command);
     assert!(client.take(command).is_some());
-    let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0);
-    assert_eq!(advice, Ok(Some(r#"{"verdict":"rotate","reason":"http_403"}"#.into())));
+    let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0).expect("is sound").expect("is followed");
+    assert_eq!(unpacked(record("Verdict"), &advice), json(r#"{"verdict":"rotate","reason":"http_403"}"#));
     assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0), Ok(None));
     assert!(client.observe("s-1", "\"nothing\"", NOW, 0).is_err());
 
@@ -140,12 +141,12 @@ fn until_wait(client: &Client, store: &Folder) {
 #[test]
 fn a_misuse_and_options_that_do_not_fit_are_exceptions() {
     let Err(ClientError::Refused { error }) = Client::new("{}", vec![7; 16]).map(drop) else { panic!("has no base URL") };
-    assert_eq!(json(&error)["field"], "base_url");
+    assert_eq!(unpacked(record("ErrorFields"), &error)["field"], "base_url");
     let ((_place, store), client) = (store(), client());
     client.start("create_session", BUY, "{}");
     let (step, _) = until_send(&client, &store);
     let Err(ClientError::Refused { error }) = client.stored(step, StoreAnswer::Done, NOW, 0) else { panic!("a send is not stored") };
-    assert_eq!(json(&error)["kind"], "misuse");
+    assert_eq!(unpacked(record("ErrorFields"), &error)["kind"], "misuse");
     client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).expect("is answered once");
     assert!(client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).is_err(), "and not twice");
 }
@@ -160,8 +161,11 @@ fn a_reseller_goes_on_with_the_token_it_was_given() {
 #[test]
 fn products_and_ranges_are_read_as_the_core_reads_them() {
     assert!(is_shared(r#"{"product_type":2}"#) && !is_shared(r#"{"productType":"exclusive"}"#));
-    assert_eq!(json(&ip_range("192.0.2.0/31")), json(r#"{"text":"192.0.2.0/31","first":"192.0.2.0","last":"192.0.2.1"}"#));
-    assert_eq!(json(&ip_range("odd")), json(r#"{"text":"odd"}"#));
+    assert_eq!(
+        unpacked(record("IpRange"), &ip_range("192.0.2.0/31")),
+        json(r#"{"text":"192.0.2.0/31","first":"192.0.2.0","last":"192.0.2.1"}"#)
+    );
+    assert_eq!(unpacked(record("IpRange"), &ip_range("odd")), json(r#"{"text":"odd"}"#));
 }
 
 #[test]

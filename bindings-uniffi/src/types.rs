@@ -3,10 +3,10 @@
 use std::fmt;
 
 pub use hopline::client::{FailureKind, Sent};
-use hopline::client::{Phase, error_text, event_text, facts_text};
+use hopline::client::{Phase, facts_text};
 
 use crate::StoreCall;
-use crate::packed::pack;
+use crate::packed::{pack, packed};
 
 /// Why a Send has no response.
 #[uniffi::remote(Enum)]
@@ -44,16 +44,16 @@ pub enum Sent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum ClientError {
     /// The one reason there is.
-    #[error("{error}")]
+    #[error("refused")]
     Refused {
-        /// The error as JSON, as a command's is.
-        error: String,
+        /// The error, packed.
+        error: Vec<u8>,
     },
 }
 
 impl ClientError {
     pub(crate) fn refused(error: hopline::Error) -> Self {
-        ClientError::Refused { error: error_text(&error) }
+        ClientError::Refused { error: packed(&error) }
     }
 }
 
@@ -135,8 +135,8 @@ pub enum Step {
     },
     /// Progress, for people and metrics; nothing depends on it.
     Notify {
-        /// The event as JSON.
-        event: String,
+        /// The event, packed.
+        event: Vec<u8>,
     },
 }
 
@@ -156,7 +156,7 @@ impl Step {
             }
             hopline::Step::Send { id, command, request } => Step::Send { id: id.0, command: command.0, request: request.into() },
             hopline::Step::Completed { command } => Step::Completed { command: command.0, result: result.map(Taken::from) },
-            hopline::Step::Notify(event) => Step::Notify { event: event_text(&event) },
+            hopline::Step::Notify(event) => Step::Notify { event: packed(&event) },
         }
     }
 }
@@ -179,8 +179,10 @@ impl From<hopline::wire::Request> for Request {
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 #[uniffi::export(Display)]
 pub struct Answer {
-    /// The facts, as JSON.
+    /// The facts, as JSON, for `misfit` and `page_turn`.
     pub facts: String,
+    /// Whether an intent that was to be resumed stands for nothing.
+    pub nothing: bool,
     /// The whole `data`, as the service wrote it. It may hold secrets.
     pub raw: String,
     /// The same as its type, for the printed constructors. It may hold secrets.
@@ -207,8 +209,8 @@ pub enum Taken {
     },
     /// An error.
     Failed {
-        /// The error as JSON.
-        error: String,
+        /// The error, packed.
+        error: Vec<u8>,
     },
 }
 
@@ -218,13 +220,14 @@ impl From<Result<hopline::client::Taken, hopline::Error>> for Taken {
             Ok((packed, answered)) => Taken::Answered {
                 answer: Answer {
                     facts: facts_text(&answered),
+                    nothing: answered.facts.nothing,
                     raw: answered.raw.text().to_owned(),
                     packed,
                     request_id: answered.facts.request_id,
                     phase: answered.phase.map(|phase| Phase::as_str(phase).to_owned()),
                 },
             },
-            Err(error) => Taken::Failed { error: error_text(&error) },
+            Err(error) => Taken::Failed { error: packed(&error) },
         }
     }
 }

@@ -3,6 +3,7 @@
 use hopline::client::{Client, CommandId, Now, Outcome};
 use hopline::contract::{REPLIES, endpoints};
 use hopline::{Error, Step};
+use serde_json::json;
 
 use super::*;
 
@@ -31,7 +32,20 @@ fn session(data: &str) -> Vec<u8> {
     packed("get_session", r#"{"session_id":"s-1"}"#, data).expect("fits")
 }
 
-/// Reads what was packed, as text that names the members.
+/// What a host was told, as JSON.
+pub(crate) fn unpacked(record: &'static Record, packed: &[u8]) -> serde_json::Value {
+    let mut reader = Reader(packed);
+    let value = reader.json(Shape::Record(record));
+    assert!(reader.0.is_empty(), "bytes are left");
+    value
+}
+
+/// The record of that name that hosts are told.
+pub(crate) fn record(name: &str) -> &'static Record {
+    hopline::client::told().into_iter().find(|record| record.name == name).expect("is told")
+}
+
+/// Reads what was packed.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -51,37 +65,36 @@ impl Reader<'_> {
         String::from_utf8(self.take(length)).expect("is text")
     }
 
-    fn value(&mut self, shape: Shape) -> String {
+    fn json(&mut self, shape: Shape) -> serde_json::Value {
         match shape {
-            Shape::Bool => (self.take(1) == [1]).to_string(),
-            Shape::Integer => i64::from_le_bytes(self.take(8).try_into().expect("are 8")).to_string(),
+            Shape::Bool => (self.take(1) == [1]).into(),
+            Shape::Integer | Shape::Time | Shape::Span => i64::from_le_bytes(self.take(8).try_into().expect("are 8")).into(),
             Shape::Word(words) => match self.number() {
-                0 => format!("other {}", self.text()),
-                place => words.words[place - 1].word.to_owned(),
+                0 => format!("other {}", self.text()).into(),
+                place => words.words[place - 1].word.into(),
             },
             Shape::List(item) | Shape::OneOrMany(item) => {
                 let count = u32::from_le_bytes(self.take(4).try_into().expect("are 4"));
-                let items: Vec<String> = (0..count).map(|_| self.value(*item)).collect();
-                format!("[{}]", items.join(" "))
+                (0..count).map(|_| self.json(*item)).collect()
             }
             Shape::Record(record) => {
                 let bits = self.take(record.fields.len().div_ceil(8));
                 let there = |index: usize| bits[index / 8] >> (index % 8) & 1 == 1;
                 let fields = record.fields.iter().enumerate().filter(|(index, _)| there(*index));
-                let members: Vec<String> = fields.map(|(_, field)| format!("{}={}", field.name, self.value(field.shape))).collect();
-                format!("{{{}}}", members.join(" "))
+                fields.map(|(_, field)| (field.name.to_owned(), self.json(field.shape))).collect::<serde_json::Map<_, _>>().into()
             }
-            _ => self.text(),
+            Shape::Error => self.json(Shape::Record(record("ErrorFields"))),
+            _ => self.text().into(),
         }
     }
 }
 
-fn shown(packed: &[u8]) -> String {
+fn shown(packed: &[u8]) -> serde_json::Value {
     let mut reader = Reader(packed);
     let name = reader.text();
     let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
     let shape = shapes.into_iter().find(|shape| matches!(shape, Shape::Record(record) if record.name == name)).expect("is an answer");
-    let shown = reader.value(shape);
+    let shown = reader.json(shape);
     assert!(reader.0.is_empty(), "bytes are left");
     shown
 }
@@ -89,7 +102,7 @@ fn shown(packed: &[u8]) -> String {
 #[test]
 fn members_come_in_the_tables_order_and_what_is_null_or_unknown_does_not() {
     let written = session(r#"{"status":"active","proxy":{"port":1080,"host":"h"},"other":[1],"session_id":"s-1","session_type":null}"#);
-    assert_eq!(shown(&written), "{session_id=s-1 status=active proxy={host=h port=1080}}");
+    assert_eq!(shown(&written), json!({"session_id": "s-1", "status": "active", "proxy": {"host": "h", "port": 1080}}));
     assert_eq!(written, session(r#"{"session_id":"s-1","status":"active","proxy":{"host":"h","port":1080}}"#));
 }
 
@@ -111,7 +124,8 @@ fn numbers_are_exact_and_a_long_text_has_a_long_length() {
     );
     let written = packed("list_products", "{}", &format!(r#"{{"items":[{product},{product}],"next_cursor":null}}"#)).expect("fits");
     let shown = shown(&written);
-    assert_eq!((shown.matches("price=4.10").count(), shown.matches(&format!("name={name} ")).count()), (2, 2), "{shown}");
+    let items = shown["items"].as_array().expect("is a list");
+    assert_eq!(items.iter().filter(|item| item["price"] == "4.10" && item["name"] == name.as_str()).count(), 2, "{shown}");
 }
 
 #[test]
@@ -119,4 +133,17 @@ fn what_nobody_documents_is_not_packed_and_what_does_not_fit_is_an_error() {
     assert_eq!(packed("get_balance", "{}", r#"{"balance":1}"#).as_deref(), Ok(&[0_u8][..]));
     let error = packed("list_products", "{}", r#"{"items":[7]}"#).expect_err("does not fit");
     assert_eq!(error.field.as_deref(), Some("data.items[0]"));
+}
+
+#[test]
+fn what_hosts_are_told_is_packed_as_it_is_written() {
+    use hopline::client::{Event, EventKind, error_text, event_text};
+
+    let Err(cause) = Client::from_text("{}", &[]) else { panic!("16 bytes are needed") };
+    let Err(because) = Client::from_text(r#"{"base_url":"x"}"#, &[7; 16]) else { panic!("a base URL is needed") };
+    let read = |text: String| serde_json::from_str::<serde_json::Value>(&text).expect("is JSON");
+    assert_eq!(unpacked(record("ErrorFields"), &super::packed(&cause)), read(error_text(&cause)));
+    let what = EventKind::Repeating { attempts: 2, delay_ms: 500, because };
+    let event = Event { command: None, operation: "get_balance", intent: Some("é".to_owned()), what };
+    assert_eq!(unpacked(record("Event"), &super::packed(&event)), read(event_text(&event)));
 }

@@ -21,7 +21,6 @@ pub struct Event {
 
 told! {
     /// Progress of a command, for people and metrics. Nothing depends on it.
-    #[derive(Default)]
     struct Told as "Event" {
         /// Which command, where it belongs to one.
         command: Option<CommandId>,
@@ -30,7 +29,7 @@ told! {
         /// Your own name for it.
         intent: Option<String>,
         /// What happened.
-        event: Option<EventName>,
+        event: EventName,
         /// Of `repeating`: sends so far.
         attempts: Option<u32>,
         /// Of `repeating`: the time until the next send.
@@ -58,11 +57,35 @@ told! {
     }
 }
 
+impl Told {
+    /// What every event has.
+    fn new(event: &Event) -> Told {
+        Told {
+            command: event.command,
+            operation: event.operation,
+            intent: event.intent.clone(),
+            event: event.what.name(),
+            attempts: None,
+            delay_ms: None,
+            because: None,
+            session_id: None,
+            estimated_charge_usd: None,
+            order_no: None,
+            status: None,
+            phase: None,
+            members: None,
+            unit_price: None,
+            value: None,
+            record: None,
+        }
+    }
+}
+
 impl From<&Event> for Told {
-    fn from(Event { command, operation, intent, what }: &Event) -> Told {
-        let told = Told { command: *command, operation, intent: intent.clone(), event: Some(what.name()), ..Told::default() };
+    fn from(event: &Event) -> Told {
+        let told = Told::new(event);
         let some = |text: &String| Some(text.clone());
-        match what {
+        match &event.what {
             EventKind::Repeating { attempts, delay_ms, because } => {
                 Told { attempts: Some(*attempts), delay_ms: Some(*delay_ms), because: Some(because.clone()), ..told }
             }

@@ -12,7 +12,7 @@ use super::waiting::Settlement;
 use crate::contract::{Field, Members, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{NotOwn, Own, pick, read_own};
-use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent, quote_of};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Quote, Sent, quote_of};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
 use crate::wire::{Facts, Reading};
@@ -201,10 +201,13 @@ pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Erro
 
 /// Prices a quantity of a product of a list, both as JSON: `{"product_no","quantity","unit_price","total","currency","unit"}`.
 pub fn quote_text(product: &str, quantity: &str) -> Result<String, Error> {
-    let quoted = read("quote", "product", product)
-        .and_then(|product| Ok((product, read("quote", "quantity", quantity)?)))
-        .and_then(|(product, quantity)| quote_of(product, quantity));
-    quoted.map(|quoted| json_of(&quoted))
+    quote_from_text(product, quantity).map(|quote| json_of(&quote))
+}
+
+/// Prices a quantity of a product of a list, both as JSON.
+pub fn quote_from_text(product: &str, quantity: &str) -> Result<Quote, Error> {
+    let product = read("quote", "product", product)?;
+    quote_of(product, read("quote", "quantity", quantity)?)
 }
 
 /// An event as JSON.

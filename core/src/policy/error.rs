@@ -105,7 +105,7 @@ told! {
         pub retry_at: Option<Millis> => Time,
         /// How often it was sent.
         pub attempts: u32,
-        /// `data` of a success that does not fit its type.
+        /// `data` of a success that does not fit its type. It may hold secrets.
         pub raw: Option<Json>,
         /// The first failure, when this one came of a later send.
         pub cause: Option<Error>,
@@ -198,14 +198,22 @@ const TOLD: [Field; 2] = [
     Field::told("message", prose!("One sentence: what happened, whether money may have moved, what to do next."), Shape::Text, true),
     Field::told(
         "refused_by_us",
-        prose!("Whether this client refused it, and not the service." "See `is_refused_by_us`."),
+        prose!(
+            "Of the kind `refused`: whether this client refused it, and not the service: for a cap or price limit of your own, an account that"
+            "is not ready, a `settle` that came too early, a `forget` of a session that this client holds, a record that has changed, or a"
+            "`reconcile` that has nothing to look up."
+        ),
         Shape::Bool,
         false,
     ),
 ];
 static MEMBERS: [Field; 23] = joined(&TOLD, ErrorFields::FIELDS);
 /// What hosts are told of an error.
-pub static ERROR: Record = Record::new("HoplineError", prose!("A failure, with all that is needed to decide what to do next."), &MEMBERS);
+pub static ERROR: Record = Record::new(
+    "ErrorFields",
+    prose!("A failure, with all that is needed to decide what to do next: `kind` says what happened, `effect` whether it took effect."),
+    &MEMBERS,
+);
 
 impl Shaped for Error {
     const SHAPE: Shape = Shape::Error;

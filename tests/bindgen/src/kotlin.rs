@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, REPLIES, Record, Shape, Words, endpoints};
+use hopline::client::PagesEnd;
+use hopline::contract::{Field, Method, REPLIES, Record, Safety, Shape, Shaped, Words, endpoints};
 
-use crate::model::{APIS, Kind, Type, camel, client, lines, named_in_camel, types};
+use crate::model::{APIS, Kind, Type, camel, client, lines, named_in_camel, told_types, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
@@ -19,6 +20,16 @@ macro_rules! put {
 
 mod method;
 mod operations;
+
+/// What only the package itself is told, and its name there: the package shows it to its users in a way of its own.
+const OWN: [(&str, &str); 4] =
+    [("ErrorFields", "ErrorFields"), ("SavedPage", "SavedPage"), ("Verdict", "VerdictFields"), ("VerdictName", "VerdictName")];
+
+/// Lists of Hopline's own that are in nothing that is told: those of a request of the caller's own, and of a walk.
+const LISTS: [Shape; 3] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
+
+/// What the package hands back to the core as it came.
+const UNREAD: &str = "AnswerFacts";
 
 /// The files of the package that are printed: their names and their text.
 pub fn files() -> Vec<(String, String)> {
@@ -60,16 +71,61 @@ const KEYWORDS: [&str; 28] = [
 
 fn print_types() -> String {
     let mut out = HEADER.to_owned();
-    put!(out, "import java.math.BigDecimal");
+    put!(out, "import java.math.BigDecimal\nimport java.time.Instant\nimport kotlin.time.Duration");
     let shapes = endpoints().map(|endpoint| endpoint.response).chain(REPLIES);
     let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in types() {
         match known {
             Type::Words(words) => print_words(&mut out, words),
-            Type::Record(record) => print_record(&mut out, record, answers.contains(&record.name)),
+            Type::Record(record) => print_record(&mut out, record, if answers.contains(&record.name) { Role::Answer } else { Role::Part }),
+        }
+    }
+    for told in told_types().into_iter().filter(|told| told.name() != UNREAD) {
+        match told {
+            Type::Words(words) => print_closed(&mut out, words),
+            Type::Record(record) => print_record(&mut out, record, Role::Told),
+        }
+    }
+    for shape in LISTS {
+        if let Shape::Word(words) = shape {
+            print_closed(&mut out, words);
         }
     }
     out
+}
+
+/// What a record is.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    /// What an operation is answered with.
+    Answer,
+    /// A part of an answer.
+    Part,
+    /// What is told beside answers: a member that is true or false is left out where it is false.
+    Told,
+}
+
+/// The name of a type, and who sees it.
+fn seen(name: &'static str) -> (&'static str, &'static str) {
+    OWN.into_iter().find(|(told, _)| *told == name).map_or(("public", name), |(_, own)| ("internal", own))
+}
+
+/// The name of a word of a closed list.
+fn entry(word: &str) -> String {
+    word.to_uppercase()
+}
+
+/// A list that is closed, so that `when` can tell all of it.
+fn print_closed(out: &mut String, words: &Words) {
+    put!(out, "");
+    print_doc(out, "", &said(words.doc));
+    let (visibility, name) = seen(words.name);
+    put!(out, "{visibility} enum class {name}(override val word: String) : Word {{");
+    for (index, word) in words.words.iter().enumerate() {
+        print_doc(out, "    ", &said(word.doc));
+        let end = if index + 1 == words.words.len() { "\n}" } else { ",\n" };
+        put!(out, "    {}({}){end}", entry(word.word), quoted(word.word));
+    }
 }
 
 fn print_words(out: &mut String, words: &Words) {
@@ -91,40 +147,81 @@ fn print_words(out: &mut String, words: &Words) {
     put!(out, "    }}\n}}");
 }
 
-fn print_record(out: &mut String, record: &Record, is_answer: bool) {
+fn print_record(out: &mut String, record: &Record, role: Role) {
     put!(out, "");
     print_doc(out, "", &said(record.doc));
-    put!(out, "public data class {}(", record.name);
+    let (visibility, name) = seen(record.name);
+    put!(out, "{visibility} data class {name}(");
     for field in record.fields {
-        let (optional, default) = if field.required { ("", "") } else { ("?", " = null") };
-        print_doc(out, "    ", &said(field.doc));
-        put!(out, "    val {}: {}{optional}{default},", member(field.name, is_answer), answer_type(field.shape));
+        let (optional, default) = match otherwise(field, role) {
+            _ if field.required => ("", "".to_owned()),
+            "null" => ("?", " = null".to_owned()),
+            other => ("", format!(" = {other}")),
+        };
+        print_doc(out, "    ", &if role == Role::Told { of_told(record, field) } else { said(field.doc) });
+        // A number of the core's own, which means nothing to anybody else.
+        let visibility = if field.name == "command" { "internal " } else { "" };
+        put!(out, "    {visibility}val {}: {}{optional}{default},", member_of(field, role), type_of(field, role));
     }
-    if is_answer {
+    if role == Role::Answer {
         put!(out, "    override val raw: Raw = Raw.NONE,");
         put!(out, "    override val requestId: String? = null,");
         put!(out, "    override val phase: Phase? = null,");
     }
-    put!(out, "){}\n", if is_answer { " : Reply" } else { "" });
-    print_reader(out, record, is_answer);
+    let is = match role {
+        Role::Answer => " : Reply",
+        // Java writes an exception with what it holds.
+        Role::Told if record.name == "ErrorFields" => " : java.io.Serializable",
+        _ => "",
+    };
+    put!(out, "){is}\n");
+    print_reader(out, record, role);
 }
 
 /// How it is read from what the core packed.
-fn print_reader(out: &mut String, record: &Record, is_answer: bool) {
-    let parameter = if is_answer { "told: Told = Told.NOTHING" } else { "" };
-    put!(out, "internal fun Packed.read{}({parameter}): {} {{", record.name, record.name);
+fn print_reader(out: &mut String, record: &Record, role: Role) {
+    let parameter = if role == Role::Answer { "told: Told = Told.NOTHING" } else { "" };
+    let (_, name) = seen(record.name);
+    put!(out, "internal fun Packed.read{name}({parameter}): {name} {{");
     let looks = record.fields.iter().any(|field| !is_there(field));
     put!(out, "    {}members({})", if looks { "val of = " } else { "" }, record.fields.len());
-    put!(out, "    return {}(", record.name);
+    put!(out, "    return {name}(");
     for (index, field) in record.fields.iter().enumerate() {
-        let (read, otherwise) = (reader(field.shape), if field.required { "Raw.NONE" } else { "null" });
-        let read = if is_there(field) { read } else { format!("if (of.has({index})) {read} else {otherwise}") };
-        put!(out, "        {} = {read},", member(field.name, is_answer));
+        let (read, otherwise) = (reader_of(field, role), otherwise(field, role));
+        let read = match otherwise {
+            _ if is_there(field) => read,
+            "false" => format!("of.has({index}) && {read}"),
+            _ => format!("if (of.has({index})) {read} else {otherwise}"),
+        };
+        put!(out, "        {} = {read},", member_of(field, role));
     }
-    if is_answer {
+    if role == Role::Answer {
         put!(out, "        raw = told.raw,\n        requestId = told.requestId,\n        phase = told.phase,");
     }
     put!(out, "    )\n}}");
+}
+
+/// The type of a member. Whole numbers that are told are counts and statuses.
+fn type_of(field: &Field, role: Role) -> String {
+    if is_count(field, role) { "Int".to_owned() } else { answer_type(field.shape) }
+}
+
+fn reader_of(field: &Field, role: Role) -> String {
+    let read = reader(field.shape);
+    if is_count(field, role) { format!("{read}.toInt()") } else { read }
+}
+
+fn is_count(field: &Field, role: Role) -> bool {
+    role == Role::Told && field.shape == Shape::Integer
+}
+
+/// What a member is where it is not there.
+fn otherwise(field: &Field, role: Role) -> &'static str {
+    match field.shape {
+        Shape::Bool if role == Role::Told => "false",
+        _ if field.required => "Raw.NONE",
+        _ => "null",
+    }
 }
 
 /// Whether a member is always there. JSON that nobody documents may be null.
@@ -145,6 +242,23 @@ fn member(wire: &str, is_answer: bool) -> String {
     if is_answer && ["raw", "requestId", "phase"].contains(&name.as_str()) { format!("{name}_") } else { escaped(name) }
 }
 
+/// The name of a member of a record. A duration has a type, which knows its unit.
+fn member_of(field: &Field, role: Role) -> String {
+    let name = if field.shape == Shape::Span { field.name.trim_end_matches("_ms") } else { field.name };
+    member(name, role == Role::Answer)
+}
+
+/// What a member of something that is told says of itself: words in their own spelling, and times, which have a type, without a unit.
+fn of_told(record: &Record, field: &Field) -> Vec<String> {
+    let words = |shape| if let Shape::Word(words) = shape { words.words } else { &[] };
+    let known: Vec<&str> = record.fields.iter().flat_map(|field| words(field.shape)).map(|word| word.word).collect();
+    let line = |line: String| {
+        let parts = line.split('`').map(|part| if known.contains(&part) { entry(part) } else { part.to_owned() });
+        parts.collect::<Vec<_>>().join("`").replace(", Unix milliseconds", "")
+    };
+    said(field.doc).into_iter().map(line).collect()
+}
+
 fn escaped(name: String) -> String {
     if KEYWORDS.contains(&name.as_str()) { format!("`{name}`") } else { name }
 }
@@ -160,8 +274,8 @@ fn answer_type(shape: Shape) -> String {
         Shape::Error => "HoplineException".to_owned(),
         Shape::Decimal => "BigDecimal".to_owned(),
         Shape::Json => "Raw".to_owned(),
-        Shape::Word(words) => words.name.to_owned(),
-        Shape::Record(record) => record.name.to_owned(),
+        Shape::Word(words) => seen(words.name).1.to_owned(),
+        Shape::Record(record) => seen(record.name).1.to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("List<{}>", answer_type(*item)),
     }
 }
@@ -200,8 +314,9 @@ fn reader(shape: Shape) -> String {
         Shape::Error => "exception()".to_owned(),
         Shape::Decimal => "decimal()".to_owned(),
         Shape::Json => "Raw(text())".to_owned(),
+        Shape::Word(words) if words.closed => format!("entry({}.entries)", seen(words.name).1),
         Shape::Word(words) => format!("{}(word({}.words))", words.name, words.name),
-        Shape::Record(record) => format!("read{}()", record.name),
+        Shape::Record(record) => format!("read{}()", seen(record.name).1),
         Shape::List(item) | Shape::OneOrMany(item) => format!("list {{ {} }}", reader(*item)),
     }
 }
@@ -215,9 +330,26 @@ fn quoted(text: &str) -> String {
     format!("{text:?}").replace('$', "\\$")
 }
 
+/// A line of a description, whose links to names of Rust are links to those of the package: `[Effect.DONE]`.
+fn linked(line: &str) -> String {
+    let mut parts = line.split("[`");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for (link, rest) in parts.filter_map(|part| part.split_once("`]")) {
+        let (of, name) = link.split_once("::").map_or((link, None), |(of, name)| (of, Some(name)));
+        let word = |told: Type| match told {
+            Type::Words(words) if words.name == of => words.words.iter().find(|word| Some(word.name) == name),
+            _ => None,
+        };
+        let known = told_types().into_iter().find_map(word).map(|word| entry(word.word));
+        let name = known.or(name.map(camel)).map_or_else(String::new, |name| format!(".{name}"));
+        out.push_str(&format!("[{}{name}]{rest}", if of == "Error" { "HoplineException" } else { of }));
+    }
+    out
+}
+
 fn print_doc(out: &mut String, indent: &str, said: &[String]) {
     // Neither may a comment end before its end, nor another begin in it.
-    let safe = |line: &String| named_in_camel(line).replace("*/", "*&#47;").replace("/*", "&#47;*");
+    let safe = |line: &String| linked(&named_in_camel(line)).replace("*/", "*&#47;").replace("/*", "&#47;*");
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |at| at + 1);
     match &said[..end] {
         [] => {}
@@ -237,17 +369,25 @@ mod tests {
     #[test]
     fn every_type_is_printed_with_its_members() {
         let printed = print_types();
-        for known in types() {
+        for known in types().into_iter().chain(told_types()).filter(|known| known.name() != UNREAD) {
+            let (visibility, name) = seen(known.name());
             match known {
                 Type::Record(record) => {
-                    let at = printed.find(&format!("public data class {}(", record.name)).expect(record.name);
+                    let at = printed.find(&format!("{visibility} data class {name}(")).expect(record.name);
                     let members = &printed[at..at + printed[at..].find("\n)").expect("ends")];
-                    record
-                        .fields
-                        .iter()
-                        .for_each(|field| assert!(members.contains(&format!("val {}", camel(field.name))), "{}", field.name));
+                    record.fields.iter().for_each(|field| {
+                        assert!(members.contains(&format!("val {}", member_of(field, Role::Part))), "{}", field.name);
+                    });
                 }
-                Type::Words(words) => assert!(printed.contains(&format!("public value class {}(", words.name)), "{}", words.name),
+                Type::Words(words) if words.closed => {
+                    let at = printed.find(&format!("{visibility} enum class {name}(")).expect(words.name);
+                    let entries = &printed[at..at + printed[at..].find("\n}").expect("ends")];
+                    words
+                        .words
+                        .iter()
+                        .for_each(|word| assert!(entries.contains(&format!(" {}(\"{}\")", entry(word.word), word.word)), "{name}"));
+                }
+                Type::Words(_) => assert!(printed.contains(&format!("public value class {name}(")), "{name}"),
             }
         }
     }
@@ -260,6 +400,10 @@ mod tests {
         assert_eq!(
             (member("object", false), member("raw", true), operations::parameter("timeout")),
             ("`object`".into(), "raw_".into(), "timeout_".into())
+        );
+        assert_eq!(
+            linked("as [`Error::is_refused_by_us`] tells, unless it is [`Effect::Done`]"),
+            "as [HoplineException.isRefusedByUs] tells, unless it is [Effect.DONE]"
         );
         assert_eq!(quoted("a \"$\" b"), "\"a \\\"\\$\\\" b\"");
     }

@@ -1,10 +1,11 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
+use hopline::client::told;
 use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
 
 mod options;
 
-pub use options::{CallOption, Kind, OPTIONS, Use, WALK};
+pub use options::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Use, WALK};
 
 /// The APIs, for each of which every host has a client.
 pub const APIS: [Api; 2] = [Api::Agent, Api::Reseller];
@@ -95,6 +96,15 @@ pub fn types() -> Vec<Type> {
     found
 }
 
+/// The types of what hosts are told beside answers, each after those that it is made of, without those of answers.
+pub fn told_types() -> Vec<Type> {
+    let known = types();
+    let mut found = Vec::new();
+    told().into_iter().for_each(|record| collect(Shape::Record(record), &mut found));
+    found.retain(|found| !known.iter().any(|known| known.name() == found.name()));
+    found
+}
+
 /// The types of one API that go over the wire.
 pub fn types_of(api: Api) -> Vec<Type> {
     let mut found = Vec::new();
@@ -143,7 +153,8 @@ pub fn camel(snake: &str) -> String {
 
 /// A line of a description as the hosts with `camelCase` print it: what they have a name for has that name.
 pub fn named_in_camel(line: &str) -> String {
-    let is_field = |name: &str| types().into_iter().any(|known| matches!(known, Type::Record(record) if record.field(name).is_some()));
+    let records = || types().into_iter().chain(told_types()).filter_map(Type::record);
+    let is_field = |name: &str| records().any(|record| record.field(name).is_some());
     let is_parameter = |name: &str| endpoints().any(|endpoint| endpoint.request.field(name).is_some());
     in_camel(line, |name: &str| is_function(name) || is_parameter(name) || is_field(name))
 }
@@ -153,12 +164,23 @@ pub fn functions_in_camel(line: &str) -> String {
     in_camel(line, is_function)
 }
 
+/// A line of a description without Rust's links: what they name by a path is named by its end.
+pub fn unlinked(line: &str) -> String {
+    let plain = line.replace("[`", "\u{0}`").replace("`]", "`\u{0}");
+    let parts = plain.split('\u{0}').enumerate().map(|(n, part)| {
+        let path = part.rsplit("::").next().filter(|_| n % 2 == 1).map(|end| end.trim_matches('`'));
+        path.map_or_else(|| part.to_owned(), |end| format!("`{}`", snake(end).trim_start_matches('_')))
+    });
+    parts.collect()
+}
+
 fn is_function(name: &str) -> bool {
     const FUNCTIONS: [&str; 4] = ["is_shared", "needs_project_id", "parse_ip_range", "place_order"];
     FUNCTIONS.contains(&name) || endpoints().any(|endpoint| endpoint.name == name)
 }
 
-fn in_camel(line: &str, is_known: impl Fn(&str) -> bool) -> String {
+/// A line of a description in which names that are known are in `camelCase`.
+pub fn in_camel(line: &str, is_known: impl Fn(&str) -> bool) -> String {
     let parts = line.split('`').enumerate();
     let parts = parts.map(|(n, part)| if n % 2 == 1 && part.contains('_') && is_known(part) { camel(part) } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("`")
@@ -189,6 +211,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn links_of_rust_are_the_names_that_they_end_with() {
+        assert_eq!(
+            unlinked("as [`Error::is_refused_by_us`] and [`Kind::InDoubt`] of `GET`"),
+            "as `is_refused_by_us` and `in_doubt` of `GET`"
+        );
+    }
 
     #[test]
     fn every_name_means_one_type() {
@@ -249,7 +279,7 @@ mod tests {
                 assert!(!field.doc.trim().is_empty(), "{}.{}", endpoint.request.name, field.name);
             }
         }
-        for found in types() {
+        for found in types().into_iter().chain(told_types()) {
             let undocumented = match found {
                 Type::Record(record) => record.doc.trim().is_empty() || record.fields.iter().any(|field| field.doc.trim().is_empty()),
                 Type::Words(words) => words.doc.trim().is_empty() || words.words.iter().any(|word| word.doc.trim().is_empty()),

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, FieldRule, Record, Shape, Words};
+use hopline::client::PagesEnd;
+use hopline::contract::{Field, FieldRule, Method, Record, Safety, Shape, Shaped, Words};
 
-use crate::model::{APIS, Type, camel, client, lines, named_in_camel, types};
+use crate::model::{APIS, Type, WALK, camel, client, in_camel, lines, named_in_camel, told_types, types, unlinked};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -18,6 +19,7 @@ macro_rules! put {
 }
 
 mod operations;
+mod options;
 
 /// Words of the language that can't be names of members or parameters as they are.
 const RESERVED: &[&str] = &[
@@ -74,6 +76,31 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// What has another name here than in the core. A name with a point is that of a type inside another one.
+const NAMED: &[(&str, &str)] = &[
+    ("ErrorFields", "HoplineError"),
+    ("Kind", "HoplineError.Kind"),
+    ("Effect", "HoplineError.Effect"),
+    ("Advice", "HoplineError.Advice"),
+    ("Holds", "Saved.Holds"),
+    ("Event", "EventFields"),
+    ("EventName", "EventFields.Name"),
+    ("Verdict", "VerdictFields"),
+    ("VerdictName", "VerdictFields.Name"),
+    ("PagesEnd", "WalkEnd"),
+    ("Method", "HTTPMethod"),
+];
+
+/// What the package shows in another way.
+const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage"];
+
+/// What the package only hands back.
+const UNREAD: &str = "AnswerFacts";
+
+/// What the error has beside what the core says of it.
+const NOTES: &str = "    /// What the store or the transport reported, where that is part of the failure.
+    public internal(set) var notes: [String] = []";
+
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(String, String)> {
     let operations = APIS.into_iter().map(|api| (format!("{}Operations.swift", client(api)), operations::print(api)));
@@ -85,10 +112,55 @@ fn print_types() -> String {
     for found in types() {
         match found {
             Type::Words(words) => print_words(&mut out, words),
-            Type::Record(record) => print_record(&mut out, record),
+            Type::Record(record) => print_record(&mut out, record, false),
         }
     }
+    for found in own_types() {
+        match found {
+            Type::Words(words) => print_closed(&mut out, words),
+            Type::Record(record) => print_record(&mut out, record, true),
+        }
+    }
+    options::print(&mut out);
     out
+}
+
+/// Hopline's own types: what is told, and the words that only this host's callers are asked for.
+fn own_types() -> Vec<Type> {
+    let lists = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
+    let words = lists.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });
+    told_types().into_iter().filter(|told| told.name() != UNREAD).chain(words).collect()
+}
+
+/// What a type of the table is called here.
+fn type_name(known: &'static str) -> &'static str {
+    NAMED.iter().find(|(core, _)| *core == known).map_or(known, |(_, here)| here)
+}
+
+fn access(known: &str) -> &'static str {
+    if INTERNAL.contains(&known) { "" } else { "public " }
+}
+
+/// A closed list: nobody adds to it.
+fn print_closed(out: &mut String, words: &Words) {
+    let outer = type_name(words.name).split_once('.');
+    let (indent, name_of) = outer.map_or(("", type_name(words.name)), |(_, inner)| ("    ", inner));
+    put!(out, "");
+    if let Some((outer, _)) = outer {
+        put!(out, "extension {outer} {{");
+    }
+    doc(out, indent, lines(words.doc));
+    put!(out, "{indent}{}enum {name_of}: String, CaseIterable, Codable, Sendable {{", access(words.name));
+    for word in words.words {
+        doc(out, &format!("{indent}    "), lines(word.doc));
+        let case = lower(word.name);
+        let raw = if case == word.word { String::new() } else { format!(" = {:?}", word.word) };
+        put!(out, "{indent}    case {}{raw}", name(&case));
+    }
+    put!(out, "{indent}}}");
+    if outer.is_some() {
+        put!(out, "}}");
+    }
 }
 
 /// An open list: a service may say what the contract does not name.
@@ -109,38 +181,104 @@ fn print_words(out: &mut String, words: &Words) {
     put!(out, "}}");
 }
 
-fn print_record(out: &mut String, record: &'static Record) {
+fn print_record(out: &mut String, record: &'static Record, is_told: bool) {
+    let (named, access) = (type_name(record.name), access(record.name));
+    let members: Vec<Member> = record.fields.iter().map(|field| Member::of(record, field, is_told)).collect();
     put!(out, "");
     doc(out, "", lines(record.doc));
-    put!(out, "public struct {}: Hashable, Sendable {{", record.name);
-    for field in record.fields {
-        doc(out, "    ", lines(field.doc));
-        put!(out, "    public let {}: {}", name(&camel(field.name)), member_type(field));
+    let is_error = named == type_name("ErrorFields");
+    put!(out, "{access}struct {named}: {}Hashable, Sendable {{", if is_error { "Error, " } else { "" });
+    for member in &members {
+        doc(out, "    ", lines(&member.doc));
+        if member.is_own {
+            put!(out, "    {access}var {}: {}? {{ {}s.first }}", member.name, member.kind, member.name);
+        } else {
+            put!(out, "    {access}let {}: {}{}", name(&member.name), member.kind, if member.is_optional { "?" } else { "" });
+        }
     }
-    put!(out, "\n    /// One of your own, such as for a preview or a test.");
-    let default = |field: &Field| if field.required { "" } else { " = nil" };
-    let given = |field: &Field| format!("{}: {}{}", name(&camel(field.name)), member_type(field), default(field));
-    put!(out, "    public init({}) {{", record.fields.iter().map(given).collect::<Vec<_>>().join(", "));
-    for field in record.fields {
-        put!(out, "        self.{} = {}", camel(field.name), name(&camel(field.name)));
+    for own in members.iter().filter(|member| member.is_own) {
+        put!(out, "    /// A list, since a struct can't hold itself.\n    private let {}s: [{}]", own.name, own.kind);
     }
-    put!(out, "    }}\n}}\n");
-    print_reader(out, record);
+    if is_error {
+        put!(out, "{NOTES}");
+    }
+    if !access.is_empty() {
+        put!(out, "\n    /// One of your own, such as for a preview or a test.");
+        put!(out, "    public init({}) {{", members.iter().map(Member::given).collect::<Vec<_>>().join(", "));
+        for Member { name: given, is_own, .. } in &members {
+            match is_own {
+                true => put!(out, "        {given}s = [{given}].compactMap {{ $0 }}"),
+                false => put!(out, "        self.{given} = {}", name(given)),
+            }
+        }
+        put!(out, "    }}");
+    }
+    put!(out, "}}\n");
+    print_reader(out, record, &members, is_told);
 }
 
-/// How it is read from what the core packed.
-fn print_reader(out: &mut String, record: &Record) {
-    put!(out, "extension {}: Packable {{\n    static let type = {:?}\n", record.name, record.name);
+/// How it is read from what the core packed. What is told has no name in front.
+fn print_reader(out: &mut String, record: &Record, members: &[Member], is_told: bool) {
+    match is_told {
+        true => put!(out, "extension {} {{", type_name(record.name)),
+        false => put!(out, "extension {}: Packable {{\n    static let type = {:?}\n", record.name, record.name),
+    }
     put!(out, "    init(_ packed: inout Packed) {{");
     let looks = record.fields.iter().any(|field| !is_there(field));
     put!(out, "        {} = packed.members({})", if looks { "let there" } else { "_" }, record.fields.len());
-    for (index, field) in record.fields.iter().enumerate() {
-        let (read, otherwise) = (reader(field.shape), if field.required { "Raw(text: \"null\")" } else { "nil" });
-        let read = if is_there(field) { read } else { format!("there.has({index}) ? {read} : {otherwise}") };
-        put!(out, "        {} = {read}", name(&camel(field.name)));
+    for (index, (field, member)) in record.fields.iter().zip(members).enumerate() {
+        let (read, here) = (reader(field.shape), name(&member.name));
+        match (is_there(field), field.shape) {
+            (true, _) => put!(out, "        {here} = {read}"),
+            _ if member.is_own => put!(out, "        {here}s = there.has({index}) ? [{read}] : []"),
+            (_, Shape::Bool) if is_told => put!(out, "        {here} = there.has({index}) && {read}"),
+            _ => put!(out, "        {here} = there.has({index}) ? {read} : {}", if field.required { "Raw(text: \"null\")" } else { "nil" }),
+        }
     }
     put!(out, "    }}\n}}");
 }
+
+/// A member of a printed type.
+struct Member {
+    name: String,
+    doc: String,
+    kind: String,
+    is_optional: bool,
+    /// What is taken where none is given.
+    default: &'static str,
+    /// Whether it is of the type that it is a member of.
+    is_own: bool,
+}
+
+impl Member {
+    fn of(record: &Record, field: &Field, is_told: bool) -> Member {
+        // What is told leaves out what is false.
+        let is_flag = is_told && !field.required && matches!(field.shape, Shape::Bool);
+        let camel = match field.name {
+            IS_REFUSED => "isRefusedByUs".to_owned(),
+            known if matches!(field.shape, Shape::Span) => camel(known.trim_end_matches("_ms")),
+            known => camel(known),
+        };
+        let is_optional = !field.required && !is_flag;
+        let doc = if matches!(field.shape, Shape::Time) { field.doc.replace(", Unix milliseconds", "") } else { field.doc.to_owned() };
+        Member {
+            name: camel,
+            doc,
+            kind: answer_type(field.shape),
+            is_optional,
+            default: if is_flag { " = false" } else { ["", " = nil"][usize::from(is_optional)] },
+            is_own: record.name == "ErrorFields" && matches!(field.shape, Shape::Error),
+        }
+    }
+
+    /// It as a parameter.
+    fn given(&self) -> String {
+        format!("{}: {}{}{}", name(&self.name), self.kind, if self.is_optional { "?" } else { "" }, self.default)
+    }
+}
+
+/// A flag of the error, which is called as Swift calls a flag.
+const IS_REFUSED: &str = "refused_by_us";
 
 /// Whether a member is always there. JSON that nobody documents may be null.
 fn is_there(field: &Field) -> bool {
@@ -156,17 +294,14 @@ fn reader(shape: Shape) -> String {
         Shape::Integer => "packed.integer()".to_owned(),
         Shape::Time => "packed.time()".to_owned(),
         Shape::Span => "packed.span()".to_owned(),
-        Shape::Error => "packed.error()".to_owned(),
+        Shape::Error => "HoplineError(&packed)".to_owned(),
         Shape::Decimal => "packed.decimal()".to_owned(),
         Shape::Json => "packed.raw()".to_owned(),
+        Shape::Word(words) if words.closed => "packed.closed()".to_owned(),
         Shape::Word(_) => "packed.word()".to_owned(),
-        Shape::Record(record) => format!("{}(&packed)", record.name),
+        Shape::Record(record) => format!("{}(&packed)", type_name(record.name)),
         Shape::List(item) | Shape::OneOrMany(item) => format!("packed.list {{ packed in {} }}", reader(*item)),
     }
-}
-
-fn member_type(field: &Field) -> String {
-    format!("{}{}", answer_type(field.shape), if field.required { "" } else { "?" })
 }
 
 fn answer_type(shape: Shape) -> String {
@@ -180,8 +315,8 @@ fn answer_type(shape: Shape) -> String {
         Shape::Error => "HoplineError".to_owned(),
         Shape::Decimal => "Decimal".to_owned(),
         Shape::Json => "Raw".to_owned(),
-        Shape::Word(words) => words.name.to_owned(),
-        Shape::Record(record) => record.name.to_owned(),
+        Shape::Word(words) => type_name(words.name).to_owned(),
+        Shape::Record(record) => type_name(record.name).to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", answer_type(*item)),
     }
 }
@@ -217,13 +352,25 @@ fn lower(upper: &str) -> String {
 }
 
 fn one_line(doc: &str) -> String {
-    named_in_camel(lines(doc).collect::<Vec<_>>().join(" ").trim())
+    in_swift(lines(doc).collect::<Vec<_>>().join(" ").trim())
 }
 
 fn doc<'a>(out: &mut String, indent: &str, said: impl Iterator<Item = &'a str>) {
     let said: Vec<&str> = said.collect();
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-    said[..end].iter().for_each(|line| put!(out, "{}", format!("{indent}/// {}", named_in_camel(line)).trim_end()));
+    said[..end].iter().for_each(|line| put!(out, "{}", format!("{indent}/// {}", in_swift(line)).trim_end()));
+}
+
+/// A line of a description with the names that things have here.
+fn in_swift(line: &str) -> String {
+    let is_own = |name: &str| {
+        own_types().into_iter().any(|own| match own {
+            Type::Record(record) => record.field(name).is_some(),
+            Type::Words(words) => words.words.iter().any(|word| word.word == name),
+        })
+    };
+    let plain = unlinked(line).replace(&format!("`{IS_REFUSED}`"), "`is_refused_by_us`");
+    in_camel(&named_in_camel(&plain), |name| name == "is_refused_by_us" || is_own(name) || WALK.iter().any(|own| own.name == name))
 }
 
 #[cfg(test)]
@@ -234,7 +381,8 @@ mod tests {
     fn what_holds_a_secret_is_never_written() {
         let printed = print_types();
         assert!(printed.contains("public struct Proxy: Hashable, Sendable {") && !printed.contains("JSON"));
-        assert!(printed.matches("Codable").count() == types().iter().filter(|found| found.record().is_none()).count());
+        let words = types().into_iter().chain(own_types()).filter(|found| found.record().is_none()).count();
+        assert_eq!(printed.matches("Codable").count(), words);
     }
 
     #[test]
@@ -242,6 +390,19 @@ mod tests {
         let printed = print_types();
         for found in types() {
             assert_eq!(printed.matches(&format!("public struct {}: ", found.name())).count(), 1, "{}", found.name());
+        }
+        for found in own_types() {
+            let (name, access) = (type_name(found.name()), access(found.name()));
+            let kind = if found.record().is_some() { "struct" } else { "enum" };
+            let is_there = match name.split_once('.') {
+                None => printed.matches(&format!("\n{access}{kind} {name}: ")).count() == 1,
+                Some((outer, inner)) => {
+                    let begin = format!("\nextension {outer} {{\n");
+                    let mut parts = printed.split(&begin).skip(1).filter_map(|rest| rest.split("\n}").next());
+                    parts.any(|part| part.contains(&format!("    {access}{kind} {inner}: ")))
+                }
+            };
+            assert!(is_there, "{name}");
         }
         let lines: Vec<&str> = printed.lines().map(str::trim).collect();
         let bare = lines.windows(2).find(|pair| pair[1].starts_with("public ") && !pair[0].starts_with("///"));
@@ -251,15 +412,28 @@ mod tests {
     #[test]
     fn a_member_is_read_in_its_place_of_the_table() {
         let printed = print_types();
-        for record in types().into_iter().filter_map(Type::record) {
-            let reader = printed.split(&format!("extension {}: Packable {{", record.name)).nth(1).and_then(|rest| rest.split("\n}").next());
+        let told = own_types().into_iter().map(|found| (found, true));
+        for (found, is_told) in types().into_iter().map(|found| (found, false)).chain(told) {
+            let Some(record) = found.record() else { continue };
+            let begin = if is_told {
+                format!("extension {} {{\n    init(", type_name(record.name))
+            } else {
+                format!("extension {}: Packable {{", record.name)
+            };
+            let reader = printed.split(&begin).nth(1).and_then(|rest| rest.split("\n}").next());
             let lines: Vec<&str> = reader.unwrap_or_else(|| panic!("{}", record.name)).lines().collect();
-            let read = lines.iter().skip_while(|line| !line.contains("packed.members(")).skip(1);
+            let read: Vec<&&str> = lines.iter().skip_while(|line| !line.contains("packed.members(")).skip(1).collect();
+            assert!(read.len() > record.fields.len(), "{}", record.name);
             for (field, line) in record.fields.iter().zip(read) {
-                assert!(line.trim_start().starts_with(&format!("{} = ", name(&camel(field.name)))), "{} {line}", field.name);
+                let member = Member::of(record, field, is_told);
+                let here = if member.is_own { format!("{}s", member.name) } else { name(&member.name) };
+                assert!(line.trim_start().starts_with(&format!("{here} = ")), "{} {line}", field.name);
                 assert_eq!(line.contains("there.has("), !is_there(field), "{} {line}", field.name);
             }
         }
+        assert!(printed.contains("        isRefusedByUs = there.has(1) && packed.flag()\n"));
+        assert!(printed.contains("    public let retryAt: Date?\n") && printed.contains("    let delay: Duration?\n"));
+        assert!(printed.contains("        case `protocol`\n") && printed.contains("        case inDoubt = \"in_doubt\"\n"));
         assert!(printed.contains("    public static let month = OrderUnit(rawValue: \"month\")\n"));
     }
 

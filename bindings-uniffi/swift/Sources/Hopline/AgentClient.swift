@@ -42,17 +42,12 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     /// waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
     public func observe(sessionId: String, seen: Seen) async throws(HoplineError) -> Verdict? {
         try check("observe")
-        let told: String?
-        do {
-            told = try driver.ask {
-                try $0.observe(sessionId: sessionId, seen: seen.json.text, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
-            }
-        } catch {
-            throw refusal(error)
+        let packed = try core {
+            try driver.ask { try $0.observe(sessionId: sessionId, seen: seen.json.text, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
         }
-        guard let advice = told.flatMap({ try? JSONDecoder().decode(Advice.self, from: Data($0.utf8)) }) else { return nil }
-        guard let command = advice.command else { return advice.verdict }
-        return try await .rotated(advice.reason ?? .block, run("rotate_session") { _ in command }.reply("rotate_session"))
+        guard let told = packed.map({ Packed.read($0, VerdictFields.init) }) else { return nil }
+        guard let command = told.command else { return Verdict(told) }
+        return try await .rotated(told.reason ?? .block, run("rotate_session") { _ in UInt32(command) }.reply("rotate_session"))
     }
 
     /// Both operations that wait for a session.

@@ -1,30 +1,5 @@
-/// An HTTP method.
-public enum HTTPMethod: String, Sendable, Hashable, Parameter {
-    /// `GET`
-    case get = "GET"
-    /// `POST`
-    case post = "POST"
-    /// `PUT`
-    case put = "PUT"
-    /// `PATCH`
-    case patch = "PATCH"
-    /// `DELETE`
-    case delete = "DELETE"
-}
-
-/// What may be done after a failure whose effect is unknown.
-public enum Safety: String, Sendable, Hashable, Parameter {
-    /// It changes nothing: send it again.
-    case safe
-    /// A repeat changes nothing more: send it again.
-    case idempotent
-    /// A repeat changes nothing more, but somebody notices it: send it again once.
-    case twiceAtMost = "twice_at_most"
-    /// Send the same bytes with the same `Idempotency-Key`.
-    case keyed
-    /// Never send it again: it is in doubt.
-    case atMostOnce = "at_most_once"
-}
+extension HTTPMethod: Parameter {}
+extension Safety: Parameter {}
 
 extension HoplineClient {
     /// Sends a request that has no method here, with the account's key or token; the answer's `raw` is all that is known of it.
@@ -53,7 +28,7 @@ extension HoplineClient {
         until: Until? = nil,
         deadline: Duration? = nil,
         options: CallOptions = CallOptions()
-    ) async throws(HoplineError) -> Reply<Unshown> {
+    ) async throws(HoplineError) -> Reply<Undocumented> {
         var params = Parameters()
         params.add("method", method)
         params.add("path", path)

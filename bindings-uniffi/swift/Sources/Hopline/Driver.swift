@@ -10,7 +10,8 @@ internal import HoplineCore
 final class Driver: @unchecked Sendable {
     /// What a command ended with.
     struct Ended: Sendable {
-        let taken: Taken
+        /// Nothing where it was taken before.
+        let taken: Taken?
         /// What the transport said of its last request, if that failed.
         let transport: String?
         /// What the store said of its last call that failed.
@@ -219,9 +220,8 @@ final class Driver: @unchecked Sendable {
     }
 
     private func take(_ command: UInt32) -> Ended {
-        let taken = core.take(command: command) ?? .failed(error: "")
         let (transport, store) = (transportTrouble.removeValue(forKey: command), storeTrouble.removeValue(forKey: command))
-        return Ended(taken: taken, transport: transport, store: store)
+        return Ended(taken: core.take(command: command), transport: transport, store: store)
     }
 
     private func perform(_ step: StoreStep) async {
@@ -264,8 +264,8 @@ final class Driver: @unchecked Sendable {
         pump()
     }
 
-    private func tell(_ text: String) {
-        guard !listeners.isEmpty, let event = try? JSONDecoder().decode(Event.self, from: Data(text.utf8)) else { return }
+    private func tell(_ packed: Data) {
+        guard !listeners.isEmpty, let event = Event(Packed.read(packed, EventFields.init)) else { return }
         listeners.values.forEach { $0.yield(event) }
     }
 

@@ -16,17 +16,13 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     init(_ told: Parameters, _ store: (any Store)?, _ transport: any Transport, _ options: ClientOptions) throws(HoplineError) {
         var told = told
         told.add("store", store != nil)
-        let core: Client
-        do {
-            core = try Client(options: told.json.text, entropy: entropy())
-        } catch {
-            throw refusal(error)
-        }
+        let text = told.json.text
+        let client = try core { try Client(options: text, entropy: entropy()) }
         let handle = store.map(StoreHandle.init)
         if case .some(nil) = handle {
             throw refused("client", because: "store_in_use")
         }
-        driver = Driver(core, transport, Headers(given: options.headers), handle ?? nil)
+        driver = Driver(client, transport, Headers(given: options.headers), handle ?? nil)
     }
 
     deinit {
@@ -42,7 +38,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         var (saved, after): ([Saved], String?) = ([], nil)
         repeat {
             let behind = after
-            let page: SavedPage = try await run("saved") { $0.saved(after: behind) }.part()
+            let page = try await run("saved") { $0.saved(after: behind) }.page
             saved += page.entries
             after = page.after
         } while after != nil
@@ -97,8 +93,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
         let told = resuming(credentials, ends, deadline, options)
-        let commands: [UInt32] = try await run("resume_all") { $0.resumeAll(options: told) }.part()
-        return commands.map { command in
+        return try await run("resume_all") { $0.resumeAll(options: told) }.parts.map { command in
             let ended = driver.result(of: command)
             return Result { () throws(HoplineError) in try resumed(Answered(ended)) }
         }
@@ -115,7 +110,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///     `settleFrom`, an hour after it was last under way.
     @discardableResult
     public func settle(_ record: String, happened: Bool, became: String? = nil, early: Bool = false) async throws(HoplineError) -> Bool {
-        try await run("settle") { $0.settle(record: record, happened: happened, became: became, early: early) }.part()
+        try await run("settle") { $0.settle(record: record, happened: happened, became: became, early: early) }.isDone
     }
 
     /// Looks for what became of an operation in doubt, and shows what the service has that may be it. Nothing is sent but reads, and
@@ -136,7 +131,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// go of it.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
-        try await run("forget") { $0.forget(record: record) }.part()
+        try await run("forget") { $0.forget(record: record) }.isDone
     }
 
     /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.
@@ -158,7 +153,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         do {
             try await driver.suspend(within: timeout)
         } catch {
-            throw refusal(error)
+            throw HoplineError(refusal: error)
         }
     }
 
@@ -226,16 +221,7 @@ public enum Resumed: Sendable {
     /// Its order.
     case order(OrderReply)
     /// The answer of an operation that waits for neither.
-    case answer(Reply<Unshown>)
-}
-
-/// Why the core refused a call.
-func refusal(_ error: any Error) -> HoplineError {
-    if let error = error as? HoplineError { return error }
-    guard case ClientError.Refused(let text)? = error as? ClientError else {
-        return HoplineError(.misuse, "client", "the core said \(type(of: error))")
-    }
-    return .read(text)
+    case answer(Reply<Undocumented>)
 }
 
 /// Where an API is: what was given, or what the environment has.

@@ -83,11 +83,6 @@ extension JSON: Codable {
         }
     }
 
-    /// Reads a text.
-    init(text: String) throws {
-        self = try JSONDecoder().decode(JSON.self, from: Data(text.utf8))
-    }
-
     /// It with nothing that is deeper than so many levels: one more than the core reads, which refuses it by name.
     private func cut(to levels: Int) -> JSON {
         switch self {

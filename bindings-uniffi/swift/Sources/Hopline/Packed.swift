@@ -6,8 +6,12 @@ struct Packed {
     private let bytes: UnsafeRawBufferPointer
     private var at = 0
 
-    init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
+    /// Reads one value.
+    static func read<Value>(_ bytes: Data, _ value: (inout Packed) -> Value) -> Value {
+        bytes.withUnsafeBytes { bytes in
+            var packed = Packed(bytes: bytes)
+            return value(&packed)
+        }
     }
 
     /// Which members of a record are there: a bit for each of so many.
@@ -33,6 +37,14 @@ struct Packed {
 
     mutating func integer() -> Int {
         Int(truncatingIfNeeded: whole(8))
+    }
+
+    mutating func time() -> Date {
+        Date(timeIntervalSince1970: Double(integer()) / 1000)
+    }
+
+    mutating func span() -> Duration {
+        .milliseconds(integer())
     }
 
     /// Digits that fit into 64 bits are read from the bytes, which is quicker than from a text.
@@ -61,6 +73,11 @@ struct Packed {
     mutating func word<Word: Words>() -> Word {
         let place = number()
         return place == 0 ? Word(rawValue: text()) : Word.words[place - 1]
+    }
+
+    /// A word of a list to which nobody adds.
+    mutating func closed<Word: CaseIterable>() -> Word where Word.AllCases == [Word] {
+        Word.allCases[number() - 1]
     }
 
     mutating func list<Item>(_ item: (inout Packed) -> Item) -> [Item] {
@@ -118,8 +135,14 @@ protocol Packable: Sendable {
     init(_ packed: inout Packed)
 }
 
-extension Unshown: Packable {
+/// What an answer holds that the contract does not document: read it from `raw`.
+public struct Undocumented: Packable {
     static let type = ""
 
     init(_ packed: inout Packed) {}
+}
+
+/// A number of the core, which is text; a point is a point in every country.
+func amount(_ text: String) -> Decimal? {
+    Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
 }

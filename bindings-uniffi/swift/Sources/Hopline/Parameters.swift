@@ -42,6 +42,10 @@ extension Array: Parameter where Element: Parameter {
     var parameter: JSON { .array(map(\.parameter)) }
 }
 
+extension [String: Secret]: Parameter {
+    var parameter: JSON { .object(mapValues(\.parameter)) }
+}
+
 extension RawRepresentable where RawValue == String {
     var parameter: JSON { .string(rawValue) }
 }

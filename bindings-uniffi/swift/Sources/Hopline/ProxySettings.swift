@@ -25,8 +25,8 @@ extension Proxy {
         let told = try told()
         #if canImport(FoundationNetworking)
             _ = told
-            let rule = "is of no use here, since URLSession ignores proxies on this system; give `curl()` or `url()` to another client"
-            throw .unfit("proxy", "protocol", rule)
+            let what = "`protocol` is of no use here, since URLSession ignores proxies on this system; give `curl()` or `url()` to another client"
+            throw HoplineError(.invalid, "proxy", what, advice: .changeRequest, say: "nothing was sent", field: "protocol")
         #else
             let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(told.host), port: NWEndpoint.Port(rawValue: told.port) ?? .any)
             var proxy =

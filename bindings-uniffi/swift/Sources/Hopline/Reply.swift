@@ -32,13 +32,6 @@ public struct Raw: Sendable, Hashable {
     }
 }
 
-extension Raw: Decodable {
-    /// Reads a part of an answer that the contract does not document: any JSON, its numbers exact to the 38 digits of a `Decimal`.
-    public init(from decoder: any Decoder) throws {
-        text = try JSON(from: decoder).text
-    }
-}
-
 extension Raw: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Not the text.
     public var description: String { "[redacted]" }

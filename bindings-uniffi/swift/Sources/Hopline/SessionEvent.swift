@@ -1,7 +1,7 @@
 import Foundation
 
 /// What came in place of an answer.
-public enum Hindrance: String, Sendable, Hashable, Parameter {
+public enum Obstacle: String, Sendable, Hashable, Parameter {
     /// A page that asks for a captcha.
     case captcha
     /// Nothing in time.
@@ -22,7 +22,7 @@ public enum Hindrance: String, Sendable, Hashable, Parameter {
 ///   - target: The host name of the target. Of a URL only that is kept, since the rest may hold secrets.
 ///   - more: Whatever else is worth telling, by names of your own.
 public func sessionEvent(
-    status: Int? = nil, seen: Hindrance? = nil, latency: Duration? = nil, bytes: Int? = nil, target: String? = nil, more: [String: JSON] = [:]
+    status: Int? = nil, seen: Obstacle? = nil, latency: Duration? = nil, bytes: Int? = nil, target: String? = nil, more: [String: JSON] = [:]
 ) throws(HoplineError) -> JSON {
     var facts = Parameters()
     facts.add("status", status)

@@ -98,16 +98,6 @@ public struct StorePage: Sendable {
     }
 }
 
-/// Who has something.
-public enum Whose: String, Sendable, Decodable {
-    /// This client.
-    case mine
-    /// Nobody: any client may go on with it.
-    case free
-    /// Another living client.
-    case other
-}
-
 /// What an entry is to count on a day.
 public struct StoreSpend: Sendable, Hashable {
     /// Whose day it is.

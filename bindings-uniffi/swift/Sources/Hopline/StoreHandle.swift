@@ -56,7 +56,7 @@ final class StoreHandle: Sendable {
 
     static func notReleased(_ said: String) -> HoplineError {
         HoplineError(
-            .store, "suspend", "the store may not have let go of everything: \(said)", advice: "mend_store",
+            .store, "suspend", "the store may not have let go of everything: \(said)", advice: .mendStore,
             say: "close the client before the app is suspended")
     }
 

@@ -2,18 +2,6 @@ import Foundation
 
 internal import HoplineCore
 
-/// Why a walk is over.
-public enum WalkEnd: String, Sendable, Decodable {
-    /// There is no next page.
-    case lastPage = "last_page"
-    /// The page held fewer items than it may, so that no other follows.
-    case shortPage = "short_page"
-    /// The page named one that was read before: the list would never end.
-    case repeatedCursor = "repeated_cursor"
-    /// As many pages were read as may be. The position goes on, with a higher `maxPages`.
-    case pageCap = "page_cap"
-}
-
 /// The items of a list, over all of its pages. Each page is read when it is come to. Which one that is the core says.
 ///
 /// A read that fails throws a `HoplineError` and moves nothing: iterate again to try that page again.
@@ -32,12 +20,12 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
     private var turn: Turn
 
     init(
-        _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: String,
+        _ client: HoplineClient, _ operation: String, _ params: Parameters, _ told: Parameters, _ begin: Turn,
         _ items: @escaping @Sendable (List) -> [Item]
     ) where List: Packable {
         (self.client, self.operation, self.params, self.told, self.items) = (client, operation, params.json.text, told, items)
         reply = { answered throws(HoplineError) in try answered.reply(operation) }
-        turn = Turn(position: begin, end: nil)
+        turn = begin
     }
 
     /// Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, was
@@ -126,15 +114,10 @@ extension Walk: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
 }
 
-/// What comes after a page.
-private struct Turn: Decodable, Sendable {
+/// Where a walk is, or what comes after a page.
+struct Turn: Decodable, Sendable {
     let position: String?
     let end: WalkEnd?
-}
-
-/// Where a walk begins.
-private struct Begun: Decodable {
-    let position: String
 }
 
 extension HoplineClient {
@@ -147,23 +130,6 @@ extension HoplineClient {
         begin.add("operation", operation)
         begin.add("position", position)
         begin.add("max_pages", maxPages)
-        let begun: Begun = try ask("walk", begin.json)
-        return Walk(self, operation, params, told, begun.position, items)
-    }
-}
-
-/// Asks the core something that needs no client.
-func core<Answer>(_ question: () throws -> Answer) throws(HoplineError) -> Answer {
-    do {
-        return try question()
-    } catch {
-        throw refusal(error)
-    }
-}
-
-extension HoplineError {
-    /// Something that was given to this host alone, and can't be.
-    static func unfit(_ operation: String, _ field: String, _ rule: String) -> HoplineError {
-        HoplineError(.invalid, operation, "`\(field)` \(rule)", advice: "change_request", say: "nothing was sent", field: field)
+        return Walk(self, operation, params, told, try ask("walk", begin.json), items)
     }
 }

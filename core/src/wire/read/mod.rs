@@ -41,7 +41,7 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
 }
 
 /// Reads JSON as a type, and has a sink build its value, which fits.
-pub(crate) fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Result<S::Value, DecodeError> {
+pub fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Result<S::Value, DecodeError> {
     let mut walk = Walk::new(json);
     let value = walk.value(shape, sink);
     finish(&walk, shape, json, value)

@@ -85,12 +85,12 @@ impl Method {
         put!(out, "    public {} {}(", self.fun, self.name);
         all().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
         let params: Vec<String> = self.params.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
-        let options: Vec<String> = options.iter().map(|param| format!("{} = {}", param.name, param.name)).collect();
+        let options: Vec<String> = options.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let [before, after] = &self.call;
         put!(
             out,
-            "    ): {} =\n        {before}{{ encode({}) }}, Call({}){beside}{after}",
+            "    ): {} =\n        {before}{{ encode({}) }}, {{ encode({}) }}{beside}{after}",
             self.answer,
             params.join(", "),
             options.join(", ")

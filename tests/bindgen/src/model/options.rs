@@ -117,6 +117,56 @@ pub const WALK: [CallOption; 2] = [
     ),
 ];
 
+/// What the clients of both APIs take, beside what belongs to one of them and to a host.
+pub const CLIENT: [CallOption; 4] = [
+    option(
+        "account",
+        Kind::Text,
+        &[],
+        "The name of the account in the store: what another account bought is then not found. Without it, each account needs a store of its own.",
+    ),
+    option(
+        "same_account",
+        Kind::Flag,
+        &[],
+        "Whether records of another key, login or base URL are this account's, because only those have changed. Default: no.",
+    ),
+    option("allow_http", Kind::Flag, &[], "Whether plain http is allowed to a host that is not loopback. Default: no."),
+    option("max_body", Kind::Count, &[], "The longest body that is read, in bytes. Default: 8 MiB."),
+];
+
+/// How a client repeats: the members of its option `retry`.
+pub const RETRY: [CallOption; 8] = [
+    option("attempts", Kind::Count, &[], "How often one call is sent at most, the first time included. Default: 4."),
+    option("window_ms", Kind::Time, &[], "The time from the first send within which another may be made. Default: a minute."),
+    option("timeout_ms", Kind::Time, &[], "How long one attempt may take. Default: 20 seconds."),
+    option(
+        "backoff_ms",
+        Kind::Time,
+        &[],
+        "The longest wait before the first repeat; each further one may be twice as long. Default: half a second.",
+    ),
+    option("throttled_backoff_ms", Kind::Time, &[], "The same after the service asked to slow down. Default: a second."),
+    option(
+        "max_backoff_ms",
+        Kind::Time,
+        &[],
+        "The longest wait before any repeat, unless the service asks for a longer one. Default: 20 seconds.",
+    ),
+    option(
+        "conflict_ms",
+        Kind::Time,
+        &[],
+        "How long to wait, in all, for an earlier request with the same key to end. Default: two minutes.",
+    ),
+    option(
+        "retry_paid",
+        Kind::Flag,
+        &[],
+        "Whether a paid operation that the service failed may be bought again with a new key; it may then be charged twice. Default: no.",
+    ),
+];
+
 /// What is done with a call, by which it takes its options. What each takes beyond those it is based on is in [`OPTIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
@@ -226,7 +276,8 @@ impl CallOption {
 #[cfg(test)]
 mod tests {
     use hopline::contract::{Field, FieldRule, Shape, endpoints};
-    use hopline::{CallOptions, Client};
+    use hopline::policy::RetryPolicy;
+    use hopline::{CallOptions, Client, ClientOptions};
     use serde_json::{Map, Value, json};
 
     use super::*;
@@ -273,6 +324,27 @@ mod tests {
         known.sort_unstable();
         here.sort_unstable();
         assert_eq!(here, known);
+    }
+
+    #[test]
+    fn the_options_of_a_client_are_the_cores() {
+        let sorted = |names: &[&'static str]| names.iter().copied().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(sorted(&RETRY.map(|option| option.name)), sorted(RetryPolicy::NAMES));
+        let own = [
+            "api",
+            "api_key",
+            "backend_ready",
+            "base_url",
+            "daily_cap_usd",
+            "password",
+            "retry",
+            "store",
+            "token",
+            "token_codes",
+            "username",
+        ];
+        let here = CLIENT.map(|option| option.name);
+        assert_eq!(here.into_iter().chain(own).collect::<std::collections::BTreeSet<_>>(), sorted(ClientOptions::NAMES));
     }
 
     #[test]

@@ -33,18 +33,18 @@ pub(super) fn print(api: Api) -> String {
 }
 
 /// An argument that is no parameter of the operation.
-struct Given {
+pub(super) struct Given {
     /// In camel case.
-    name: String,
+    pub(super) name: String,
     /// Its type, with its default.
-    kind: &'static str,
-    doc: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) doc: &'static str,
     /// What the core calls it, where it is an option of the core.
-    told: Option<&'static str>,
+    pub(super) told: Option<&'static str>,
 }
 
 /// The options that `CallOptions` has: how to send a request. The others are arguments.
-const SENDING: [&str; 6] = ["idempotency_key", "attempts", "window_ms", "timeout_ms", "retry_paid", "headers"];
+pub(super) const SENDING: [&str; 6] = ["idempotency_key", "attempts", "window_ms", "timeout_ms", "retry_paid", "headers"];
 
 const BUNDLE: &str = "How to send it; omitted options are the client's.";
 
@@ -99,7 +99,7 @@ impl Method {
             walks: false,
             answer: format!(
                 "Reply<{}>",
-                if let Shape::Json = endpoint.response { "Unshown".to_owned() } else { answer_type(endpoint.response) }
+                if let Shape::Json = endpoint.response { "Undocumented".to_owned() } else { answer_type(endpoint.response) }
             ),
             at_once: false,
         }

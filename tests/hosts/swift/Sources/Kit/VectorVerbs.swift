@@ -140,10 +140,11 @@ extension Vectors {
         if step["nothing"] == true { return try VectorFormat.check(taken == nil, "expected nothing to take, came something") }
         switch taken {
         case nil: throw Unmet("expected a result to take, came nothing")
-        case .failed(let error)?:
-            try VectorFormat.noSecret("an error", error)
+        case .failed(let packed)?:
+            let error = try JSON.error(packed)
+            try VectorFormat.noSecret("an error", error.written)
             guard let expected = step["error"] else { throw Unmet("expected success, came \(error)") }
-            try VectorFormat.like(expected, named(JSON.text(error)), "error")
+            try VectorFormat.like(expected, named(error), "error")
         case .answered(let answer)?:
             guard let expected = step["ok"]?.object else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer.raw)") }
             try VectorFormat.only(expected, ["facts", "raw", "raw_text", "phase"], "ok")
@@ -157,9 +158,10 @@ extension Vectors {
     private mutating func notify(_ step: Step) throws {
         while true {
             switch client.poll(unixMs: unix, monotonicMs: monotonic) {
-            case .notify(let event):
-                try VectorFormat.noSecret("an event", event)
-                if (try? VectorFormat.like(step.about, named(JSON.text(event)), "notify")) != nil { return }
+            case .notify(let packed):
+                let event = try JSON.event(packed)
+                try VectorFormat.noSecret("an event", event.written)
+                if (try? VectorFormat.like(step.about, named(event), "notify")) != nil { return }
             case .store(let id, _, let call) where call.answersItself: try answerItself(id, call)
             case let found: throw Unmet("expected an event like \(step.about), came \(found)")
             }
@@ -192,7 +194,7 @@ extension Vectors {
             guard case .completed(command, _) = found else { throw Unmet("expected the end of `saved`, came \(found)") }
             guard case .answered(let answer)? = client.take(command: command) else { throw Unmet("expected a page of what is saved") }
             try VectorFormat.noSecret("the list of what is saved", answer.raw)
-            let page = try JSON.text(answer.raw)
+            let page = try JSON.page(savedPage(raw: answer.raw))
             entries += page["entries"]?.array ?? []
             after = page["after"]?.string
         } while after != nil
@@ -202,7 +204,7 @@ extension Vectors {
 
     private mutating func observe(_ step: Step) throws {
         let seen = try (step["seen"] ?? .null).written
-        let told = try client.observe(sessionId: step.name, seen: seen, unixMs: unix, monotonicMs: monotonic).map(JSON.text)
+        let told = try client.observe(sessionId: step.name, seen: seen, unixMs: unix, monotonicMs: monotonic).map(JSON.verdict)
         try VectorFormat.same(step["verdict"] ?? .null, told?["verdict"] ?? .null, "verdict")
         try VectorFormat.same(step["reason"] ?? .null, told?["reason"] ?? .null, "reason")
         if let why = step["why"] { try VectorFormat.like(["contains": why], told?["why"] ?? .null, "why") }

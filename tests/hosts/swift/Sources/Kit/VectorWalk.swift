@@ -29,14 +29,14 @@ extension Vectors {
                 let turn = try JSON.text(pageTurn(position: from, facts: answer.facts))
                 position = turn["position"]?.string
                 end = turn["end"] ?? .null
-            case .failed(let error)?: failure = error
+            case .failed(let error)?: failure = try JSON.error(error)
             case nil: throw Unmet("a page that has ended has a result")
             }
         }
-        try VectorFormat.check((failure == nil) == (step["error"] == nil), "expected the error \(step["error"] ?? .null), came \(failure ?? "none")")
+        try VectorFormat.check((failure == nil) == (step["error"] == nil), "expected the error \(step["error"] ?? .null), came \(failure ?? .null)")
         if let failure {
-            try VectorFormat.noSecret("an error", failure)
-            try VectorFormat.like(step["error"] ?? .null, named(JSON.text(failure)), "error")
+            try VectorFormat.noSecret("an error", failure.written)
+            try VectorFormat.like(step["error"] ?? .null, named(failure), "error")
         }
         try VectorFormat.same(step["end"] ?? .null, end, "end")
         if let expected = step["items"] { try VectorFormat.like(expected, .array(items), "items") }
@@ -60,21 +60,21 @@ extension Vectors {
             return answer
         }
         if let failure {
-            try VectorFormat.noSecret("an error", failure)
+            try VectorFormat.noSecret("an error", failure.written)
             guard let expected = step["error"] else { throw Unmet("expected \(step["ok"] ?? .null), came \(failure)") }
-            return try VectorFormat.like(expected, JSON.text(failure), "error")
+            return try VectorFormat.like(expected, failure, "error")
         }
         guard let expected = step["ok"] else { throw Unmet("expected the error \(step["error"] ?? .null), came \(answer)") }
         try VectorFormat.same(expected, JSON.text(answer), "ok")
     }
 
     /// What the core says against it.
-    private func refusal(_ ask: () throws -> String) throws -> String? {
+    private func refusal(_ ask: () throws -> String) throws -> JSON? {
         do {
             _ = try ask()
             return nil
         } catch ClientError.Refused(let error) {
-            return error
+            return try JSON.error(error)
         }
     }
 }

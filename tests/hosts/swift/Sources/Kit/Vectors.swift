@@ -9,10 +9,11 @@ public struct Vectors {
         var world: Vectors
         do {
             world = try Vectors(each)
-        } catch let ClientError.Refused(error) {
-            try VectorFormat.noSecret("an error", error)
+        } catch let ClientError.Refused(packed) {
+            let error = try JSON.error(packed)
+            try VectorFormat.noSecret("an error", error.written)
             guard let refused = each["refused"] else { throw Unmet("the client was refused: \(error)") }
-            return try VectorFormat.like(refused, JSON.text(error), "refused")
+            return try VectorFormat.like(refused, error, "refused")
         }
         try VectorFormat.check(each["refused"] == nil, "expected the client to be refused, and it was not")
         let script = each["script"]?.array ?? []
@@ -94,7 +95,7 @@ public struct Vectors {
     mutating func next(_ isWanted: (StoreCall) -> Bool = { _ in false }) throws -> HoplineCore.Step {
         while true {
             switch client.poll(unixMs: unix, monotonicMs: monotonic) {
-            case .notify(let event): try VectorFormat.noSecret("an event", event)
+            case .notify(let event): try VectorFormat.noSecret("an event", JSON.event(event).written)
             case .store(let id, _, let call) where call.answersItself && !isWanted(call): try answerItself(id, call)
             case let step: return step
             }

@@ -1,5 +1,5 @@
 import Foundation
-import Hopline
+@testable import Hopline
 import HoplineCore
 import Kit
 import Testing
@@ -30,7 +30,7 @@ struct ExternalTests {
                 try core.respond(step: id, status: 200, headers: headers, body: body, truncated: false, unixMs: 0, monotonicMs: 0)
             case .completed:
                 guard case .failed(let error)? = core.take(command: command) else { return "answered" }
-                return try JSONDecoder().decode(HoplineError.self, from: Data(error.utf8)).kind.rawValue
+                return HoplineError(packed: error).kind.rawValue
             case .notify: break
             case .store, .wait: throw Unmet("a read needs one send")
             }

@@ -29,7 +29,7 @@ struct LimitTests {
             try await failure { try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: below) },
         ]
         for error in errors {
-            #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.advice == "read_prices" && error.message.contains("\(price)"), "\(error)")
+            #expect(error.kind == .refused && error.isRefusedByUs && error.effect == .none && error.advice == .readPrices && error.message.contains("\(price)"), "\(error)")
         }
         #expect(try await sandbox.charges() == 0)
         try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", maxUnitPrice: price)
@@ -107,7 +107,7 @@ struct LimitTests {
                         try await agent.createSession(sessionType: .dynamic, productNo: "dynamic-world", intent: "job-\(job)", maxUnitPrice: price)
                         return true
                     } catch {
-                        return (error as? HoplineError)?.advice != "raise_budget"
+                        return (error as? HoplineError)?.advice != .raiseBudget
                     }
                 }
             }
@@ -135,7 +135,7 @@ struct LimitTests {
         let sandbox = try await Sandbox("--provisioning-ms", "100")
         let agent = try sandbox.client()
         let events = agent.events()
-        let balance = { (read: Reply<Unshown>) in try read.raw.decode(JSON.self)["balance"]?.decimal }
+        let balance = { (read: Reply<Undocumented>) in try read.raw.decode(JSON.self)["balance"]?.decimal }
         let before = try #require(try await balance(agent.getBalance()))
         let more = try number("12.50")
         let grown = Until(at: "/balance", atLeast: before + more)

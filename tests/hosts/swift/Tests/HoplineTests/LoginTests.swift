@@ -45,7 +45,7 @@ struct LoginTests {
         let events = reseller.events()
         for _ in 0..<3 {
             let error = try await failure { try await reseller.getCurrentBalance() }
-            #expect(error.kind == .refused && error.effect == .none && error.advice == "reauthenticate", "\(error.debugDescription)")
+            #expect(error.kind == .refused && error.effect == .none && error.advice == .reauthenticate, "\(error.debugDescription)")
             #expect(!error.debugDescription.contains("canary"))
         }
         #expect(reseller.token == nil)
@@ -70,7 +70,7 @@ struct LoginTests {
         #expect(second.token == token)
         try await sandbox.control("tokens", ["expire": true])
         let error = try await failure { try await second.getCurrentBalance() }
-        #expect(error.status == 401 && error.advice == "reauthenticate")
+        #expect(error.status == 401 && error.advice == .reauthenticate)
         #expect(try await sandbox.times("login") == 1)
     }
 

@@ -64,7 +64,7 @@ struct OrderTests {
         let user = try await first.funded()
         try await sandbox.fault("create_static_order", ["kind": "drop_after"])
         let error = try await failure { try await first.place(user, intent: "order-1") }
-        #expect(error.kind == .inDoubt && error.effect == .unknown && error.advice == "reconcile", "\(error.debugDescription)")
+        #expect(error.kind == .inDoubt && error.effect == .unknown && error.advice == .reconcile, "\(error.debugDescription)")
         let record = try #require(error.record)
         #expect(try await first.saved().map(\.holds) == [.inDoubtForGood])
         await first.close()

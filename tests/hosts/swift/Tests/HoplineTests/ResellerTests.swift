@@ -36,7 +36,8 @@ struct ResellerTests {
                 poolId: "static-us", userId: try #require(user.id), unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1,
                 unit: .month, countryCode: "DE")
         }
-        #expect(error.code == "location_not_supported_for_product" && error.details?["supportedRegions"] != nil, "\(error.debugDescription)")
+        let details: JSON? = try error.details?.decode()
+        #expect(error.code == "location_not_supported_for_product" && details?["supportedRegions"] != nil, "\(error.debugDescription)")
     }
 
     @Test("lists in numbered pages are walked from any position")

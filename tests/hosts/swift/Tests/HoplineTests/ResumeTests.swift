@@ -40,7 +40,7 @@ struct ResumeTests {
             try await failure { try await agent.open("job-1") }, try await failure { try await agent.resume(intent: "job-1") },
             try await failure { try await agent.resume(record) },
         ] {
-            #expect(error.kind == .ended && error.effect == .none && error.advice == "new_intent", "\(error.debugDescription)")
+            #expect(error.kind == .ended && error.effect == .none && error.advice == .newIntent, "\(error.debugDescription)")
             #expect(error.sessionId == open.sessionId && error.record == record)
         }
         #expect(try await agent.forget(record))

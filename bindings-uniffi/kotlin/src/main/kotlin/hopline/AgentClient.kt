@@ -3,7 +3,6 @@ package hopline
 import java.math.BigDecimal
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
-import kotlinx.serialization.json.JsonObject
 
 /**
  * The client of one account at the agent API.
@@ -54,10 +53,10 @@ public class AgentClient(
      */
     public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
-        var advice: JsonObject? = null
+        var advice: VerdictFields? = null
         return engine.run("observe", { core ->
-            advice = asked { core.observe(id, told(seen), clock.unix(), clock.monotonic()) }?.let { parse(it) as JsonObject }
-            advice?.number("command")?.toUInt()
+            advice = asked { core.observe(id, told(seen).toString(), clock.unix(), clock.monotonic()) }?.let { Packed(it).readVerdictFields() }
+            advice?.command?.toUInt()
         }) { rotations ->
             val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended, waits) }
             advice?.let { verdict(it, rotated) }

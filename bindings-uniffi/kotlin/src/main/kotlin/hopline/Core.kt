@@ -2,7 +2,11 @@ package hopline
 
 import hopline.core.Client
 import hopline.core.ClientException
+import hopline.core.hostText
 import java.security.SecureRandom
+import kotlinx.serialization.json.JsonNull
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /** A client core, with entropy of its own. */
 internal fun newCore(options: Secret): Client {
@@ -23,3 +27,13 @@ internal fun sound(operation: String, field: String, text: String): String {
     if (Charsets.UTF_8.newEncoder().canEncode(text)) return text
     throw refused(operation, "not_text", "field" to field)
 }
+
+/** Asks the core what needs no client. */
+internal fun ask(question: String, vararg given: Pair<String, Any?>): JsonObject =
+    parse(asked { hostText(question, sound(question, "given", encode(*given))) }) as JsonObject
+
+internal fun JsonObject.text(name: String): String? = (this[name] as? JsonPrimitive)?.takeUnless { it is JsonNull }?.content
+
+/** The error of a call that is not made, in the words that every language has for it. */
+internal fun refused(operation: String, because: String, vararg more: Pair<String, Any?>): HoplineException =
+    runCatching { ask("refusal", "operation" to operation, "because" to because, *more) }.exceptionOrNull() as HoplineException

@@ -13,7 +13,7 @@ import kotlinx.coroutines.launch
 
 /** Hands events to whoever listens. Who listens too slowly misses some; nothing waits for them. */
 internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
-    private val told = Channel<String>(Channel.UNLIMITED)
+    private val told = Channel<ByteArray>(Channel.UNLIMITED)
 
     /** Null is the end. */
     private val shared = MutableSharedFlow<Event?>(extraBufferCapacity = 4096, onBufferOverflow = BufferOverflow.DROP_OLDEST)
@@ -29,14 +29,14 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
 
     /** Hands out all that was told, and then the end. */
     private val telling: Job = scope.launch(dispatcher) {
-        for (text in told) event(text)?.let { shared.tryEmit(it) }
+        for (packed in told) event(packed)?.let { shared.tryEmit(it) }
         closed = true
         shared.tryEmit(null)
     }
 
     /** Called under the engine's lock: who listens goes on elsewhere. */
-    fun tell(text: String) {
-        if (shared.subscriptionCount.value > 0) told.trySend(text)
+    fun tell(packed: ByteArray) {
+        if (shared.subscriptionCount.value > 0) told.trySend(packed)
     }
 
     /** Waits until all that was told is handed out. */
@@ -45,3 +45,6 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
         telling.join()
     }
 }
+
+/** Null if it can't be read: nothing depends on an event, and least of all a program's life. */
+internal fun event(packed: ByteArray): Event? = runCatching { Packed(packed).readEvent() }.getOrNull()

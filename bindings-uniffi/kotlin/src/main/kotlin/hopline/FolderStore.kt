@@ -104,7 +104,7 @@ public class FolderStore(
         public fun android(noBackupFilesDir: File): FolderStore {
             if (noBackupFilesDir.name != "no_backup") {
                 val what = "`noBackupFilesDir` is not Android's folder without a backup; give `context.noBackupFilesDir`"
-                throw refusal("invalid", "client", what, field = "noBackupFilesDir", advice = "change_request")
+                throw unfit("noBackupFilesDir", what)
             }
             return FolderStore(noBackupFilesDir.toPath().resolve("hopline"))
         }

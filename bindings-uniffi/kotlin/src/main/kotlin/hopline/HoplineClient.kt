@@ -1,14 +1,19 @@
 package hopline
 
+import hopline.core.Answer
 import hopline.core.Client
 import hopline.core.Taken
+import hopline.core.misfit
+import hopline.core.pageParams
+import hopline.core.pageTurn
+import hopline.core.savedPage
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
-import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
-import kotlinx.serialization.json.boolean
+
+/** Writes the parameters or the options of a call as JSON. That is work, so it is not done in the thread of who calls. */
+internal typealias Params = () -> String
 
 /**
  * The client of one account at one of the two APIs: what [AgentClient] and [ResellerClient] have in common. Any number of
@@ -20,7 +25,9 @@ import kotlinx.serialization.json.boolean
  *
  * @param W what waiting gives
  */
-public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W>(), AutoCloseable {
+public abstract class HoplineClient<W : Reply> internal constructor() : AutoCloseable {
+    internal abstract val engine: Engine
+
     /** What it reads that [waited] gives. */
     internal abstract val waits: Reader<out Reply>
 
@@ -33,7 +40,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         var after: String? = null
         do {
             val from = after
-            val page = run("saved", { it.saved(from) }) { ended -> savedPage(told(ended) as JsonObject) }
+            val page = run("saved", { it.saved(from) }) { ended -> Packed(savedPage(answered(ended).raw)).readSavedPage() }
             all += page.entries
             after = page.after
         } while (after != null)
@@ -58,9 +65,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         timeout: Duration? = null,
         headers: Map<String, Secret>? = null,
     ): Reply {
-        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
-        val options = { sound("resume", "options", call.told()) }
-        return run("resume", { it.resume(sound("resume", "record", record), options()) }) { resumed("resume", it) }
+        val options = resuming(credentials, deadline, ends, timeout, headers)
+        return run("resume", { it.resume(sound("resume", "record", record), options()) }, ::resumed)
     }
 
     /**
@@ -78,10 +84,9 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         timeout: Duration? = null,
         headers: Map<String, Secret>? = null,
     ): Reply? {
-        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
-        val options = { sound("resume", "options", call.told()) }
+        val options = resuming(credentials, deadline, ends, timeout, headers)
         return run("resume", { it.resumeIntent(sound("resume", "intent", intent), options()) }) { ended ->
-            if (standsForNothing(ended)) null else resumed("resume", ended)
+            if ((ended.taken as? Taken.Answered)?.answer?.nothing == true) null else resumed(ended)
         }
     }
 
@@ -98,17 +103,17 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
         timeout: Duration? = null,
         headers: Map<String, Secret>? = null,
     ): List<Result<Reply>> {
-        val call = Call(credentials = credentials, deadline = deadline, ends = ends, timeout = timeout, headers = headers)
-        val begin = { core: Client -> core.resumeAll(sound("resume_all", "options", call.told())) }
+        val options = resuming(credentials, deadline, ends, timeout, headers, "resume_all")
+        val begin = { core: Client -> core.resumeAll(options()) }
         return engine.run("resume_all", begin, parts = true) { all ->
-            told(all.first())
+            answered(all.first())
             all.drop(1).map(::result)
         }
     }
 
     private fun result(ended: Engine.Ended): Result<Reply> =
         try {
-            Result.success(resumed("resume", ended))
+            Result.success(resumed(ended))
         } catch (failure: HoplineException) {
             Result.failure(failure)
         }
@@ -149,23 +154,71 @@ public abstract class HoplineClient<W : Reply> internal constructor() : Caller<W
     override fun close(): Unit = runBlocking { shutdown() }
 
     /** What waiting gave where that was what was resumed; otherwise the answer alone. */
-    private fun resumed(operation: String, ended: Engine.Ended): Reply =
-        if (isWaited(ended)) waited(operation, ended) else typed(operation, ended, rawReply)
+    private fun resumed(ended: Engine.Ended): Reply =
+        if (Packed(answered(ended).packed).text() == waits.type) waited("resume", ended) else typed("resume", ended, rawReply)
 
-    /** Whether something was answered that [waited] reads. */
-    private fun isWaited(ended: Engine.Ended): Boolean = (ended.taken as? Taken.Answered)?.answer?.let { Packed(it.packed).text() == waits.type } == true
-
-    internal suspend fun lookUp(record: String, params: Params, call: Call): Reconciliation {
+    internal suspend fun lookUp(record: String, params: Params, options: Params): Reconciliation {
         sound("reconcile", "record", record)
-        return call("reconcile", params, call, Reader("Reconciliation", Packed::readReconciliation))
+        return call("reconcile", params, options, Reader("Reconciliation", Packed::readReconciliation))
     }
 
     private suspend fun acted(operation: String, begin: (Client) -> UInt): Boolean =
-        run(operation, begin) { ended -> (told(ended) as JsonPrimitive).boolean }
+        run(operation, begin) { ended -> answered(ended).raw == "true" }
+
+    internal suspend fun <T> call(operation: String, params: Params, options: Params, read: Reader<T>): T =
+        run(operation, begin(operation, params, options)) { typed(operation, it, read) }
+
+    internal fun <I, P : Reply> walk(
+        operation: String,
+        params: Params,
+        options: Params,
+        position: String?,
+        maxPages: Int?,
+        read: Reader<P>,
+        items: (P) -> List<I>,
+    ): Pages<I, P> =
+        Pages(operation, position, maxPages, items) { at ->
+            val given = { asked { pageParams(at, sound(operation, "parameters", params())) } }
+            run(operation, begin(operation, given, options)) { ended ->
+                val page = typed(operation, ended, read)
+                page to turn(asked { pageTurn(at, (ended.taken as Taken.Answered).answer.facts) })
+            }
+        }
+
+    /** Starts what waits, and reads its answer as that of `reads`, an operation of the table. */
+    internal suspend fun wait(operation: String, reads: String, params: Params, options: Params): W =
+        run(operation, begin(operation, params, options)) { waited(reads, it) }
+
+    internal suspend fun <T> run(operation: String, begin: (Client) -> UInt, read: (Engine.Ended) -> T): T =
+        engine.run(operation, begin) { read(it.single()) }
+
+    internal abstract fun waited(operation: String, ended: Engine.Ended): W
+
+    private fun begin(operation: String, params: Params, options: Params): (Client) -> UInt =
+        { core -> core.start(operation, sound(operation, "parameters", params()), sound(operation, "options", options())) }
+
+    internal fun <T> typed(operation: String, ended: Engine.Ended, reader: Reader<T>): T {
+        val answer = answered(ended)
+        val packed = Packed(answer.packed)
+        if (packed.text() != reader.type && reader.type != "") {
+            throw exception(misfit(operation, answer.facts, answer.raw, "it is the answer of another operation"))
+        }
+        return reader.read(packed, Told(Raw(answer.raw), answer.requestId, answer.phase?.let { word -> Phase.entries.first { it.word == word } }))
+    }
+
+    internal fun answered(ended: Engine.Ended): Answer =
+        when (val taken = ended.taken) {
+            is Taken.Failed -> throw exception(taken.error).also { it.notes = ended.notes }
+            is Taken.Answered -> taken.answer
+        }
 }
 
-private fun standsForNothing(ended: Engine.Ended): Boolean =
-    (ended.taken as? Taken.Answered)?.let { (parse(it.answer.facts) as JsonObject).text("nothing") } == "true"
+private fun resuming(
+    credentials: Boolean?, deadline: Duration?, ends: List<String>?, timeout: Duration?, headers: Map<String, Secret>?, operation: String = "resume",
+): Params = {
+    val options = encode("credentials" to credentials, "deadline_ms" to deadline, "ends" to ends, "timeout_ms" to timeout, "headers" to headers)
+    sound(operation, "options", options)
+}
 
 /** Drives a new core with these options. What is wrong with them is said at once. */
 internal fun newEngine(options: Secret, means: Means, store: Store?): Engine = Engine(newCore(options), means, store?.let(StoreHandle::of))

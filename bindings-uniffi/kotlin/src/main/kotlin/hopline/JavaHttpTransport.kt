@@ -39,7 +39,7 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
                     "the property $REPEATS lets Java send a request twice; take it away"
                 else -> null
             }
-        if (wrong != null) throw refusal("invalid", "client", wrong, field = "transport", advice = "change_request")
+        if (wrong != null) throw unfit("transport", wrong)
     }
 
     override suspend fun send(request: Request): Response {

@@ -1,8 +1,6 @@
 package hopline
 
-import java.math.BigDecimal
 import kotlin.time.Duration
-import kotlinx.serialization.json.JsonObject
 
 /** How a client repeats, waits and reads. Omitted options keep their defaults. */
 public data class Options(
@@ -37,46 +35,8 @@ public data class Options(
 internal fun Options.told(vararg own: Pair<String, Any?>): Secret {
     val retry =
         mapOf(
-            "attempts" to attempts, "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "backoff_ms" to backoff?.ms(),
-            "throttled_backoff_ms" to throttledBackoff?.ms(), "max_backoff_ms" to maxBackoff?.ms(), "conflict_ms" to conflict?.ms(),
-            "retry_paid" to retryPaid,
+            "attempts" to attempts, "window_ms" to window, "timeout_ms" to timeout, "backoff_ms" to backoff,
+            "throttled_backoff_ms" to throttledBackoff, "max_backoff_ms" to maxBackoff, "conflict_ms" to conflict, "retry_paid" to retryPaid,
         )
-    return Secret(
-        encode(
-            *own, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody,
-            "retry" to retry.filterValues { it != null },
-        ),
-    )
+    return Secret(encode(*own, "account" to account, "allow_http" to allowHttp, "max_body" to maxBody, "retry" to retry))
 }
-
-/** The options of one call, as a printed method collects them. */
-internal class Call(
-    private val intent: String? = null,
-    private val idempotencyKey: String? = null,
-    private val waitForIntent: Boolean? = null,
-    private val retryPaid: Boolean? = null,
-    private val maxUnitPrice: BigDecimal? = null,
-    private val expectedChargeUsd: BigDecimal? = null,
-    private val attempts: Int? = null,
-    private val window: Duration? = null,
-    private val timeout: Duration? = null,
-    private val headers: Map<String, Secret>? = null,
-    private val credentials: Boolean? = null,
-    private val autoRotate: Boolean? = null,
-    private val deadline: Duration? = null,
-    private val ends: List<String>? = null,
-    private val until: Until? = null,
-) {
-    fun told(): String =
-        encode(
-            "intent" to intent, "idempotency_key" to idempotencyKey, "wait_for_intent" to waitForIntent,
-            "retry_paid" to retryPaid,
-            "max_unit_price" to maxUnitPrice, "expected_charge_usd" to expectedChargeUsd, "attempts" to attempts,
-            "window_ms" to window?.ms(), "timeout_ms" to timeout?.ms(), "headers" to headers, "credentials" to credentials, "auto_rotate" to autoRotate,
-            "deadline_ms" to deadline?.ms(), "ends" to ends,
-            "until" to until?.run { JsonObject(mapOf("at" to tree(at), "is" to tree(isOneOf)) + listOfNotNull(atLeast?.let { "at_least" to tree(it) })) },
-        )
-}
-
-/** Milliseconds as the core has them. Longer than 24 days is as good as 24 days. */
-private fun Duration.ms(): Long = inWholeMilliseconds.coerceAtMost(Int.MAX_VALUE.toLong())

@@ -1,9 +1,12 @@
 package hopline
 
 import java.math.BigDecimal
+import java.time.Instant
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
 
 /**
- * Reads an answer that the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
+ * Reads what the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
  * constructors are printed from, so nothing in it can be wrong.
  */
 internal class Packed(private val bytes: ByteArray) {
@@ -29,6 +32,10 @@ internal class Packed(private val bytes: ByteArray) {
         for (n in 0 until 8) value = value or ((bytes[at++].toLong() and 0xff) shl 8 * n)
         return value
     }
+
+    fun time(): Instant = Instant.ofEpochMilli(integer())
+
+    fun span(): Duration = integer().milliseconds
 
     /** Digits that fit into a [Long] are read from the bytes, which is quicker than from a text. */
     fun decimal(): BigDecimal {
@@ -60,6 +67,11 @@ internal class Packed(private val bytes: ByteArray) {
         val place = number()
         return if (place == 0) text() else words[place - 1]
     }
+
+    /** A word of a closed list. */
+    fun <E> entry(entries: List<E>): E = entries[number() - 1]
+
+    fun exception(): HoplineException = exception(readErrorFields())
 
     inline fun <T> list(item: () -> T): List<T> {
         val count = count()

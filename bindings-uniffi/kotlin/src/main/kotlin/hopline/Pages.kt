@@ -4,28 +4,12 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.serialization.json.JsonObject
 
-/** Why a walk is over. */
-public enum class PagesEnd {
-    /** The page named no next one. */
-    LAST_PAGE,
-
-    /** The page had fewer items than fit on one. */
-    SHORT_PAGE,
-
-    /** The page named one that was read before: the list would never end. */
-    REPEATED_CURSOR,
-
-    /** As many pages were read as may be. The position goes on, under a higher cap. */
-    PAGE_CAP,
-}
-
 /** What comes after a page. */
 internal class Turn(val position: String?, val end: PagesEnd?)
 
 internal fun turn(text: String): Turn {
     val told = parse(text) as JsonObject
-    val end = told.text("end")?.let { word -> PagesEnd.entries.firstOrNull { it.name.lowercase() == word } }
-    return Turn(told.text("position"), end)
+    return Turn(told.text("position"), told.text("end")?.let { word -> PagesEnd.entries.first { it.word == word } })
 }
 
 /**

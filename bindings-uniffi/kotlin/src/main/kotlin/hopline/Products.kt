@@ -2,7 +2,8 @@ package hopline
 
 import hopline.core.ipRange
 import hopline.core.isShared as shared
-import kotlinx.serialization.json.JsonObject
+import hopline.core.quote as priced
+import java.math.BigDecimal
 
 /** Whether a product is shared static: its product type and its projects say so, and nothing else does. */
 public fun isShared(product: StaticProduct): Boolean = isShared(product.productType, product.projectList)
@@ -16,18 +17,17 @@ private fun isShared(productType: String?, projectList: List<Raw>?): Boolean =
 /** Whether an order of the product must name a project: a shared one does. */
 public fun needsProjectId(product: StaticProduct): Boolean = isShared(product)
 
-/** A range of addresses. */
-public data class IpRange(
-    /** As the service wrote it. */
-    val text: String,
-    /** The first address; null where the text is no range that can be read. */
-    val first: String?,
-    /** The last one. */
-    val last: String?,
-)
-
 /** Reads a range: a CIDR block, a first and a last address, or one address. What can't be read stays as its text. */
-public fun parseIpRange(text: String): IpRange {
-    val told = parse(ipRange(sound("parse_ip_range", "text", text))) as JsonObject
-    return IpRange(text = told.text("text").orEmpty(), first = told.text("first"), last = told.text("last"))
+public fun parseIpRange(text: String): IpRange = Packed(ipRange(sound("parse_ip_range", "text", text))).readIpRange()
+
+/**
+ * Prices a quantity of a product, exactly: nothing is sent and nothing is rounded.
+ *
+ * @param product a product of a list
+ * @param quantity GB (dynamic, fractions allowed) or addresses (static, whole)
+ */
+public fun quote(product: Product, quantity: BigDecimal = BigDecimal.ONE): Quote {
+    val given =
+        product.run { encode("product_no" to productNo, "type" to type, "price" to price, "currency" to currency, "unit" to unit) }
+    return Packed(asked { priced(sound("quote", "product", given), tree(quantity).toString()) }).readQuote()
 }

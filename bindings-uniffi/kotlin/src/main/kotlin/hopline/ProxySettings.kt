@@ -20,6 +20,6 @@ internal fun Proxy.told(client: String): JsonObject =
     )
 
 internal val JsonObject.host: String get() = text("host").orEmpty()
-internal val JsonObject.port: Int get() = number("port")?.toInt() ?: 0
+internal val JsonObject.port: Int get() = text("port")?.toInt() ?: 0
 internal val JsonObject.username: String get() = text("username").orEmpty()
 internal val JsonObject.password: String get() = text("password").orEmpty()

@@ -98,18 +98,6 @@ public class StoreEntry(
     public val whose: Whose,
 )
 
-/** Who owns something that a store holds. */
-public enum class Whose {
-    /** This client. */
-    MINE,
-
-    /** Nobody. */
-    FREE,
-
-    /** Another living client. */
-    OTHER,
-}
-
 /** What became of [Store.spend]. */
 public sealed interface Spent {
     /** The entry counts, on this day since 1970. */

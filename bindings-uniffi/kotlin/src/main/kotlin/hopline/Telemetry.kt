@@ -26,8 +26,8 @@ public fun sessionEvent(
 ): JsonObject {
     val facts =
         mapOf(
-            "status" to status, "seen" to seen?.let { parse(told(it)) }, "latency_ms" to latency?.inWholeMilliseconds, "bytes" to bytes,
+            "status" to status, "seen" to seen?.let(::told), "latency_ms" to latency?.inWholeMilliseconds, "bytes" to bytes,
             "target" to target,
         )
-    return ask("session_event", "facts" to facts.filterValues { it != null }, "more" to more)
+    return ask("session_event", "facts" to facts, "more" to more)
 }

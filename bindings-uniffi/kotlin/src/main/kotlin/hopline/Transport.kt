@@ -26,7 +26,7 @@ internal fun defaultTransport(): Transport =
         Class.forName(listOf("hopline", "JavaHttpTransport").joinToString(".")).getConstructor().newInstance() as Transport
     } catch (_: ClassNotFoundException) {
         val what = "there is no java.net.http here; give the client a transport, such as OkHttpTransport()"
-        throw refusal("invalid", "client", what, field = "transport", advice = "change_request")
+        throw unfit("transport", what)
     } catch (wrong: InvocationTargetException) {
         throw wrong.targetException
     }

@@ -2,6 +2,7 @@ package hopline
 
 import java.math.BigDecimal
 import java.security.MessageDigest
+import kotlin.time.Duration
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
@@ -67,27 +68,6 @@ internal class Told(val raw: Raw, val requestId: String? = null, val phase: Phas
     }
 }
 
-/** The HTTP method of a request of your own. */
-public enum class Method { GET, POST, PUT, PATCH, DELETE }
-
-/** What may be done with a request of your own after a failure whose effect is unknown. */
-public enum class Safety {
-    /** It changes nothing, and is repeated at will. */
-    SAFE,
-
-    /** To do it twice is as good as once. */
-    IDEMPOTENT,
-
-    /** It is sent twice at most, since twice does little harm. */
-    TWICE_AT_MOST,
-
-    /** The service knows it again by its idempotency key. */
-    KEYED,
-
-    /** It is never sent again by itself. */
-    AT_MOST_ONCE,
-}
-
 /** What a read is repeated for. It ends when the value at [at] is one of [isOneOf], or a number of at least [atLeast]. */
 public data class Until(
     /** Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`. */
@@ -98,7 +78,7 @@ public data class Until(
     val atLeast: BigDecimal? = null,
 )
 
-/** A word of a list that the contract names. An answer may hold another one, and keeps it. */
+/** A word of a list: an `enum` where the list is Hopline's own; of the contract's an answer may hold another word, and keeps it. */
 public interface Word {
     /** The word on the wire. */
     public val word: String
@@ -119,9 +99,7 @@ public sealed interface Patch<out T> {
 internal fun parse(text: String): JsonElement = Json.parseToJsonElement(text)
 
 /** Writes parameters or options as JSON, without those that are left out. */
-internal fun encode(vararg members: Pair<String, Any?>): String =
-    JsonObject(members.filter { (_, value) -> value != null && value != Patch.Absent }.associate { (name, value) -> name to tree(value) })
-        .toString()
+internal fun encode(vararg members: Pair<String, Any?>): String = tree(mapOf(*members), DEEPEST + 1).toString()
 
 /** One level more than the core reads, which refuses it by name: nothing is walked any deeper. */
 private const val DEEPEST = 101
@@ -133,14 +111,18 @@ internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
         is Raw -> tree(value.json, room)
         is Word -> JsonPrimitive(value.word)
         is Secret -> JsonPrimitive(value.reveal())
-        is Method -> JsonPrimitive(value.name)
-        is Safety -> JsonPrimitive(value.name.lowercase())
         // The core takes a number's text for the number, so no digit is lost.
         is BigDecimal -> JsonPrimitive(if (value.scale() in -64..64) value.toPlainString() else value.toString())
+        // Longer than 24 days is as good as 24 days.
+        is Duration -> JsonPrimitive(value.inWholeMilliseconds.coerceAtMost(Int.MAX_VALUE.toLong()))
+        is Until -> tree(mapOf("at" to value.at, "is" to value.isOneOf, "at_least" to value.atLeast))
         is Boolean -> JsonPrimitive(value)
         is Number -> JsonPrimitive(value)
         is String -> JsonPrimitive(value)
         is List<*> -> JsonArray(if (room > 1) value.map { tree(it, room - 1) } else emptyList())
-        is Map<*, *> -> JsonObject(if (room > 1) value.entries.associate { (name, item) -> name.toString() to tree(item, room - 1) } else emptyMap())
+        is Map<*, *> -> {
+            val given = if (room > 1) value.filterValues { it != null && it != Patch.Absent } else emptyMap()
+            JsonObject(given.entries.associate { (name, item) -> name.toString() to tree(item, room - 1) })
+        }
         else -> JsonNull
     }

@@ -12,7 +12,6 @@ import hopline.core.Taken
 import java.io.File
 import java.nio.ByteBuffer
 import kotlinx.coroutines.runBlocking
-import kotlinx.serialization.json.Json
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Assumptions.assumeTrue
@@ -34,7 +33,7 @@ class ExternalTest {
             }
             when (val taken = core.take(command)!!) {
                 is Taken.Answered -> "answered"
-                is Taken.Failed -> Json.parseToJsonElement(taken.error).members().word("kind")
+                is Taken.Failed -> errorOf(taken.error).word("kind")
             }
         }
 

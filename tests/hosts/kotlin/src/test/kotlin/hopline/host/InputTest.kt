@@ -1,8 +1,10 @@
 package hopline.host
 
+import hopline.Advice
 import hopline.AgentClient
 import hopline.Effect
 import hopline.FolderStore
+import hopline.Holds
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.Method
@@ -87,7 +89,7 @@ class InputTest {
         for (unusable in listOf(file.resolve("below"), Path.of("/proc/self")).filter { it.parent != Path.of("/proc") || Files.isDirectory(it) }) {
             client(store = FolderStore(unusable)).use { agent ->
                 val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
-                assertEquals("mend_store" to Effect.NONE, failure.advice to failure.effect)
+                assertEquals(Advice.MEND_STORE to Effect.NONE, failure.advice to failure.effect)
                 assertTrue("`$unusable" in failure.notes.single() || "`${unusable.parent}" in failure.notes.single(), "$failure")
                 assertTrue("the store said: " in fails<HoplineException.Store>("saved") { agent.saved() }.notes.single())
                 fails<HoplineException.Store>("resume_all") { agent.resumeAll() }
@@ -133,7 +135,7 @@ class InputTest {
         Files.writeString(file, "{")
         client(service, FolderStore(folder)).use { agent ->
             val refused = agent.saved().single()
-            assertEquals(Triple("refused", "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
+            assertEquals(Triple(Holds.REFUSED, "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
             assertTrue(agent.resumeAll().isEmpty())
             fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
             assertEquals("{", Files.readString(file))

@@ -3,16 +3,18 @@ package hopline.host
 import hopline.AgentClient
 import hopline.Effect
 import hopline.Event
+import hopline.EventName
 import hopline.FolderStore
+import hopline.Holds
 import hopline.HoplineException
+import hopline.OpenSession
 import hopline.Options
 import hopline.Response
 import hopline.Secret
 import hopline.SessionType
-import hopline.OpenSession
 import hopline.Store
-import hopline.Whose
 import hopline.Transport
+import hopline.Whose
 import java.io.ByteArrayInputStream
 import java.io.ByteArrayOutputStream
 import java.io.IOException
@@ -68,7 +70,7 @@ class KeepingTest {
             buying.cancel()
             withTimeout(30.seconds) { while (!buying.isCompleted) if (!main.next()) delay(1) }
             val shown = agent.saved().single()
-            assertEquals(listOf("accepted", "create_session", "s-1"), listOf(shown.holds, shown.operation, shown.sessionId))
+            assertEquals(listOf(Holds.ACCEPTED, "create_session", "s-1"), listOf(shown.holds, shown.operation, shown.sessionId))
             assertEquals(bought, agent.resume(shown.record).raw.text)
             assertTrue(agent.forget(agent.saved().single().record) && agent.saved().isEmpty())
             assertEquals(1, service.sent.size)
@@ -195,7 +197,7 @@ class KeepingTest {
             owner.use {
                 val open = it.openSession(SessionType.Dynamic, "p", intent = "job-17")
                 val shown = other.saved().single()
-                assertEquals(Triple("session", Whose.OTHER, "s-1"), Triple(shown.holds, shown.whose, shown.sessionId))
+                assertEquals(Triple(Holds.SESSION, Whose.OTHER, "s-1"), Triple(shown.holds, shown.whose, shown.sessionId))
                 assertThrows(HoplineException.Busy::class.java) { runBlocking { other.forget(shown.record) } }
                 val busy = assertThrows(HoplineException.Busy::class.java) { runBlocking { other.openSession(SessionType.Dynamic, "p", intent = "job-17") } }
                 assertEquals("s-1", busy.sessionId)
@@ -313,7 +315,7 @@ class KeepingTest {
         sent.await()
         agent.shutdown()
         val events: List<Event> = withTimeout(30.seconds) { heard.await() }
-        assertEquals("in_doubt", events.last().event, "$events")
+        assertEquals(EventName.IN_DOUBT, events.last().event, "$events")
         assertEquals(Effect.UNKNOWN, (buying.await().exceptionOrNull() as HoplineException).effect)
         assertTrue(withTimeout(30.seconds) { agent.events.toList() }.isEmpty(), "the end is told to who comes late")
     }
@@ -321,9 +323,11 @@ class KeepingTest {
     @Test
     fun `an event that can't be read ends no program`() {
         // The core writes none; a library of another version might.
-        val read = Class.forName("hopline.FactsKt").getDeclaredMethod("event", String::class.java)
-        for (text in listOf("{", "[]", "\"x\"", "null")) assertNull(read.invoke(null, text), text)
-        assertEquals("x", (read.invoke(null, """{"event":"x","members":[{}],"delay_ms":"soon"}""") as Event).event)
+        val read = Class.forName("hopline.EventsKt").getDeclaredMethod("event", ByteArray::class.java)
+        // The members that every event has: an operation, and what happened. The list of that has no such word.
+        val (members, operation) = byteArrayOf(0b1010, 0) to byteArrayOf(1, 'x'.code.toByte())
+        for (packed in listOf(byteArrayOf(), members, members + operation, members + operation + 99)) assertNull(read.invoke(null, packed))
+        assertEquals(EventName.REPEATING, (read.invoke(null, members + operation + 1) as Event).event)
     }
 
     @Test

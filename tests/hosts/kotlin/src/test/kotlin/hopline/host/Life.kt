@@ -1,6 +1,7 @@
 package hopline.host
 
 import hopline.AgentClient
+import hopline.EventName
 import hopline.Phase
 import hopline.ProductFilter
 import hopline.Protocol
@@ -23,8 +24,8 @@ object Life {
 
         val events = launch {
             agent.events.collect { event ->
-                if (event.event == "accepted") row("accepted", "${event.sessionId}, for ${usd(event.estimatedChargeUsd ?: BigDecimal.ZERO)} USD")
-                if (event.event == "status") row(event.status.orEmpty(), event.sessionId.orEmpty())
+                if (event.event == EventName.ACCEPTED) row("accepted", "${event.sessionId}, for ${usd(event.estimatedChargeUsd ?: BigDecimal.ZERO)} USD")
+                if (event.event == EventName.STATUS) row(event.status.orEmpty(), event.sessionId.orEmpty())
             }
         }
         val offered = agent.listProducts(type = ProductFilter.Dynamic, limit = 100).items.filter { it.available }

@@ -1,6 +1,7 @@
 package hopline.host
 
 import hopline.AgentClient
+import hopline.EventName
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
@@ -76,7 +77,7 @@ class LifeTest {
                 assertEquals(1 to 1, sandbox.counts())
                 agent.close()
                 val seen = events.await()
-                assertTrue(seen.any { it.event == "accepted" && it.sessionId == open.sessionId && it.estimatedChargeUsd?.compareTo(cheapest.price) == 0 }, "$seen")
+                assertTrue(seen.any { it.event == EventName.ACCEPTED && it.sessionId == open.sessionId && it.estimatedChargeUsd?.compareTo(cheapest.price) == 0 }, "$seen")
             }
         }
     }

@@ -1,8 +1,10 @@
 package hopline.host
 
+import hopline.Advice
 import hopline.AgentClient
 import hopline.Effect
 import hopline.Event
+import hopline.EventName
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
@@ -78,7 +80,7 @@ class LimitTest {
             sandbox.client(store = store.client(), dailyCapUsd = cap).use { agent ->
                 val ended = (1..8).map { n -> async { runCatching { agent.buy(intent = "job-$n") } } }.awaitAll()
                 assertEquals(3, ended.count { it.isSuccess })
-                assertTrue(ended.filter { it.isFailure }.all { (it.exceptionOrNull() as HoplineException.Refused).advice == "raise_budget" })
+                assertTrue(ended.filter { it.isFailure }.all { (it.exceptionOrNull() as HoplineException.Refused).advice == Advice.RAISE_BUDGET })
             }
             sandbox.client(store = store.client(), dailyCapUsd = cap).use { agent -> fails<HoplineException.Refused>("of the daily cap of") { agent.buy() } }
             assertEquals(3 to 3, sandbox.counts())
@@ -100,7 +102,7 @@ class LimitTest {
                 assertEquals(Phase.READY to (2 to 2), open.phase to sandbox.counts())
                 agent.close()
                 told.join()
-                assertTrue(events.any { it.event == "priced" && it.unitPrice?.compareTo(price) == 0 }, "$events")
+                assertTrue(events.any { it.event == EventName.PRICED && it.unitPrice?.compareTo(price) == 0 }, "$events")
             }
         }
     }
@@ -147,7 +149,7 @@ class LimitTest {
                 assertEquals(Phase.READY to "active", read.phase to read.status.word)
                 agent.close()
                 told.join()
-                assertTrue(events.any { it.event == "watched" && it.value?.toBigDecimalOrNull() != null }, "$events")
+                assertTrue(events.any { it.event == EventName.WATCHED && it.value?.toBigDecimalOrNull() != null }, "$events")
             }
         }
     }

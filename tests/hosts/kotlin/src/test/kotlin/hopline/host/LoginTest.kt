@@ -1,5 +1,6 @@
 package hopline.host
 
+import hopline.Advice
 import hopline.Effect
 import hopline.HoplineException
 import hopline.JavaHttpTransport
@@ -57,7 +58,7 @@ class LoginTest {
             sandbox.reseller(password = "canary-password").use { reseller ->
                 repeat(3) {
                     val refused = assertThrows(HoplineException.Refused::class.java) { runBlocking { reseller.getCurrentBalance() } }
-                    assertEquals("reauthenticate" to Effect.NONE, refused.advice to refused.effect)
+                    assertEquals(Advice.REAUTHENTICATE to Effect.NONE, refused.advice to refused.effect)
                     assertTrue("canary" !in "$refused", "$refused")
                 }
                 assertNull(reseller.token)
@@ -81,7 +82,7 @@ class LoginTest {
                 assertEquals(token, reseller.token)
                 sandbox.control("tokens", """{"expire":true}""")
                 val refused = assertThrows(HoplineException.Refused::class.java) { runBlocking { reseller.getCurrentBalance() } }
-                assertEquals(401 to "reauthenticate", refused.status to refused.advice)
+                assertEquals(401 to Advice.REAUTHENTICATE, refused.status to refused.advice)
             }
             assertEquals(1, sandbox.times("login"))
         }

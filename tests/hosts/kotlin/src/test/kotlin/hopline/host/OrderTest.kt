@@ -1,7 +1,10 @@
 package hopline.host
 
+import hopline.Advice
 import hopline.Effect
+import hopline.EventName
 import hopline.FolderStore
+import hopline.Holds
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
@@ -70,8 +73,8 @@ class OrderTest {
                 assertEquals(listOf(placed.orderNo), sandbox.purchases())
                 reseller.close()
                 val told = events.await()
-                assertEquals(listOf(placed.orderNo), told.filter { it.event == "ordered" }.map { it.orderNo })
-                val statuses = told.filter { it.event == "order_status" }.map { it.status to it.phase }
+                assertEquals(listOf(placed.orderNo), told.filter { it.event == EventName.ORDERED }.map { it.orderNo })
+                val statuses = told.filter { it.event == EventName.ORDER_STATUS }.map { it.status to it.phase }
                 assertTrue(statuses.containsAll(listOf("active" to Phase.READY, "cancelled" to Phase.ENDED)), "$told")
             }
         }
@@ -84,12 +87,12 @@ class OrderTest {
                 val user = reseller.funded()
                 sandbox.fault("create_static_order", """{"kind":"drop_after"}""")
                 val doubt = fails<HoplineException.InDoubt> { reseller.place(user, intent = "order-1") }
-                assertEquals(Effect.UNKNOWN to "reconcile", doubt.effect to doubt.advice)
+                assertEquals(Effect.UNKNOWN to Advice.RECONCILE, doubt.effect to doubt.advice)
                 doubt.record!!
             }
             // As another program would, later.
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
-                assertEquals(listOf(record to "in_doubt_for_good"), reseller.saved().map { it.record to it.holds })
+                assertEquals(listOf(record to Holds.IN_DOUBT_FOR_GOOD), reseller.saved().map { it.record to it.holds })
                 val found = reseller.reconcile(record)
                 val candidate = found.candidates.single()
                 assertEquals(Triple("create_static_order", true, "list_static_orders"), Triple(found.operation, found.complete, candidate.read))
@@ -144,7 +147,7 @@ class OrderTest {
         Sandbox("--seed", "85", "--provisioning-ms", "1500").use { sandbox ->
             val user = sandbox.reseller().use { it.funded() }
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
-                val ordered = async { reseller.events.first { it.event == "ordered" } }
+                val ordered = async { reseller.events.first { it.event == EventName.ORDERED } }
                 yield()
                 val placing = async { reseller.place(user, intent = "order-1") }
                 ordered.await()
@@ -184,7 +187,7 @@ class OrderTest {
             program.destroyForcibly().waitFor()
             sandbox.control("order", """{"order_no":"$number","outcome":"active"}""")
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
-                assertEquals(listOf("order" to number), reseller.saved().map { it.holds to it.orderNo })
+                assertEquals(listOf(Holds.ORDER to number), reseller.saved().map { it.holds to it.orderNo })
                 assertTrue(reseller.resumeAll().isEmpty(), "who starts its intent asks for it")
                 val resumed = reseller.resumeIntent("order-1") as OrderReply
                 assertEquals(number to Phase.READY, resumed.orderNo to resumed.phase)
@@ -203,7 +206,7 @@ class OrderTest {
             program.destroyForcibly().waitFor()
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
                 val saved = reseller.saved().single()
-                assertEquals("in_doubt_for_good" to "order-1", saved.holds to saved.intent)
+                assertEquals(Holds.IN_DOUBT_FOR_GOOD to "order-1", saved.holds to saved.intent)
                 fails<HoplineException.InDoubt> { reseller.place(user, intent = "order-1") }
                 val candidate = reseller.reconcile(saved.record).candidates.single()
                 assertEquals(sandbox.purchases(), listOf(candidate.item.json.jsonObject.word("order_no")))

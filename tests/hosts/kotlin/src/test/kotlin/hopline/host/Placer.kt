@@ -1,5 +1,6 @@
 package hopline.host
 
+import hopline.EventName
 import hopline.FolderStore
 import hopline.ResellerClient
 import java.nio.file.Path
@@ -14,7 +15,7 @@ object Placer {
         val (store, user) = arguments
         ResellerClient(store = FolderStore(Path.of(store))).use { reseller ->
             runBlocking {
-                val telling = launch { reseller.events.collect { if (it.event == "ordered") println("ordered ${it.orderNo}") } }
+                val telling = launch { reseller.events.collect { if (it.event == EventName.ORDERED) println("ordered ${it.orderNo}") } }
                 yield()
                 reseller.place(user.toLong(), intent = "order-1")
                 telling.cancel()

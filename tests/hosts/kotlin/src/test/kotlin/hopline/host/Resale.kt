@@ -1,5 +1,6 @@
 package hopline.host
 
+import hopline.EventName
 import hopline.OrderReply
 import hopline.OrderUnit
 import hopline.Phase
@@ -26,8 +27,8 @@ object Resale {
         row("login", "once, by itself; the reseller has ${usd(own)} USD")
         val telling = launch {
             reseller.events.collect { event ->
-                if (event.event == "ordered") row("ordered", event.orderNo.orEmpty())
-                if (event.event == "order_status") row(event.status.orEmpty(), event.orderNo.orEmpty())
+                if (event.event == EventName.ORDERED) row("ordered", event.orderNo.orEmpty())
+                if (event.event == EventName.ORDER_STATUS) row(event.status.orEmpty(), event.orderNo.orEmpty())
             }
         }
         yield()

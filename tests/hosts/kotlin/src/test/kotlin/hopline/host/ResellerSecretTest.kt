@@ -1,6 +1,7 @@
 package hopline.host
 
 import hopline.FolderStore
+import hopline.Holds
 import hopline.HoplineException
 import hopline.Method
 import hopline.Options
@@ -122,7 +123,7 @@ class ResellerSecretTest {
             mode = "answered"
             for (saved in reseller.saved()) {
                 shown += "$saved"
-                if (saved.holds == "in_doubt_for_good") told { reseller.reconcile(saved.record) }
+                if (saved.holds == Holds.IN_DOUBT_FOR_GOOD) told { reseller.reconcile(saved.record) }
             }
             mode = "refused"
             for (call in calls(reseller).values) told(call)

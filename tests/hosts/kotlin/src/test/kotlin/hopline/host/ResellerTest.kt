@@ -64,7 +64,7 @@ class ResellerTest {
             reseller.createStaticOrder("static-us", user, BigDecimal.ZERO, BigDecimal.ZERO, 1, 1, 1, OrderUnit.Month, countryCode = "DE")
         }
         assertEquals("location_not_supported_for_product", refused.code)
-        assertTrue((refused.details!!.members().getValue("supportedRegions") as JsonArray).isNotEmpty(), "$refused")
+        assertTrue((refused.details!!.json.members().getValue("supportedRegions") as JsonArray).isNotEmpty(), "$refused")
     }
 
     @Test

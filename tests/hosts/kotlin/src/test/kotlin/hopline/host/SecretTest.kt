@@ -2,6 +2,7 @@ package hopline.host
 
 import hopline.AgentClient
 import hopline.Event
+import hopline.EventName
 import hopline.FolderStore
 import hopline.HoplineException
 import hopline.Method
@@ -53,7 +54,7 @@ class SecretTest {
                 val shown =
                     listOf(open, open.session, open.session.proxy, open.raw, agent, failure, printed(failure), agent.saved(), events, Options(), header)
                         .map { it.toString() } + kept(folder)
-                assertTrue(events.any { it.event == "repeating" } && shown.size > 12, "$events")
+                assertTrue(events.any { it.event == EventName.REPEATING } && shown.size > 12, "$events")
                 for (text in shown) secrets.forEach { assertTrue(it !in text, "a secret shows in: $text") }
             }
         }

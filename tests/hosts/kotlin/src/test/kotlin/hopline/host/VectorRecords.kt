@@ -4,6 +4,7 @@ import hopline.core.Step
 import hopline.core.StoreAnswer
 import hopline.core.StoreCall
 import hopline.core.Taken
+import hopline.core.savedPage
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
@@ -29,7 +30,7 @@ internal fun World.expectCall(verb: String, step: JsonObject): Unit =
             given(step, "releases", JsonPrimitive(call.release))
             given(step, "keep_for", call.keepFor?.let(::JsonPrimitive) ?: JsonNull)
             noSecret("a record", call.data.decodeToString())
-            step["has"]?.let { like(it, named(call.data.decodeToString()), "has") }
+            step["has"]?.let { like(it, named(Json.parseToJsonElement(call.data.decodeToString())), "has") }
             asked(step, id, call)
         }
         "delete" -> called<StoreCall.Delete>(step, verb).let { (id, call) ->
@@ -158,11 +159,11 @@ internal fun World.saved(step: JsonObject) {
         val found = next()
         check(found is Step.Completed && found.command == command) { "expected the end of `saved`, came ${shown(found)}" }
         val page = client.take(command) as? Taken.Answered ?: throw Failure("what is saved could not be read")
-        val members = Json.parseToJsonElement(page.answer.raw).members()
+        val members = told("SavedPage", savedPage(page.answer.raw))
         listed.addAll(members.getValue("entries") as JsonArray)
         after = members.maybe("after")
     } while (after != null)
-    val all = named(JsonArray(listed).toString()) as JsonArray
+    val all = named(JsonArray(listed)) as JsonArray
     noSecret("the list of what is saved", all.toString())
     like(step.getValue("saved"), JsonArray(all.sortedBy { records.place(it.members().word("record")) }), "saved")
 }

@@ -25,9 +25,10 @@ fun run(case: JsonObject) {
         try {
             World(case)
         } catch (refused: ClientException.Refused) {
-            noSecret("an error", refused.error)
-            check("refused" in case) { "the client was refused: ${refused.error}" }
-            return like(case.getValue("refused"), Json.parseToJsonElement(refused.error), "refused")
+            val error = errorOf(refused.error)
+            noSecret("an error", "$error")
+            check("refused" in case) { "the client was refused: $error" }
+            return like(case.getValue("refused"), error, "refused")
         }
     check("refused" !in case) { "expected the client to be refused, and it was not" }
     val script = case.getValue("script") as JsonArray
@@ -109,7 +110,7 @@ internal class World(case: JsonObject) {
     fun next(answersItself: (StoreCall) -> Boolean = { true }): Step {
         while (true) {
             when (val step = client.poll(unix, monotonic)) {
-                is Step.Notify -> noSecret("an event", step.event)
+                is Step.Notify -> noSecret("an event", "${told("Event", step.event)}")
                 is Step.Store -> if (!answerItself(step, answersItself)) return step
                 else -> return step
             }
@@ -135,7 +136,7 @@ internal class World(case: JsonObject) {
         monotonic += both?.word("monotonic")?.toLong() ?: (shift as JsonPrimitive).content.toLong()
     }
 
-    fun named(text: String): JsonElement = keys.putInto(records.putInto(Json.parseToJsonElement(text)))
+    fun named(found: JsonElement): JsonElement = keys.putInto(records.putInto(found))
 
     fun command(name: String): UInt = commands[name] ?: throw Failure("no command is named `$name`")
 
@@ -230,7 +231,7 @@ internal class World(case: JsonObject) {
                 answer(id, step.getValue("answer"))
                 null
             } catch (refused: ClientException.Refused) {
-                refused.error
+                errorOf(refused.error)
             }
         check((refused != null) == step.flag("misuse")) { "the answer was ${refused ?: "taken"}" }
     }
@@ -255,9 +256,10 @@ internal class World(case: JsonObject) {
         when (taken) {
             null -> throw Failure("expected a result to take, came nothing")
             is Taken.Failed -> {
-                noSecret("an error", taken.error)
-                check("error" in step) { "expected success, came ${taken.error}" }
-                like(step.getValue("error"), named(taken.error), "error")
+                val error = errorOf(taken.error)
+                noSecret("an error", "$error")
+                check("error" in step) { "expected success, came $error" }
+                like(step.getValue("error"), named(error), "error")
             }
             is Taken.Answered -> {
                 check("ok" in step) { "expected the error ${step["error"]}, came an answer" }
@@ -276,9 +278,10 @@ internal class World(case: JsonObject) {
             val found = client.poll(unix, monotonic)
             if (found is Step.Store && answerItself(found) { true }) continue
             if (found !is Step.Notify) throw Failure("expected an event like ${step["notify"]}, came ${shown(found)}")
-            noSecret("an event", found.event)
+            val event = told("Event", found.event)
+            noSecret("an event", "$event")
             try {
-                return like(step.getValue("notify"), named(found.event), "notify")
+                return like(step.getValue("notify"), named(event), "notify")
             } catch (_: Failure) {
                 continue
             }

@@ -1,0 +1,58 @@
+import Foundation
+
+/// Progress of a command, for people and metrics. Nothing depends on it.
+public struct Event: Sendable {
+    /// What happened.
+    public enum What: Sendable {
+        /// It will be sent again.
+        case repeating(attempts: Int, delay: Duration, because: HoplineError)
+        /// The service is asked for its time, to know how old a restored key is.
+        case askingTime
+        /// The purchase was accepted.
+        case accepted(sessionId: String, estimatedChargeUsd: Decimal?)
+        /// The session's status was read.
+        case status(sessionId: String, status: SessionStatus, phase: Phase)
+        /// The order was accepted.
+        case ordered(orderNo: String)
+        /// The order's status was read.
+        case orderStatus(orderNo: String, status: StaticOrderStatus, phase: Phase)
+        /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
+        case differing(members: [String])
+        /// The price of what is to be bought was read, in USD for one unit.
+        case priced(unitPrice: Decimal)
+        /// What a read is repeated for is not as it was; what it is now, where that is a word or a number.
+        case watched(value: String?)
+        /// It ended in doubt; its record is kept.
+        case inDoubt(record: String?)
+        /// A record that nothing waits for could not be saved or deleted.
+        case storeFailed(record: String)
+    }
+
+    /// Which operation.
+    public let operation: String
+    /// Your own name for it.
+    public let intent: String?
+    /// What happened.
+    public let what: What
+
+    /// Each event has the members that belong to it.
+    init?(_ told: EventFields) {
+        let (phase, status) = (told.phase ?? .unknown, told.status ?? "")
+        let what: What? =
+            switch told.event {
+            case .repeating: told.because.map { .repeating(attempts: told.attempts ?? 0, delay: told.delay ?? .zero, because: $0) }
+            case .askingTime: .askingTime
+            case .accepted: told.sessionId.map { .accepted(sessionId: $0, estimatedChargeUsd: told.estimatedChargeUsd) }
+            case .status: told.sessionId.map { .status(sessionId: $0, status: SessionStatus(rawValue: status), phase: phase) }
+            case .ordered: told.orderNo.map { .ordered(orderNo: $0) }
+            case .orderStatus: told.orderNo.map { .orderStatus(orderNo: $0, status: StaticOrderStatus(rawValue: status), phase: phase) }
+            case .differing: .differing(members: told.members ?? [])
+            case .priced: told.unitPrice.map { .priced(unitPrice: $0) }
+            case .watched: .watched(value: told.value)
+            case .inDoubt: .inDoubt(record: told.record)
+            case .storeFailed: told.record.map { .storeFailed(record: $0) }
+            }
+        guard let what else { return nil }
+        (operation, intent, self.what) = (told.operation, told.intent, what)
+    }
+}

@@ -1,0 +1,60 @@
+//! The options of a client and of a call, as types of the caller's.
+
+use std::fmt::Write;
+
+use super::doc;
+use super::operations::{Given, SENDING};
+use crate::model::{CLIENT, CallOption, OPTIONS, RETRY};
+
+/// What a caller gives as a function, since a token may have to be renewed.
+const HEADERS: Given = Given {
+    name: String::new(),
+    kind: "(@Sendable () async throws -> [String: Secret])? = nil",
+    doc: "Headers for every request of the client, such as the access token of your own backend; by default none. It is called before each request, so it may renew a token, and its time counts as the request's. If it throws, the request is not sent.",
+    told: None,
+};
+
+pub(super) fn print(out: &mut String) {
+    let client = || CLIENT.iter().map(given);
+    let retry = || RETRY.iter().map(given);
+    let headers = Given { name: "headers".to_owned(), ..HEADERS };
+    let all: Vec<Given> = client().chain(retry()).chain([headers]).collect();
+    declare(out, "ClientOptions", "How a client repeats, waits and reads. Omitted options keep their defaults.", &all);
+    put!(out, "\n    /// As the core takes them. What belongs to one API is added by its client.");
+    put!(out, "    func told(_ baseURL: String) -> Parameters {{\n        var retry = Parameters()");
+    retry().for_each(|given| add(out, "retry", &given));
+    put!(out, "        var told = Parameters()\n        told.add(\"base_url\", baseURL)");
+    client().for_each(|given| add(out, "told", &given));
+    put!(out, "        told.add(\"retry\", retry.json)\n        return told\n    }}\n}}");
+
+    let call: Vec<Given> = OPTIONS.iter().filter(|option| SENDING.contains(&option.name)).map(given).collect();
+    declare(out, "CallOptions", "How one call is sent. Omitted options are the client's.", &call);
+    put!(out, "\n    /// As the core takes them.\n    var told: Parameters {{\n        var told = Parameters()");
+    call.iter().for_each(|given| add(out, "told", given));
+    put!(out, "        return told\n    }}\n}}");
+}
+
+fn given(option: &CallOption) -> Given {
+    let plain = Given::from(option);
+    let name = if option.name == "allow_http" { "allowHTTP".to_owned() } else { plain.name };
+    // A flag that is left out has its default, too.
+    Given { name, kind: if plain.kind == "Bool = false" { "Bool? = nil" } else { plain.kind }, ..plain }
+}
+
+/// The type with its members and its initialiser.
+fn declare(out: &mut String, name: &str, about: &str, options: &[Given]) {
+    put!(out, "\n/// {about}\npublic struct {name}: Sendable {{");
+    for given in options {
+        doc(out, "    ", [given.doc].into_iter());
+        put!(out, "    public var {}: {}", given.name, given.kind.split(" =").next().unwrap_or_default());
+    }
+    let parameters: Vec<String> = options.iter().map(|given| format!("{}: {}", given.name, given.kind)).collect();
+    put!(out, "\n    /// {}\n    public init({}) {{", about.split(". ").last().unwrap_or_default(), parameters.join(", "));
+    options.iter().for_each(|given| put!(out, "        self.{0} = {0}", given.name));
+    put!(out, "    }}");
+}
+
+fn add(out: &mut String, to: &str, given: &Given) {
+    let empty = if given.kind.starts_with('[') { format!("{}.isEmpty ? nil : ", given.name) } else { String::new() };
+    put!(out, "        {to}.add({:?}, {empty}{})", given.told.unwrap_or_default(), given.name);
+}

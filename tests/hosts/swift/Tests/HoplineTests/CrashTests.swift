@@ -108,6 +108,7 @@ struct CrashTests {
         guard results.count == 1, case .success(.session(let open)) = results[0] else { throw Unmet("one session: \(results)") }
         #expect(open.phase == .ready)
         #expect(try open.release())
+        try await until("it is let go of") { try await second.saved().allSatisfy { $0.whose != .mine } }
         #expect(try await second.forget(second.saved()[0].record))
         #expect(try folder.records.isEmpty)
         #expect(try await sandbox.charges() == 1)

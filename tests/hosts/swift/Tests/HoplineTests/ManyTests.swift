@@ -110,6 +110,8 @@ struct ManyTests {
         let kept = try await failure { try await first.forget(held) }
         #expect(kept.kind == .refused && kept.isRefusedByUs && kept.sessionId == open.sessionId, "\(kept.debugDescription)")
         #expect(try open.release())
+        // What is let go of is put once more, which changes its record.
+        try await until("it is let go of") { try await first.saved().allSatisfy { $0.whose != .mine } }
         let free = try #require(try await record())
         #expect(try await first.forget(free))
         try await until("it is free") { (try? await second.open("job-2")) != nil }

@@ -42,6 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Rust, "core and its wasm binding on wasm32", 300, |_| targets::check(targets::WASM, &["hopline", "hopline-wasm"]))
         .reads(CORE),
     Check::new(Lane::Rust, "the store on Windows", 300, |_| targets::check(targets::WINDOWS, &["hopline-store"])).reads(&["core"]),
+    Check::new(Lane::Rust, "the store on iPhones and Macs", 300, |_| targets::check(targets::IOS, &["hopline-store"])).reads(&["core"]),
 ];
 
 /// What core must never need: a runtime, a binding, a clock, entropy, or I/O.

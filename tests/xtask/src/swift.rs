@@ -8,7 +8,7 @@ use crate::cargo::{Profile, bindgen, cache, is_ci, printed, root, run, sandbox, 
 use crate::check::{Check, Lane, Outcome};
 use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
-use crate::{Fail, paths};
+use crate::{Fail, paths, targets};
 
 /// The oldest compiler that will do, and the Debian release that has one.
 const OLDEST: u32 = 6;
@@ -131,7 +131,7 @@ fn xcframework(package: &Path, profile: Profile) -> Result<(), Fail> {
 /// What the package weighs, in bytes.
 pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
     let mut weighed = vec![("swift .a", std::fs::metadata(package(Profile::Release)?.join("lib/libhopline_uniffi.a"))?.len())];
-    let ios = "aarch64-apple-ios";
+    let ios = targets::IOS;
     // A target that can't be had is said by rustup, and is no reason to weigh nothing.
     if Command::new("rustup").args(["target", "add", ios]).stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
         weighed.push(("iOS .a, whole", std::fs::metadata(uniffi::library(Kind::Static, Some(ios), Profile::Release)?)?.len()));

@@ -10,6 +10,7 @@ use crate::check::Outcome;
 /// Browsers.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
+pub(crate) const IOS: &str = "aarch64-apple-ios";
 
 /// Checks packages for a target.
 pub(crate) fn check(target: &str, packages: &[&str]) -> Result<Outcome, Fail> {

@@ -213,7 +213,7 @@ fn give_all(state: &mut State, client: u64) -> io::Result<()> {
 }
 
 /// Locks or unlocks; whether it worked. A lock that another process has is no error.
-fn set(state: &State, place: Place, kind: libc::c_int) -> io::Result<bool> {
+fn set(state: &State, place: Place, kind: impl Into<libc::c_int>) -> io::Result<bool> {
     match fcntl(file(state, place)?, FcntlArg::F_SETLK(&range(place.byte, kind))) {
         Ok(_) => Ok(true),
         Err(Errno::EACCES | Errno::EAGAIN) => Ok(false),
@@ -225,8 +225,9 @@ fn file(state: &State, place: Place) -> io::Result<&File> {
     state.files.get(place.file).ok_or_else(|| io::Error::other("this client of the store is closed"))
 }
 
-pub(super) fn range(byte: off_t, kind: libc::c_int) -> libc::flock {
-    libc::flock { l_type: kind as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 }
+/// The kind is a short number on Apple's systems.
+pub(super) fn range(byte: off_t, kind: impl Into<libc::c_int>) -> libc::flock {
+    libc::flock { l_type: kind.into() as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 }
 }
 
 pub(super) fn number_of(text: &str) -> u64 {

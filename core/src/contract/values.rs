@@ -99,10 +99,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// On the wire a secret is its text; an answer that holds one is not meant to be written anywhere else.
+/// `[redacted]`, so that an answer may be written to a log. What is sent goes another way.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        serializer.serialize_str("[redacted]")
     }
 }
 
@@ -322,6 +322,7 @@ mod tests {
     #[test]
     fn a_secret_never_prints() {
         assert_eq!(format!("{:?}", Secret::new("canary")), "[redacted]");
+        assert_eq!(serde_json::to_string(&Secret::new("canary")).expect("is JSON"), r#""[redacted]""#);
         assert_eq!(format!("{:?}", "{\"password\":\"canary\"}".parse::<Json>().expect("json")), "Json(21 bytes)");
     }
 }

@@ -35,7 +35,7 @@ struct SocketTests {
         struct Deaf: Transport {
             func send(_ request: Request) async throws -> Response {
                 await withCheckedContinuation { continuation in
-                    DispatchQueue.global().asyncAfter(deadline: .now() + 30) { continuation.resume(returning: Response(status: 200)) }
+                    DispatchQueue.global().asyncAfter(deadline: .now() + 300) { continuation.resume(returning: Response(status: 200)) }
                 }
             }
         }
@@ -44,7 +44,7 @@ struct SocketTests {
             let began = ContinuousClock.now
             let error = try await failure { try await client(wire.url, transport: transport, timeout: .seconds(3)).buy() }
             #expect(error.kind == .inDoubt && error.effect == .unknown)
-            #expect(ContinuousClock.now - began < .seconds(25))
+            #expect(ContinuousClock.now - began < .seconds(120))
         }
     }
 
@@ -76,7 +76,7 @@ struct SocketTests {
         let client = try client(wire.url)
         let began = ContinuousClock.now
         _ = try await failure { try await client.buy() }
-        #expect(ContinuousClock.now - began < .seconds(15), "it was waited for")
+        #expect(ContinuousClock.now - began < .seconds(60), "it was waited for")
         _ = try await failure { try await client.getBalance() }
         _ = try await failure { try await client.terminateSession(sessionId: "s") }
         try await Task.sleep(for: .milliseconds(200))

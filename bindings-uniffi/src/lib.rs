@@ -107,9 +107,11 @@ impl Client {
         hopline::Client::from_text(options, &entropy).map(|client| Client(Mutex::new(client))).map_err(ClientError::refused)
     }
 
-    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
-    pub fn start(&self, operation: &str, params: &str, options: &str) -> u32 {
-        self.lock().start_text(operation, params, options).0
+    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result. The texts are given as UTF-8, since
+    /// bytes cross from Java in a tenth of the time.
+    pub fn start(&self, operation: &[u8], params: &[u8], options: &[u8]) -> u32 {
+        let [operation, params, options] = [operation, params, options].map(String::from_utf8_lossy);
+        self.lock().start_text(&operation, &params, &options).0
     }
 
     /// What to do next. Drain it until it says wait.

@@ -86,7 +86,7 @@ fn error(client: &Client, command: u32) -> serde_json::Value {
 #[test]
 fn a_purchase_is_stored_sent_answered_and_taken_once() {
     let ((_place, store), client) = (store(), client());
-    let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let command = client.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
     assert!(client.take(command).is_none());
     let Step::Store { id, command: Some(waits), call } = next(&client) else { panic!("its name is claimed first") };
     assert!(matches!(&call, StoreCall::Claim { names, most: 1 } if names.len() == 1) && waits == command);
@@ -111,7 +111,7 @@ fn a_purchase_is_stored_sent_answered_and_taken_once() {
 #[test]
 fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
     let ((place, store), client) = (store(), client());
-    let command = client.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    let command = client.start(b"open_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
     let (step, _) = until_send(&client, &store);
     let active = br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
     client.respond(step, 202, Vec::new(), active, false, NOW, 0).expect("is answered once");
@@ -123,7 +123,7 @@ fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
     assert!(client.observe("s-1", "\"nothing\"", NOW, 0).is_err());
 
     let (other, elsewhere) = (Client::new(OPTIONS, vec![8; 16]).expect("the options are sound"), open(&place));
-    let busy = other.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    let busy = other.start(b"open_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
     until_completed(&other, &elsewhere, busy);
     assert_eq!(error(&other, busy)["kind"], "busy");
     assert!(client.release_session("s-1") && !client.release_session("s-1"));
@@ -143,7 +143,7 @@ fn a_misuse_and_options_that_do_not_fit_are_exceptions() {
     let Err(ClientError::Refused { error }) = Client::new("{}", vec![7; 16]).map(drop) else { panic!("has no base URL") };
     assert_eq!(unpacked(record("ErrorFields"), &error)["field"], "base_url");
     let ((_place, store), client) = (store(), client());
-    client.start("create_session", BUY, "{}");
+    client.start(b"create_session", BUY.as_bytes(), b"{}");
     let (step, _) = until_send(&client, &store);
     let Err(ClientError::Refused { error }) = client.stored(step, StoreAnswer::Done, NOW, 0) else { panic!("a send is not stored") };
     assert_eq!(unpacked(record("ErrorFields"), &error)["kind"], "misuse");
@@ -171,7 +171,7 @@ fn products_and_ranges_are_read_as_the_core_reads_them() {
 #[test]
 fn a_client_without_a_store_asks_for_none() {
     let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let command = client.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
     assert!(matches!(next(&client), Step::Send { request, .. } if request.method == "POST"));
     client.cancel(command, NOW, 0);
     let list = client.saved(None);
@@ -181,7 +181,7 @@ fn a_client_without_a_store_asks_for_none() {
 #[test]
 fn what_is_cancelled_before_it_was_sent_had_no_effect() {
     let ((_place, store), client) = (store(), client());
-    let command = client.start("create_session", BUY, "{}");
+    let command = client.start(b"create_session", BUY.as_bytes(), b"{}");
     client.cancel(command, NOW, 0);
     until_completed(&client, &store, command);
     let error = error(&client, command);
@@ -191,7 +191,7 @@ fn what_is_cancelled_before_it_was_sent_had_no_effect() {
 #[test]
 fn a_purchase_in_doubt_survives_and_is_settled() {
     let ((place, store), first) = (store(), client());
-    let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let command = first.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
     let (step, _) = until_send(&first, &store);
     first.cancel(command, NOW, 0);
     first.fail(step, FailureKind::Aborted, Sent::Maybe, NOW, 0).expect("is answered once");
@@ -245,7 +245,7 @@ fn a_store_is_asked_and_answers_in_text() {
 #[test]
 fn steps_come_at_once_with_the_results_of_what_has_ended() {
     let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let commands: Vec<u32> = (0..100).map(|_| client.start("get_balance", "{}", "{}")).collect();
+    let commands: Vec<u32> = (0..100).map(|_| client.start(b"get_balance", b"{}", b"{}")).collect();
     let mut sends = Vec::new();
     loop {
         let steps = client.steps(true, NOW, 0);

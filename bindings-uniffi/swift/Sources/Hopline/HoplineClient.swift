@@ -179,7 +179,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// What an operation is answered with, before it is read.
     func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
         let options = told.json.text
-        return try await run(operation) { $0.start(operation: operation, params: params, options: options) }
+        return try await run(operation) { $0.start(operation: Data(operation.utf8), params: Data(params.utf8), options: Data(options.utf8)) }
     }
 
     /// Whether something was answered that its API waits for.

@@ -17,13 +17,13 @@ import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
 import kotlin.time.Duration
 import kotlin.time.TimeSource
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.DelicateCoroutinesApi
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
@@ -59,8 +59,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private val lock = ReentrantLock()
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
     private val headers = responseHeaders().toSet()
-    private val body = DirectBody()
-    private val waiting = HashMap<UInt, Waiting>()
+
+    /** For bytes that cross while the lock is held. */
+    val direct = Direct()
+    private val waiting = HashMap<UInt, Waiting<*>>()
     private val out = HashMap<UInt, Job>()
 
     /** Calls of the store, and results on their way to being dropped: [shutdown] waits for them. */
@@ -88,12 +90,21 @@ internal class Engine(private val core: Client, means: Means, private val store:
         store?.onLost { names -> self.get()?.lose(names) }
     }
 
-    /** A coroutine that waits for a command. */
-    private class Waiting(val operation: String, val command: UInt) {
-        val ended = CompletableDeferred<Ended>()
+    /** A coroutine that waits for a command, and how it reads what that ended with. */
+    private class Waiting<T>(val operation: String, val command: UInt, val read: (Ended) -> T) {
+        val ended = CompletableDeferred<T>()
 
         /** What the store and the transport said. */
         val notes = LinkedHashSet<String>()
+
+        /** Reads it in this thread, since each change of threads costs more than to read most answers. */
+        fun end(came: Ended) {
+            try {
+                ended.complete(read(came))
+            } catch (error: Throwable) {
+                ended.completeExceptionally(error)
+            }
+        }
     }
 
     /** What a command ended with, and what the store and the transport said meanwhile. */
@@ -106,18 +117,27 @@ internal class Engine(private val core: Client, means: Means, private val store:
      */
     suspend fun <T> run(operation: String, begin: (Client) -> UInt?, parts: Boolean = false, read: (List<Ended>) -> T): T {
         val begun = ArrayList<UInt>()
+        var waiter: Waiting<T>? = null
         var delivered = false
         try {
-            // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only then.
-            return withContext(work) { read(end(enter(operation, begin, begun), parts, begun)) }.also { delivered = true }
+            withContext(work) {
+                waiter = enter(operation, begin, begun) { ended -> read(if (parts) listOf(ended) + others(operation, ended, begun) else listOf(ended)) }
+                pump()
+            }
+            val begins = waiter
+            return (if (begins == null) read(emptyList()) else begins.ended.await()).also { delivered = true }
         } catch (failure: HoplineException) {
             delivered = true
             throw failure
         } finally {
+            // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only now.
             when {
                 begun.isEmpty() -> Unit
                 delivered -> task(work) { drop(begun) { core.taken(it) } }
-                else -> withContext(NonCancellable + work) { drop(begun) { core.abandon(it) } }
+                else -> withContext(NonCancellable + work) {
+                    waiter?.let { giveUp(it) }
+                    drop(begun) { core.abandon(it) }
+                }
             }
         }
     }
@@ -179,28 +199,28 @@ internal class Engine(private val core: Client, means: Means, private val store:
         if (closing) throw refused(operation, "closed")
     }
 
-    private fun enter(operation: String, begin: (Client) -> UInt?, begun: MutableList<UInt>): Waiting? =
+    private fun <T> enter(operation: String, begin: (Client) -> UInt?, begun: MutableList<UInt>, read: (Ended) -> T): Waiting<T>? =
         lock.withLock {
             check(operation)
             val command = begin(core) ?: return null
             begun += command
-            Waiting(operation, command).also { waiting[command] = it }
+            Waiting(operation, command, read).also { waiting[command] = it }
         }
 
-    private suspend fun end(waiter: Waiting?, parts: Boolean, begun: MutableList<UInt>): List<Ended> {
-        pump()
-        val ended =
-            try {
-                waiter?.ended?.await() ?: return emptyList()
-            } catch (gone: CancellationException) {
-                waiter?.let { cancel(it.command) }
-                withContext(NonCancellable) { waiter?.ended?.join() }
-                throw gone
-            }
-        if (!parts || ended.taken !is Taken.Answered) return listOf(ended)
+    /** What the commands ended with that a command was answered with. */
+    private fun others(operation: String, ended: Ended, begun: MutableList<UInt>): List<Ended> {
+        if (ended.taken !is Taken.Answered) return emptyList()
         val others = (parse(ended.taken.answer.raw) as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
         begun += others
-        return lock.withLock { listOf(ended) + others.map { Ended(result(core.result(it)), emptyList()) } }
+        return lock.withLock {
+            if (closed) throw unheard(operation)
+            others.map { Ended(result(core.result(it)), emptyList()) }
+        }
+    }
+
+    private suspend fun giveUp(waiter: Waiting<*>) {
+        if (!waiter.ended.isCompleted) cancel(waiter.command)
+        waiter.ended.join()
     }
 
     /** The result of a command is of no use any more: it was read, or nobody will. */
@@ -223,14 +243,14 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     /** Does all that the core wants done. */
     private fun pump() {
-        val ended = ArrayList<Pair<Waiting, Ended>>()
+        val ended = ArrayList<Pair<Waiting<*>, Ended>>()
         try {
             lock.withLock { while (!closed && steps(ended)) Unit }
         } catch (error: Throwable) {
             broken(error)
         }
         // Outside the lock, since who waited may go on in this thread.
-        ended.forEach { (waiter, came) -> waiter.ended.complete(came) }
+        ended.forEach { (waiter, came) -> waiter.end(came) }
     }
 
     /** Memory was short, or the native library is that of another version: nobody would hear of anything any more. */
@@ -239,7 +259,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /** Takes some steps, and says whether there are more. */
-    private fun steps(ended: MutableList<Pair<Waiting, Ended>>): Boolean {
+    private fun steps(ended: MutableList<Pair<Waiting<*>, Ended>>): Boolean {
         for (step in core.steps(true, clock.unix(), clock.monotonic())) {
             when (step) {
                 is Step.Store -> ask(step)
@@ -280,21 +300,24 @@ internal class Engine(private val core: Client, means: Means, private val store:
             core.stored(step.id, StoreAnswer.Failed, clock.unix(), clock.monotonic())
         }
 
+    /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
     private fun send(step: Step.Send) {
         val before = losses
-        out[step.id] = scope.launch(work, CoroutineStart.ATOMIC) {
+        out[step.id] = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
             val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
-            answer {
-                out.remove(step.id)
-                came.note?.let { waiting[step.command]?.notes?.add(it) }
-                if (came.unfit != null) {
-                    core.refuseHeaders(step.id, came.unfit, clock.unix(), clock.monotonic())
-                } else if (came.response == null) {
-                    core.fail(step.id, came.kind, came.sent, clock.unix(), clock.monotonic())
-                } else {
-                    respond(step, came.response)
-                }
-            }
+            if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
+        }
+    }
+
+    private fun came(step: Step.Send, came: Came) = answer {
+        out.remove(step.id)
+        came.note?.let { waiting[step.command]?.notes?.add(it) }
+        if (came.unfit != null) {
+            core.refuseHeaders(step.id, came.unfit, clock.unix(), clock.monotonic())
+        } else if (came.response == null) {
+            core.fail(step.id, came.kind, came.sent, clock.unix(), clock.monotonic())
+        } else {
+            respond(step, came.response)
         }
     }
 
@@ -308,7 +331,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
         val told = response.headers.map { it.first.lowercase() to it.second }.filter { it.first in headers }.map { Header(it.first, it.second) }
         val status = response.status.coerceIn(0, UShort.MAX_VALUE.toInt()).toUShort()
         try {
-            core.respond(step.id, status, told, body.of(response.body), response.truncated, clock.unix(), clock.monotonic())
+            core.respond(step.id, status, told, direct.of(listOf(response.body)).single(), response.truncated, clock.unix(), clock.monotonic())
         } catch (error: IOException) {
             // A header of a transport of the caller's own that is no text. Every step must be answered.
             waiting[step.command]?.notes?.add("the transport's response could not be read: ${error.javaClass.simpleName}")
@@ -348,18 +371,20 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 }
 
-/** Bodies where native code can see them, one at a time. Memory outside the heap is given back late, so that of most bodies is used again. */
-private class DirectBody {
-    private var kept = ByteBuffer.allocateDirect(KEPT)
+/** Bytes where native code can see them, for one crossing at a time. Memory outside the heap is given back late, so most use the same again. */
+internal class Direct {
+    private val kept = ByteBuffer.allocateDirect(KEPT)
 
-    fun of(body: ByteArray): ByteBuffer {
-        val buffer = if (body.size <= KEPT) kept else ByteBuffer.allocateDirect(body.size)
-        // As its base class: Android's older systems do not know `ByteBuffer.clear`.
-        val base: Buffer = buffer
-        base.clear()
-        buffer.put(body)
-        base.flip()
-        return buffer
+    fun of(all: List<ByteArray>): List<ByteBuffer> {
+        val size = all.sumOf { it.size }
+        val buffer = if (size <= KEPT) kept.duplicate() else ByteBuffer.allocateDirect(size)
+        return all.map { bytes ->
+            // As their base class: Android's older systems do not know `ByteBuffer.flip`.
+            val (whole: Buffer, part: Buffer) = buffer to buffer.slice().put(bytes)
+            whole.position(whole.position() + bytes.size)
+            part.flip()
+            part as ByteBuffer
+        }
     }
 
     private companion object {

@@ -195,7 +195,11 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
 
     private fun begin(operation: String, params: Params, options: Params): (Client) -> UInt =
-        { core -> core.start(operation, sound(operation, "parameters", params()), sound(operation, "options", options())) }
+        { core ->
+            val texts = listOf(operation, sound(operation, "parameters", params()), sound(operation, "options", options()))
+            val (name, given, how) = engine.direct.of(texts.map { it.encodeToByteArray() })
+            core.start(name, given, how)
+        }
 
     internal fun <T> typed(operation: String, ended: Engine.Ended, reader: Reader<T>): T {
         val answer = answered(ended)

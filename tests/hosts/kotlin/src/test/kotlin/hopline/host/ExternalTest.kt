@@ -10,7 +10,6 @@ import hopline.core.Header
 import hopline.core.Step
 import hopline.core.Taken
 import java.io.File
-import java.nio.ByteBuffer
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -28,8 +27,7 @@ class ExternalTest {
             while (true) {
                 val step = core.poll(0, 0)
                 if (step is Step.Completed) break
-                val direct = ByteBuffer.allocateDirect(body.size).put(body).rewind() as ByteBuffer
-                if (step is Step.Send) core.respond(step.id, 200u, listOf(Header("content-type", "application/json")), direct, false, 0, 0)
+                if (step is Step.Send) core.respond(step.id, 200u, listOf(Header("content-type", "application/json")), direct(body), false, 0, 0)
             }
             when (val taken = core.take(command)!!) {
                 is Taken.Answered -> "answered"

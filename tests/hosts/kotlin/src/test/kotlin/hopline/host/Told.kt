@@ -3,8 +3,10 @@ package hopline.host
 import hopline.HoplineException
 import hopline.Raw
 import hopline.Word
+import hopline.core.Client
 import java.lang.reflect.Modifier
 import java.math.BigDecimal
+import java.nio.ByteBuffer
 import java.time.Instant
 import kotlin.time.Duration
 import kotlinx.serialization.json.JsonArray
@@ -13,7 +15,13 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-// What the package reads of what the core packed, as the JSON that vectors are written in.
+// How the tests give the core their texts, and what the package reads of what the core packed, as the JSON that vectors are written in.
+
+/** Bytes as they cross into the core. */
+fun direct(bytes: ByteArray): ByteBuffer = ByteBuffer.allocateDirect(bytes.size).put(bytes).rewind() as ByteBuffer
+
+fun Client.start(operation: String, params: String, options: String): UInt =
+    start(direct(operation.toByteArray()), direct(params.toByteArray()), direct(options.toByteArray()))
 
 fun errorOf(packed: ByteArray): JsonObject = told("ErrorFields", packed)
 

@@ -9,7 +9,6 @@ import hopline.core.Step
 import hopline.core.StoreCall
 import hopline.core.Taken
 import hopline.core.responseHeaders
-import java.nio.ByteBuffer
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
@@ -220,8 +219,7 @@ internal class World(case: JsonObject) {
             }
         val status = (if ("ok" in answer) answer.maybe("status") ?: "200" else answer.word("status")).toUShort()
         check("retry-after" in responseHeaders()) { "the class names the headers" }
-        val direct = ByteBuffer.allocateDirect(body.size).put(body).rewind() as ByteBuffer
-        client.respond(id, status, headers.map { Header(it.key, it.value) }, direct, answer.flag("truncated"), unix, monotonic)
+        client.respond(id, status, headers.map { Header(it.key, it.value) }, direct(body), answer.flag("truncated"), unix, monotonic)
     }
 
     private fun resolve(step: JsonObject) {

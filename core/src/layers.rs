@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
-const LAYERS: [&[&str]; 6] =
-    [&["time", "entropy", "json", "map"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"]];
+const LAYERS: [&[&str]; 7] =
+    [&["time", "entropy", "json", "map"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
 
 /// Every file of the crate, by the path of its module, without what is for tests only.
 fn files() -> BTreeMap<String, String> {

@@ -11,6 +11,9 @@ mod json;
 mod layers;
 mod map;
 pub mod policy;
+// Not part of the client yet.
+#[cfg(test)]
+mod pool;
 mod state;
 mod time;
 pub mod wire;

@@ -244,12 +244,14 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Does all that the core wants done. */
     private fun pump() {
         val ended = ArrayList<Pair<Waiting<*>, Ended>>()
+        val unlocked = Job()
         try {
-            lock.withLock { while (!closed && steps(ended)) Unit }
+            lock.withLock { while (!closed && steps(ended, unlocked)) Unit }
         } catch (error: Throwable) {
             broken(error)
         }
-        // Outside the lock, since who waited may go on in this thread.
+        // Outside the lock, since who waited may go on in this thread, and an answer may be there as soon as its request is sent.
+        unlocked.complete()
         ended.forEach { (waiter, came) -> waiter.end(came) }
     }
 
@@ -259,11 +261,11 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /** Takes some steps, and says whether there are more. */
-    private fun steps(ended: MutableList<Pair<Waiting<*>, Ended>>): Boolean {
+    private fun steps(ended: MutableList<Pair<Waiting<*>, Ended>>, unlocked: Job): Boolean {
         for (step in core.steps(true, clock.unix(), clock.monotonic())) {
             when (step) {
                 is Step.Store -> ask(step)
-                is Step.Send -> send(step)
+                is Step.Send -> send(step, unlocked)
                 is Step.Completed -> waiting.remove(step.command)?.let { ended += it to Ended(result(step.result), it.notes.toList()) }
                 is Step.Notify -> events.tell(step.event)
                 is Step.Wait -> {
@@ -301,9 +303,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
 
     /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
-    private fun send(step: Step.Send) {
+    private fun send(step: Step.Send, unlocked: Job) {
         val before = losses
         out[step.id] = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
+            withContext(NonCancellable) { unlocked.join() }
             val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
             if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
         }

@@ -10,17 +10,21 @@ import hopline.Options
 import hopline.Phase
 import hopline.Request
 import hopline.Response
+import hopline.Secret
 import hopline.SessionType
 import hopline.Store
 import hopline.Transport
 import java.nio.file.Path
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit
+import kotlin.concurrent.thread
+import kotlin.coroutines.CoroutineContext
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.Dispatchers
@@ -129,6 +133,17 @@ class CancelTest {
     }
 
     @Test
+    fun `an answer that is there before its sender goes on is heard, and nothing of it is left`(): Unit = runBlocking {
+        var times = 0
+        val service = Transport { if (times++ == 0) Response(503, listOf("Retry-After" to "1"), ByteArray(0)) else answered("""{"balance":1}""") }
+        val agent = AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = Quick)
+        assertEquals("""{"balance":1}""", withTimeout(30.seconds) { agent.getBalance() }.raw.text)
+        val began = System.nanoTime()
+        agent.shutdown(20.seconds)
+        assertTrue(System.nanoTime() - began < 10_000_000_000, "it waited for an answer that had come")
+    }
+
+    @Test
     fun `a client that is closed ends what is under way, and keeps it`(@TempDir folder: Path): Unit = runBlocking {
         Sandbox("--seed", "34", "--provisioning-ms", "2000").use { sandbox ->
             val agent = sandbox.client(JavaHttpTransport(), FolderStore(folder))
@@ -141,6 +156,17 @@ class CancelTest {
             assertEquals(1 to 1, sandbox.counts())
         }
     }
+}
+
+/** Whoever has something sent goes on only after it was. */
+private object Quick : CoroutineDispatcher() {
+    override fun dispatch(context: CoroutineContext, block: Runnable) = Dispatchers.Default.dispatch(context, block)
+
+    override fun limitedParallelism(parallelism: Int, name: String?): CoroutineDispatcher =
+        if (name != "hopline-http") Dispatchers.Default.limitedParallelism(parallelism, name)
+        else object : CoroutineDispatcher() {
+            override fun dispatch(context: CoroutineContext, block: Runnable) = thread { block.run() }.join()
+        }
 }
 
 /** Holds a request up at one point of a purchase. */

@@ -11,9 +11,7 @@ mod json;
 mod layers;
 mod map;
 pub mod policy;
-// Not part of the client yet.
-#[cfg(test)]
-mod pool;
+pub mod pool;
 mod state;
 mod time;
 pub mod wire;

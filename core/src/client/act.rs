@@ -1,11 +1,10 @@
 //! What people do about what the store holds: a doubt is closed, or looked into; what is of no more use is forgotten. Each is a command
 //! that has the name for as long as it takes.
 
-use super::found::Found;
 use super::reconcile::no_doubt;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
-use super::waiting::{Act, After, Finished, Last, Left, Purpose, Visit, What};
+use super::waiting::{Act, After, Finished, Found, Last, Left, Purpose, Visit, What};
 use crate::engine::{Answered, Counted, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name};

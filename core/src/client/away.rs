@@ -1,9 +1,8 @@
 //! Who waited for a name and can't have it: another client has it, or the store fails.
 
-use super::found::Found;
 use super::root::Client;
 use super::types::busy;
-use super::waiting::{Purpose, Timer, Visit};
+use super::waiting::{Found, Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{Name, User, again_after};

@@ -114,6 +114,7 @@ impl Client {
     /// What is to become of the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
         match &finished.result {
+            Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);

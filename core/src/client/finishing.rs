@@ -123,7 +123,7 @@ impl Client {
                 finished.left = Left::default();
                 finished.result = Err(match finished.is_act {
                     true => busy(operation, "another client has taken the record over"),
-                    false => taken_over(operation, name.is_callers(), &finished.result),
+                    false => taken_over(operation, name.is_findable(), &finished.result),
                 });
             }
             (WriteResult::Lost, _) => {}

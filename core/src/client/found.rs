@@ -1,17 +1,9 @@
 //! What is under a name, as far as it can be used.
 
 use super::root::Client;
+use super::waiting::Found;
 use crate::policy::Rule;
 use crate::state::{BadRecord, Data, intent_of};
-
-/// What is under a name.
-#[derive(Debug, Clone)]
-pub(super) enum Found {
-    Nothing,
-    Data(Box<Data>),
-    /// It can't be used, and the caller's own name as far as that can be read.
-    Bad(BadRecord, Option<String>),
-}
 
 impl Client {
     /// Reads what is under a name.

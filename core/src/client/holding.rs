@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::root::Client;
+use super::root::{Asker, Client};
 use crate::engine::Wishes;
 use crate::state::{BoughtAs, CommandId, Few, Name, SavedSession, Shown, Tracked, User, word};
 
@@ -61,9 +61,9 @@ impl Client {
     /// resumed with all others and has a name of its caller's: whoever starts that asks for it.
     pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &Few<CommandId>) {
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over()) else { return };
-        let is_callers = tracked.name.as_ref().is_some_and(Name::is_callers);
+        let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);
         for id in commands.iter() {
-            if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || command.part_of.is_none()) {
+            if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || !matches!(command.asker, Asker::List(_))) {
                 tracked.promised.insert(id);
                 command.session = Some(session.clone());
             }

@@ -8,7 +8,7 @@ use super::types::busy;
 use super::waiting::{Purpose, Visit};
 use crate::engine::{Then, requested_type};
 use crate::policy::{Error, ErrorFields};
-use crate::state::{CommandId, Few, JobId};
+use crate::state::{BoughtAs, CommandId, Few, JobId, Name};
 
 impl Client {
     /// A job is at work under the name: who wants the same joins it.
@@ -17,9 +17,9 @@ impl Client {
         let Some(entry) = self.jobs.get(&id) else { return };
         match visit.purpose {
             Purpose::Start(start) => {
-                if entry.custody.bought_as.as_ref().map(|known| &known.fingerprint)
-                    != start.bought_as.as_ref().map(|known| &known.fingerprint)
-                {
+                let fingerprint = |known: &BoughtAs| known.fingerprint;
+                let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
+                if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
                     let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
                     let status = tracked.and_then(|known| known.shown.status.as_deref());
                     let error = other_than_job(&start, entry, status, self.record_of(entry));

@@ -179,7 +179,7 @@ impl Client {
     pub(super) fn put_session(&mut self, session: &str) {
         let (Some(tracked), Some(data)) = (self.sessions.get(session), self.session_data(session)) else { return };
         let Some(name) = tracked.name.clone() else { return };
-        let is_finished = tracked.is_over() && name.is_callers();
+        let is_finished = tracked.is_over() && name.is_findable();
         let keep_for = (is_finished && tracked.is_over_for_good()).then_some(REMEMBERED);
         self.put(&name, data, keep_for, is_finished, None);
         if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {

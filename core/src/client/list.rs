@@ -1,10 +1,9 @@
 //! Lists of what a store holds, read page by page: for people, to resume it all, or for what a doubt may not have become.
 
 use super::became::name_of;
-use super::found::Found;
 use super::outbox::Pending;
-use super::root::Client;
-use super::waiting::{Act, Listing, Purpose, Reading, Visit};
+use super::root::{Asker, Client};
+use super::waiting::{Act, Found, Listing, Purpose, Reading, Visit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, RecordId};
@@ -31,7 +30,7 @@ impl Client {
             return;
         };
         self.waiting.listings.remove(&number);
-        let parts = self.commands.iter().filter(|(_, known)| known.part_of == Some(number));
+        let parts = self.commands.iter().filter(|(_, known)| known.asker == Asker::List(number));
         let parts: Vec<CommandId> = parts.map(|(id, _)| *id).collect();
         for part in parts {
             if !self.abandon(part) {

@@ -1,10 +1,9 @@
 //! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
-use super::found::Found;
 use super::outbox::Pending;
 use super::root::Client;
-use super::waiting::{After, Purpose, Visit};
+use super::waiting::{After, Found, Purpose, Visit};
 use crate::policy::{Advice, Kind};
 use crate::state::{Data, Name, StoreAnswer, StoreCall, User, Version};
 
@@ -47,6 +46,10 @@ impl Client {
                             self.release(name);
                         }
                     }
+                }
+                Some(User::Pool) => {
+                    let found = self.take_slot(name);
+                    self.let_in(name, &found);
                 }
                 Some(User::Result) => {
                     let visit = self.next_visit(name);
@@ -114,7 +117,7 @@ impl Client {
     }
 
     /// Lets in all who wait, until one of them begins something under the name; then lets go of what nobody uses.
-    fn let_in(&mut self, name: &Name, found: &Found) {
+    pub(super) fn let_in(&mut self, name: &Name, found: &Found) {
         while let Some(visit) = self.next_visit(name) {
             self.receive(name, visit, found);
             if self.journal.user(name).is_some() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::contract::{Api, Decimal, Secret};
 use crate::engine::Until;
 use crate::json::own;
+use crate::state::SlotPurchase;
 use crate::time::Millis;
 
 #[cfg(feature = "ablation")]
@@ -210,6 +211,9 @@ impl CallOptions {
         });
         match () {
             () if intent => Some(("intent", "must be 1 to 256 bytes without control characters")),
+            () if self.intent.as_deref().is_some_and(SlotPurchase::is_reserved) => {
+                Some(("intent", "must not begin with `pool/`, as those of pools do"))
+            }
             () if self.intent.is_some() && self.idempotency_key.is_some() => {
                 Some(("idempotency_key", "is a name as an intent is, so give one of them"))
             }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::event::Event;
+use super::news::PoolNo;
 use super::types::Step;
 use crate::contract::Decimal;
 use crate::state::{CommandId, JobId, Memory, Name, Numbered, StepId, StoreAnswer, StoreCall};
@@ -16,6 +17,8 @@ const STEPS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
     Claim(Name),
+    /// Slots of a pool, of which it takes some.
+    Slots(PoolNo, Vec<Name>),
     Write(Name),
     List(u32),
     /// Before a send, which may be charged so much.

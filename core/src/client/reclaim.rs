@@ -3,10 +3,9 @@
 
 use arcstr::ArcStr;
 
-use super::found::Found;
 use super::go_on::bought_as_of;
 use super::root::Client;
-use super::waiting::{After, Purpose, Visit};
+use super::waiting::{After, Found, Purpose, Visit};
 use crate::state::{Name, User};
 use crate::time::Now;
 

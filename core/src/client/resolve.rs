@@ -39,6 +39,7 @@ impl Client {
     pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
         match self.outbox.pending.remove(&id) {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
+            Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
             Some(Pending::Write(name)) => self.on_written(&name, &answer),
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
             Some(Pending::Count(job, usd)) => self.on_counted(job, usd, &answer),
@@ -80,7 +81,7 @@ impl Pending {
         match answer {
             StoreAnswer::Failed => !self.is_send(),
             StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_)),
-            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => matches!(self, Pending::Claim(_)),
+            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => matches!(self, Pending::Claim(_) | Pending::Slots(..)),
             StoreAnswer::Listed { .. } => matches!(self, Pending::List(_)),
             StoreAnswer::Granted { .. } | StoreAnswer::Over { .. } => matches!(self, Pending::Count(..) | Pending::Spend(_)),
         }

@@ -1,9 +1,8 @@
 //! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
 
-use super::found::Found;
 use super::options::CallOptions;
 use super::root::Client;
-use super::waiting::{Purpose, Resume, Visit};
+use super::waiting::{Found, Purpose, Resume, Visit};
 use crate::contract::Safety;
 use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};

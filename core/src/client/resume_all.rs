@@ -1,11 +1,10 @@
 //! Going on with all that no living client has, so many at a time.
 
-use super::found::Found;
 use super::options::CallOptions;
 use super::resume::can_resume;
-use super::root::Client;
+use super::root::{Asker, Client};
 use super::types::{Outputs, ReadFailure, Ticket};
-use super::waiting::{Listing, Purpose, Reading, Resume, Visit};
+use super::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
 use crate::contract::{Json, json_of};
 use crate::engine::{Answered, Phase, phase_of};
 use crate::policy::Kind;
@@ -47,7 +46,7 @@ impl Client {
             return false;
         }
         let Found::Data(data) = self.found(&listed.data) else { return false };
-        let named = listed.name.is_callers();
+        let named = listed.name.is_findable();
         let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && can_resume(call));
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
         let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
@@ -78,7 +77,7 @@ impl Client {
             let options = (**options).clone();
             let child = self.command_for("resume");
             if let Some(known) = self.commands.get_mut(&child) {
-                known.part_of = Some(number);
+                known.asker = Asker::List(number);
             }
             let resume = Resume { options, intent: None };
             self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));

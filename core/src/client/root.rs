@@ -1,9 +1,12 @@
 //! The client's own state, the commands in it, and the timers.
 
+use std::collections::VecDeque;
+
 use arcstr::ArcStr;
 
 use super::account::Owner;
 use super::job::Entry;
+use super::news::{News, NewsOf, PoolNo};
 use super::options::ClientOptions;
 use super::outbox::Outbox;
 use super::timers::Timers;
@@ -40,6 +43,8 @@ pub struct Client {
     pub(super) errands: Errands,
     pub(super) timers: Timers,
     pub(super) outbox: Outbox,
+    /// What pools are to hear.
+    pub(crate) news: VecDeque<News>,
 }
 
 /// The requests of the client's own.
@@ -68,12 +73,20 @@ pub(super) struct Command {
     pub(super) job: Option<JobId>,
     /// The name that it waits for, before there is a job.
     pub(super) waits_for: Option<Name>,
-    /// The list whose records are resumed together, of which it is one.
-    pub(super) part_of: Option<u32>,
+    pub(super) asker: Asker,
     /// The session that it ended with.
     pub(super) session: Option<ArcStr>,
     pub(super) operation: &'static str,
     pub(super) ended: Option<Box<Ended>>,
+}
+
+/// Who is told what a command ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Asker {
+    Caller,
+    /// The list whose records are resumed together, of which it is one.
+    List(u32),
+    Pool(PoolNo),
 }
 
 /// What a command ended with.
@@ -145,6 +158,7 @@ impl Client {
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
             timers: Timers::default(),
             outbox: Outbox::new(options.store),
+            news: VecDeque::new(),
         })
     }
 
@@ -215,7 +229,7 @@ impl Client {
     }
 
     /// Gives a command its result.
-    pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+    pub(crate) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
         self.complete_with(command, result, Left::default());
     }
 
@@ -226,9 +240,10 @@ impl Client {
         if let Some(entry) = self.commands.get_mut(&command) {
             left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
             entry.ended = Some(Box::new(Ended { result, left }));
-            match entry.part_of {
-                Some(number) => self.part_ended(number, command),
-                None => self.outbox.steps.push_back(Step::Completed { command }),
+            match entry.asker {
+                Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
+                Asker::List(number) => self.part_ended(number, command),
+                Asker::Pool(pool) => self.news.push_back(News { pool, what: NewsOf::Ended(command) }),
             }
         }
     }

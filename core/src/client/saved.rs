@@ -1,11 +1,10 @@
 //! What a store holds, as people are shown it, page by page.
 
-use super::found::Found;
 use super::resume::can_resume;
 use super::root::Client;
 use super::settle::UNDER_WAY;
 use super::types::{Outputs, ReadFailure, Ticket};
-use super::waiting::{Listing, Reading};
+use super::waiting::{Found, Listing, Reading};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
@@ -39,6 +38,7 @@ impl Client {
         }
         let record = listed.name.at(Version::of(&listed.data));
         let mut saved = match self.found(&listed.data) {
+            Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) => return None,
             Found::Data(data) => of_data(&data, record, listed.whose),
             Found::Bad(bad, intent) => {
                 Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", Holds::Refused) }

@@ -132,7 +132,7 @@ impl Client {
     /// The name of a session that is over and that its caller has no name for: its record goes once that was told.
     pub(super) fn take_finished_session(&mut self, session: &str) -> Option<Name> {
         let tracked = self.sessions.get_mut(session).filter(|tracked| tracked.is_over() && tracked.changing.is_empty())?;
-        let name = tracked.name.take_if(|name| !name.is_callers())?;
+        let name = tracked.name.take_if(|name| !name.is_findable())?;
         tracked.lapsed = true;
         Some(name)
     }
@@ -178,7 +178,7 @@ impl Client {
         let data = self.session_data(session);
         self.sessions.remove(session);
         let name = name?;
-        if !name.is_callers() {
+        if !name.is_findable() {
             return Some(name);
         }
         if let Some(data) = data {
@@ -199,6 +199,7 @@ impl Client {
                 self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.lost_job(id));
             }
+            User::Pool => self.drop_slot(name),
             User::Result => {}
         }
     }

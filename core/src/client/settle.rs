@@ -134,7 +134,7 @@ impl Client {
 
     /// It happened, and so much is known of it.
     fn close(&mut self, name: &Name, command: CommandId, data: &Data, call: &SavedCall, facts: Facts) {
-        if !name.is_callers() {
+        if !name.is_findable() {
             self.delete(name, false);
             return self.acted(name, command, Last::Erase, Vec::new());
         }

@@ -7,7 +7,7 @@ use arcstr::ArcStr;
 use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::root::{Client, Command};
+use super::root::{Asker, Client, Command};
 use super::same_request::{digests, fingerprint};
 use super::session::OpenSession;
 use super::types::Ticket;
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Queues a request whose parameters are sound.
-    fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
+    pub(super) fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
         // The body is read again only where its type matters.
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
@@ -227,8 +227,8 @@ impl Client {
         self.command_for(endpoint.name)
     }
 
-    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
-        let command = Command { job: None, waits_for: None, part_of: None, session: None, operation, ended: None };
+    pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
+        let command = Command { job: None, waits_for: None, asker: Asker::Caller, session: None, operation, ended: None };
         self.commands.insert(Box::new(command))
     }
 }

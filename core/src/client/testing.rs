@@ -8,6 +8,8 @@ use crate::state::Memory;
 use crate::wire::Request;
 
 pub(super) const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+/// The same, as the service's clock says it.
+const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
 pub(super) const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
 
 /// A client of the agent API; with a store of its host's, or with its own memory.
@@ -26,7 +28,7 @@ pub(super) fn go_on(client: &mut Client, disk: &mut Memory, now: Now, mut answer
             }
             Step::Send { id, request, .. } => {
                 let (status, body) = answer(&request);
-                let answer = Outcome::Response { status, headers: &[], body: body.as_bytes(), truncated: false };
+                let answer = Outcome::Response { status, headers: &[("date", DATE)], body: body.as_bytes(), truncated: false };
                 client.resolve(id, answer, now).expect("is answered once");
             }
             Step::Wait { .. } => return,

@@ -9,7 +9,7 @@ use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::map::Map;
 use crate::policy::{Effect, Error};
-use crate::state::{BoughtAs, CommandId, JobId, Name, Numbered};
+use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name, Numbered};
 use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
@@ -20,8 +20,19 @@ pub(super) struct Waiting {
     pub(super) visits: Map<Name, VecDeque<Visit>>,
     /// For the store to have answered.
     pub(super) finishing: Finishing,
+    /// What is under the slots that pools have claimed and have not done anything with yet.
+    pub(super) slots: Map<Name, Found>,
     /// For a list.
     pub(super) listings: Numbered<u32, Listing>,
+}
+
+/// What is under a name.
+#[derive(Debug, Clone, Hash)]
+pub(super) enum Found {
+    Nothing,
+    Data(Box<Data>),
+    /// It can't be used, and the caller's own name as far as that can be read.
+    Bad(BadRecord, Option<String>),
 }
 
 /// What waits for a name.

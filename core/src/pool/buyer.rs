@@ -41,9 +41,12 @@ pub(crate) enum Reason {
 
 /// Who can end a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub enum Needs {
+    /// It ends by itself.
     Nobody,
+    /// The program is to ask for something else.
     Caller,
+    /// Somebody is to look at the account.
     Person,
 }
 
@@ -72,6 +75,23 @@ impl Reason {
                 },
                 _ => Reason::NoAnswer,
             },
+        }
+    }
+
+    /// Why nothing is bought, as the end of a sentence.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Reason::OutOfStock => "since the product is out of stock",
+            Reason::Price => "since the price is above `max_unit_price`",
+            Reason::SessionLimit => "since the account has as many sessions as it may",
+            Reason::Balance => "since the balance is too low",
+            Reason::Budget => "since the account's budget is used up",
+            Reason::Cap => "since the day's cap is reached",
+            Reason::NoAnswer => "since the service gives no answer",
+            Reason::Backend => "since the service fails",
+            Reason::ShortLived => "since sessions end as soon as they are ready",
+            Reason::Request => "since the service refuses the request of the pool",
+            Reason::Account => "since the account may not buy",
         }
     }
 
@@ -147,6 +167,8 @@ pub(crate) struct Buyer {
     /// Whether one of them is a trial.
     tries: bool,
     hold: Option<Hold>,
+    /// Whether the service has shown its products since the hold began.
+    has_read: bool,
     /// Sessions in a row that did not live, and how often that has held.
     short_lived: u32,
     short_holds: u32,
@@ -161,6 +183,7 @@ impl Buyer {
             under_way: 0,
             tries: false,
             hold: None,
+            has_read: false,
             short_lived: 0,
             short_holds: 0,
         }
@@ -180,7 +203,7 @@ impl Buyer {
         match hold.retry_at {
             Some(at) if at <= unix && !self.tries => May::Try(match hold.reason {
                 Reason::NoAnswer => Trial::Same,
-                Reason::Backend => Trial::AfterRead,
+                Reason::Backend if !self.has_read => Trial::AfterRead,
                 _ => Trial::Any,
             }),
             _ => May::Wait,
@@ -191,7 +214,8 @@ impl Buyer {
         self.hold
     }
 
-    /// The pool's record says so.
+    /// The pool's record says so. There is none yet.
+    #[cfg(test)]
     pub(crate) fn read(&mut self, hold: Option<Hold>) {
         if hold.is_some() && hold != self.hold {
             self.width = 1;
@@ -216,6 +240,22 @@ impl Buyer {
             self.width = self.width.saturating_add(1).min(self.max_creating);
         }
         was_trial && self.hold.take().is_some()
+    }
+
+    /// A purchase was made, or found to have been, and there is no session to use yet.
+    pub(crate) fn bought(&mut self, was_trial: bool) {
+        self.over(was_trial);
+    }
+
+    /// The service works again: the next purchase is the trial.
+    pub(crate) fn may_try(&mut self) {
+        self.has_read = true;
+    }
+
+    /// It does not.
+    pub(crate) fn try_later(&mut self, unix: Millis) -> Option<Hold> {
+        let hold = self.hold?;
+        self.holds(hold.reason, hold.tries.saturating_add(1), unix)
     }
 
     /// A purchase bought nothing, or may have. Returns the hold, where it is to be written to the pool's record.
@@ -251,6 +291,7 @@ impl Buyer {
 
     fn holds(&mut self, reason: Reason, tries: u32, unix: Millis) -> Option<Hold> {
         let since = self.hold.filter(|hold| hold.reason == reason).map_or(unix, |hold| hold.since);
+        self.has_read = false;
         self.hold = Some(Hold { reason, since, retry_at: reason.retry_at(tries, unix), tries });
         self.hold
     }

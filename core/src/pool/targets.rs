@@ -111,6 +111,7 @@ enum Last {
 
 impl Record {
     /// Whether it may be lent for this target now.
+    #[cfg(test)]
     pub(crate) fn is_fit(&self, target: TargetId, now: Millis) -> bool {
         self.rested_at(target) <= now
     }

@@ -52,9 +52,12 @@ impl Space {
         Space(digest("space", &[api.as_str(), account]))
     }
 
-    /// The name of what a caller calls by this intent.
+    /// The name of what a caller calls by this intent. All purchases of a pool's slot have one name.
     pub(crate) fn intent(&self, intent: &str) -> Name {
-        self.name('i', &digest("intent", &[intent]))
+        match SlotPurchase::of(intent) {
+            Some(purchase) => self.name('p', &digest("slot", &[purchase.slot])),
+            None => self.name('i', &digest("intent", &[intent])),
+        }
     }
 
     /// The name of what is bought with this key of a caller's own.
@@ -83,9 +86,9 @@ impl Name {
         &self.0
     }
 
-    /// Whether a caller can come to it by a name of their own: an intent or a key.
-    pub(crate) fn is_callers(&self) -> bool {
-        self.is_of_kind(&['i', 'k'])
+    /// Whether whoever comes next can come to it without knowing its record: it is that of an intent, a key, or a slot of a pool.
+    pub(crate) fn is_findable(&self) -> bool {
+        self.is_of_kind(&['i', 'k', 'p'])
     }
 
     /// Whether it is a slot of a pool.
@@ -108,6 +111,39 @@ impl Name {
         let (space, hash, version) = (parts.next()?, parts.next()?, parts.next());
         let is_plain = |part: &str| !part.is_empty() && part.len() <= 64 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         (is_plain(space) && is_plain(hash)).then(|| (Name(arcstr::format!("{space}.{hash}")), version.map(str::to_owned)))
+    }
+}
+
+/// A purchase for a slot of a pool, as people are shown it: `pool/<name>/<slot>#<number>`. Intents that begin like this are a pool's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotPurchase<'a> {
+    /// `<name>/<slot>`.
+    pub(crate) slot: &'a str,
+    /// Which purchase of the slot it is, counted from 1.
+    pub(crate) number: u64,
+}
+
+impl<'a> SlotPurchase<'a> {
+    const PREFIX: &'static str = "pool/";
+
+    pub(crate) fn of(intent: &'a str) -> Option<Self> {
+        let (slot, number) = intent.strip_prefix(Self::PREFIX)?.rsplit_once('#')?;
+        Some(SlotPurchase { slot, number: number.parse().ok()? })
+    }
+
+    /// Whether an intent may not be a caller's.
+    pub(crate) fn is_reserved(intent: &str) -> bool {
+        intent.starts_with(Self::PREFIX)
+    }
+
+    pub(crate) fn next(self) -> Self {
+        SlotPurchase { number: self.number.saturating_add(1), ..self }
+    }
+}
+
+impl fmt::Display for SlotPurchase<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}#{}", Self::PREFIX, self.slot, self.number)
     }
 }
 

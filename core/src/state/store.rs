@@ -161,17 +161,21 @@ impl Memory {
     pub(crate) fn call(&mut self, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
         self.sweep(elapsed);
         match call {
-            StoreCall::Claim { names, .. } => {
-                let data = |kept: &mut Map<Name, Kept>, name: &Name| {
-                    if kept.get(name).is_some_and(|kept| kept.is_past(elapsed)) {
-                        kept.remove(name);
+            StoreCall::Claim { mut names, most } => {
+                for name in &names {
+                    if self.kept.get(name).is_some_and(|kept| kept.is_past(elapsed)) {
+                        self.kept.remove(name);
                     }
-                    kept.get_mut(name).map(|kept| {
+                }
+                names.sort_by_key(|name| !self.kept.contains_key(name));
+                names.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+                let mut data = |name: &Name| {
+                    self.kept.get_mut(name).map(|kept| {
                         kept.owned = true;
                         kept.data.clone()
                     })
                 };
-                StoreAnswer::Claimed(names.into_iter().map(|name| (name.clone(), data(&mut self.kept, &name))).collect())
+                StoreAnswer::Claimed(names.into_iter().map(|name| (name.clone(), data(&name))).collect())
             }
             StoreCall::Put { name, data, new, keep_for, release } => {
                 if new && self.kept.contains_key(&name) {

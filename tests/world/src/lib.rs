@@ -12,6 +12,7 @@ mod happen;
 mod job;
 mod network;
 mod people;
+mod pools;
 mod process;
 mod scope;
 mod service;
@@ -27,6 +28,7 @@ pub use checker::{
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};
 pub use job::{Job, Manner, Name, Task};
+pub use pools::{PoolsLived, pool_life};
 pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};
 pub use world::World;

@@ -128,7 +128,7 @@ impl PoolClient {
             Some(machine) => machine.acquire(&mut self.client, command, asked),
             None => self.client.complete(command, Err(no_pool("acquire"))),
         }
-        self.settle();
+        self.tell_pools();
         Ticket::of(command)
     }
 
@@ -139,7 +139,7 @@ impl PoolClient {
         if let Some(machine) = self.pools.get_mut(&lease.pool.0) {
             machine.give_back(&mut self.client, lease.lease);
         }
-        self.settle();
+        self.tell_pools();
         valid
     }
 
@@ -153,7 +153,7 @@ impl PoolClient {
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.client.lost(names, now);
         self.pools.values_mut().for_each(|machine| machine.give_up_lost(&mut self.client));
-        self.settle();
+        self.tell_pools();
     }
 
     /// Says what was seen through a lease; `wait_ms` is the Retry-After of the target. None where the lease is not valid any more, or its
@@ -161,7 +161,7 @@ impl PoolClient {
     pub fn observe_lease(&mut self, lease: LeaseNo, seen: Seen, wait_ms: Option<Millis>, now: Now) -> Option<Advised> {
         self.client.tick(now);
         let advised = self.pools.get_mut(&lease.pool.0)?.observe(&mut self.client, lease.lease, Sight::of(seen, wait_ms));
-        self.settle();
+        self.tell_pools();
         advised
     }
 
@@ -173,7 +173,7 @@ impl PoolClient {
             Some(machine) => machine.close(&mut self.client, command, grace_ms),
             None => self.client.complete(command, Err(no_pool("close_pool"))),
         }
-        self.settle();
+        self.tell_pools();
         command
     }
 
@@ -188,7 +188,7 @@ impl PoolClient {
         if let Some(machine) = self.pools.get_mut(&pool.0) {
             machine.resume(&mut self.client);
         }
-        self.settle();
+        self.tell_pools();
     }
 
     /// How a pool is.
@@ -217,7 +217,7 @@ impl PoolClient {
         loop {
             let step = self.client.poll(now);
             let Step::Wait { until } = step else { return step };
-            if self.settle() {
+            if self.tell_pools() {
                 continue;
             }
             let due: Vec<PoolNo> =
@@ -231,7 +231,7 @@ impl PoolClient {
                     machine.turn(&mut self.client);
                 }
             }
-            self.settle();
+            self.tell_pools();
         }
     }
 
@@ -241,7 +241,7 @@ impl PoolClient {
         for machine in self.pools.values_mut() {
             if machine.leave(&mut self.client, command) {
                 machine.turn(&mut self.client);
-                self.settle();
+                self.tell_pools();
                 return None;
             }
         }
@@ -269,7 +269,7 @@ impl PoolClient {
     }
 
     /// Pools hear what is new to them, until nothing is. Whether there was something.
-    fn settle(&mut self) -> bool {
+    fn tell_pools(&mut self) -> bool {
         let mut heard = false;
         while let Some(news) = self.client.news.pop_front() {
             heard = true;
@@ -289,4 +289,180 @@ impl PoolClient {
 
 fn no_pool(operation: &'static str) -> Error {
     Error::new(Kind::Misuse, Effect::None, operation, "the pool is closed", Advice::ChangeRequest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{ClientOptions, Outcome, Settlement};
+    use crate::contract::Secret;
+    use crate::contract::agent::{CreateSession, SessionType};
+    use crate::engine::RecordId;
+    use crate::state::Memory;
+
+    const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+    const PRODUCTS: &str =
+        r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
+    const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active","proxy":{"host":"h","port":1,"username":"u","password":"w"}}}"#;
+
+    struct Host {
+        client: PoolClient,
+        disk: Memory,
+        now: Now,
+        /// The purchases that were sent.
+        bought: usize,
+        /// What a purchase is answered.
+        answer: (u16, &'static str),
+    }
+
+    impl Host {
+        fn new(cap: Option<i64>) -> Self {
+            let options = ClientOptions {
+                base_url: "https://api.example/v1".into(),
+                api_key: Some(Secret::new("a-key")),
+                store: true,
+                daily_cap_usd: cap.map(|usd| usd.to_string().parse().expect("is a number")),
+                ..ClientOptions::default()
+            };
+            let client = PoolClient::new(Client::new(options, [7; 16]).expect("the options are sound"));
+            Host { client, disk: Memory::default(), now: START, bought: 0, answer: (202, ACTIVE) }
+        }
+
+        /// Goes on until so much time is over.
+        fn pass(&mut self, ms: Millis) {
+            let until = self.now.monotonic + ms;
+            loop {
+                let now = self.now;
+                match self.client.poll(now) {
+                    Step::Store { id, call, .. } => {
+                        let answer = self.disk.call(call, now.unix, now.monotonic);
+                        self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
+                    }
+                    Step::Send { id, request, .. } => {
+                        let is_purchase = request.method.as_str() == "POST" && request.url.ends_with("/sessions");
+                        self.bought += usize::from(is_purchase);
+                        let (status, body) = match is_purchase {
+                            true => self.answer,
+                            false if request.url.contains("/products") => (200, PRODUCTS),
+                            false => (200, ACTIVE),
+                        };
+                        let headers = &[("date", "Tue, 14 Nov 2023 22:13:20 GMT")];
+                        let outcome = Outcome::Response { status, headers, body: body.as_bytes(), truncated: false };
+                        self.client.resolve(id, outcome, now).expect("is answered once");
+                    }
+                    Step::Completed { .. } | Step::Notify(_) => {}
+                    Step::Wait { until: next } => {
+                        let next = next.filter(|next| *next <= until).unwrap_or(until);
+                        if now.monotonic >= until {
+                            return;
+                        }
+                        let waited = next.max(now.monotonic + 1) - now.monotonic;
+                        self.now = Now { unix: now.unix + waited, monotonic: now.monotonic + waited };
+                    }
+                }
+            }
+        }
+
+        fn open(&mut self, size: u32) -> Pool {
+            let session = CreateSession { session_type: SessionType::Dynamic, product_no: "p".into(), ..CreateSession::default() };
+            let options = PoolOptions { session, size, ..PoolOptions::default() };
+            self.client.open_pool("shop", options, self.now).expect("can be opened")
+        }
+
+        fn acquire(&mut self, pool: Pool) -> CommandId {
+            self.client.acquire(pool, &Acquire::default(), self.now).command
+        }
+    }
+
+    #[test]
+    fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
+        let mut host = Host::new(None);
+        let options = PoolOptions { size: 1, ..PoolOptions::default() };
+        let error = host.client.open_pool("shop", options, START).expect_err("is refused");
+        assert_eq!(error.field.as_deref(), Some("session_type"), "{error}");
+        let session = CreateSession { session_type: SessionType::Dynamic, product_no: "p".into(), ..CreateSession::default() };
+        let options = PoolOptions { session, size: 1, ..PoolOptions::default() };
+        let error = host.client.open_pool("shop", options, START).expect_err("is refused");
+        assert_eq!(error.field.as_deref(), Some("daily_cap_usd"), "{error}");
+        let mut host = Host::new(Some(100));
+        let pool = host.open(2);
+        host.pass(3_600_000);
+        assert_eq!(host.bought, 0);
+        let command = host.acquire(pool);
+        host.pass(1000);
+        let lease = host.client.lease_of(command).expect("is granted");
+        assert!(host.client.take_answer(command).expect("has completed").is_ok() && host.client.is_valid(lease));
+        assert_eq!((host.bought, host.client.status(pool).expect("is open").ready), (1, 1));
+        // A session that nobody used for a minute is let go of; the next one who asks finds it.
+        assert!(host.client.give_back(lease, host.now) && !host.client.give_back(lease, host.now));
+        host.pass(120_000);
+        assert_eq!(host.client.status(pool).map(|status| (status.ready, status.elsewhere)), Some((0, 2)));
+        let command = host.acquire(pool);
+        host.pass(1000);
+        assert_eq!((host.bought, host.client.lease_of(command).is_some()), (1, true));
+    }
+
+    #[test]
+    fn a_lease_whose_caller_is_gone_goes_back() {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(1);
+        let (first, second) = (host.acquire(pool), host.acquire(pool));
+        host.pass(1000);
+        assert!(host.client.lease_of(first).is_some() && host.client.is_pending(second));
+        assert!(host.client.abandon(first, host.now));
+        host.pass(1000);
+        assert!(host.client.lease_of(second).is_some());
+        // Who gives up waiting gets none.
+        let third = host.acquire(pool);
+        host.client.cancel(third, host.now);
+        assert_eq!(host.client.take_answer(third).expect("has completed").expect_err("is cancelled").kind, Kind::Cancelled);
+        assert_eq!((host.bought, host.client.status(pool).map(|status| status.waiting)), (1, Some(0)));
+    }
+
+    #[test]
+    fn a_doubt_that_somebody_settles_is_no_reason_to_buy() {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(1);
+        host.answer = (503, "");
+        let command = host.acquire(pool);
+        host.pass(400_000);
+        let error = host.client.take_answer(command).expect("has completed").expect_err("nothing was free");
+        assert_eq!((error.kind, host.client.status(pool).map(|status| status.in_doubt)), (Kind::Unavailable, Some(1)), "{error}");
+        let ticket = host.client.saved(None);
+        host.pass(1);
+        let saved = host.client.take(ticket).expect("has completed").expect("is read").entries;
+        let record: &RecordId = &saved.first().expect("is in doubt").record;
+        let ticket = host.client.settle(record, Settlement::NotHappened { early: true });
+        host.pass(1);
+        assert_eq!(host.client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(true));
+        let sent = host.bought;
+        host.answer = (202, ACTIVE);
+        host.pass(7_200_000);
+        assert_eq!((host.bought, host.client.status(pool).map(|status| status.in_doubt)), (sent, Some(0)));
+        let command = host.acquire(pool);
+        host.pass(60_000);
+        assert!(host.client.lease_of(command).is_some() && host.bought == sent + 1);
+    }
+
+    #[test]
+    fn a_closed_pool_gives_its_sessions_to_whoever_comes_next() {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(1);
+        let command = host.acquire(pool);
+        host.pass(1000);
+        let lease = host.client.lease_of(command).expect("is granted");
+        let waits = host.acquire(pool);
+        let closed = host.client.close_pool(pool, 10_000, host.now);
+        host.pass(1000);
+        assert!(host.client.is_pending(closed) && !host.client.is_pending(waits) && host.client.is_valid(lease));
+        host.client.give_back(lease, host.now);
+        host.pass(1000);
+        assert!(!host.client.is_pending(closed) && host.client.status(pool).is_none() && !host.client.follows("s-1"));
+        let late = host.acquire(pool);
+        assert_eq!(host.client.take_answer(late).expect("has completed").expect_err("is refused").kind, Kind::Misuse);
+        let again = host.open(1);
+        let command = host.acquire(again);
+        host.pass(1000);
+        assert!(host.client.lease_of(command).is_some() && host.bought == 1);
+    }
 }

@@ -87,6 +87,8 @@ struct Waiter {
 struct Asking {
     /// The names that were asked for, while the store is.
     out: BTreeMap<Name, SlotNo>,
+    /// Whether what is found there is the trial of a hold.
+    tries: bool,
     /// Not before this.
     next: Millis,
     failures: u32,
@@ -273,7 +275,9 @@ impl Machine {
             NewsOf::Claimed(claimed) => self.claimed(client, &claimed),
             NewsOf::NotClaimed => {
                 self.asking.out.clear();
+                self.asking.tries = false;
                 self.ask_later(client.monotonic());
+                self.look_at_doubts_later(client.monotonic());
             }
             NewsOf::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
                 (Some(For::Slot(slot)), Some(result)) => self.slot_ended(client, slot, result),
@@ -333,7 +337,7 @@ impl Machine {
             match held.doing {
                 Doing::Waits if held.session.is_some() && self.leases.wants_another(slot) => self.rotate(client, slot),
                 Doing::Waits => self.read(client, slot),
-                Doing::Doubts => self.open(client, slot, Doing::Takes),
+                Doing::Doubts => self.look_at_doubt(client, slot, false),
                 Doing::Rests => self.drop_slot(slot),
                 _ => {}
             }
@@ -419,9 +423,10 @@ impl Machine {
             // The purchase that had no answer is the trial, with its key.
             Some(Trial::Same) => {
                 let doubt = self.slots.iter().find(|(_, held)| held.doing == Doing::Doubts).map(|(slot, _)| *slot);
-                if let Some(slot) = doubt {
-                    self.buyer.begun(true);
-                    return self.open(client, slot, Doing::Buys { is_trial: true });
+                match doubt {
+                    Some(_) if now < self.asking.next => return,
+                    Some(slot) => return self.look_at_doubt(client, slot, true),
+                    None => {}
                 }
             }
             Some(Trial::AfterRead) if self.wanted() > 0 && !self.reads_products => {
@@ -434,6 +439,27 @@ impl Machine {
             _ => {}
         }
         self.ask(client, now, allowed);
+    }
+
+    /// Asks the store for a slot in doubt: what is there by now goes on, as a trial where one is due. That it is free by now, as somebody
+    /// settled it, is no reason to buy.
+    fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
+        let soon = client.monotonic().saturating_add(ASK_AGAIN.0);
+        if !self.asking.out.is_empty() {
+            return self.set(slot, Doing::Doubts, Some(soon));
+        }
+        let name = client.slot_name(&self.slot_text(slot));
+        match client.claim_slots(self.number, vec![name.clone()], 1) {
+            true => (self.asking.out, self.asking.tries) = (BTreeMap::from([(name, slot)]), is_trial),
+            false => self.set(slot, Doing::Doubts, Some(soon)),
+        }
+    }
+
+    /// What could not be asked about is asked about again.
+    fn look_at_doubts_later(&mut self, now: Millis) {
+        let forgotten = |held: &Held| held.doing == Doing::Doubts && held.wakes.is_none();
+        let slots: Vec<SlotNo> = self.slots.iter().filter(|(_, held)| forgotten(held)).map(|(slot, _)| *slot).collect();
+        slots.into_iter().for_each(|slot| self.set(slot, Doing::Doubts, Some(now.saturating_add(READ_AGAIN))));
     }
 
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
@@ -472,14 +498,22 @@ impl Machine {
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
     fn claimed(&mut self, client: &mut Client, claimed: &[(Name, Slot)]) {
         let now = client.monotonic();
-        let asked = std::mem::take(&mut self.asking.out);
+        let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
+        // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
+        let is_in_doubt = |slot: &SlotNo| self.slots.get(slot).is_some_and(|held| held.doing == Doing::Doubts);
+        let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();
+        let is_of_doubt = !doubts.is_empty();
+        doubts.into_iter().for_each(|slot| self.drop_slot(slot));
         let slots = claimed.iter().filter_map(|(name, found)| Some((name, *asked.get(name)?, *found)));
         let (mut free, mut began) = (Vec::new(), false);
         for (name, slot, found) in slots {
             match found {
                 Slot::Taken if self.closing.is_none() => {
                     began = true;
-                    self.open(client, slot, Doing::Takes);
+                    if is_trial {
+                        self.buyer.begun(true);
+                    }
+                    self.open(client, slot, if is_trial { Doing::Buys { is_trial } } else { Doing::Takes });
                 }
                 Slot::Free if self.closing.is_none() => free.push((name, slot)),
                 Slot::Taken | Slot::Free => client.release_slot(name),
@@ -490,7 +524,9 @@ impl Machine {
             }
         }
         // What holds something comes first: where there is more, nobody has it who would not use it.
-        self.asking.is_all = !free.is_empty() || claimed.is_empty();
+        if !is_of_doubt {
+            self.asking.is_all = !free.is_empty() || claimed.is_empty();
+        }
         for (name, slot) in free {
             let (allowed, trial) = self.allowed(client);
             match allowed > 0 && self.wanted() > 0 && trial != Some(Trial::AfterRead) {

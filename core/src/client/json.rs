@@ -9,7 +9,7 @@ use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
 use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::{Field, Members, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
+use crate::contract::{Field, MemberWriter, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{NotOwn, Own, pick, read_own};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Quote, Sent, quote_of};
@@ -53,7 +53,7 @@ impl Shaped for AnswerFacts<'_> {
 
 impl Tell for AnswerFacts<'_> {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        let mut members = Members::of(&FACTS, sink);
+        let mut members = MemberWriter::of(&FACTS, sink);
         self.0.facts.tell_members(&mut members);
         members.told(&self.0.http_status);
         members.told(&self.0.attempts);

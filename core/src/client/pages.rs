@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::members::Members;
+use super::host_params::HostParams;
 use crate::contract::{Endpoint, Shape, closed_enum, endpoint, json_of, written};
 use crate::entropy::digest;
 use crate::json::{NotOwn, Object, Own, members, quoted, read_own};
@@ -146,7 +146,7 @@ written!(Begin { position });
 
 /// The position at which the walk of an `operation` begins: the list's beginning, or a saved `position`, and under `max_pages`, where that
 /// is given.
-pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
+pub(super) fn begin(given: &HostParams<'_>) -> Result<Begin, Error> {
     let start = Position::start(&given.text("operation")?.unwrap_or_default())?;
     let list = start.list()?.name;
     let saved = given.text("position").map_err(|_| not_saved(list))?;

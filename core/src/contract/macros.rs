@@ -102,7 +102,7 @@ macro_rules! record {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
                 #[allow(unused_mut, reason = "a request may have no members")]
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 $(members.member($crate::contract::Tell::is_left_out(&self.$field), &self.$field);)*
                 members.end()
             }
@@ -209,7 +209,7 @@ macro_rules! told {
             ),)*];
 
             /// Puts its members. What is absent or false is left out where it may be.
-            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::Members<'_, S>) {
+            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
                 $(members.told(&self.$field);)*
             }
         }
@@ -224,7 +224,7 @@ macro_rules! told {
         impl $crate::contract::Tell for $name {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 self.tell_members(&mut members);
                 members.end()
             }
@@ -247,7 +247,7 @@ macro_rules! written {
                     "",
                     &[$($crate::contract::Field::written($crate::contract::written!(@name $field $($name)?)),)*],
                 );
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 $(members.member($crate::contract::Tell::is_nothing(&self.$field), &self.$field);)*
                 members.end()
             }

@@ -30,7 +30,7 @@ pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
 pub(crate) use shape::{all_fit, joined};
 pub use sink::Sink;
-pub(crate) use tell::Members;
+pub(crate) use tell::MemberWriter;
 pub use tell::Tell;
 pub use text::{Text, json_of};
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};

@@ -24,15 +24,15 @@ pub trait Tell {
 
 /// Puts the members of one object, each at its place in the record.
 #[derive(Debug)]
-pub(crate) struct Members<'s, S: Sink> {
+pub(crate) struct MemberWriter<'s, S: Sink> {
     sink: &'s mut S,
     nest: S::Nest,
     index: usize,
 }
 
-impl<'s, S: Sink> Members<'s, S> {
+impl<'s, S: Sink> MemberWriter<'s, S> {
     pub(crate) fn of(record: &'static Record, sink: &'s mut S) -> Self {
-        Members { nest: sink.object(record), sink, index: 0 }
+        MemberWriter { nest: sink.object(record), sink, index: 0 }
     }
 
     /// The next member, unless it is to be left out.

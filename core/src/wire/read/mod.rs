@@ -13,7 +13,7 @@ use super::media_type;
 use crate::contract::{Shape, Sink, Text};
 use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
-pub(crate) use found::{Members, NAMES};
+pub(crate) use found::{FactMembers, NAMES};
 use place::told;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};

@@ -1,5 +1,5 @@
 //! The macros of the table. `string_enum!`, `record!` and `endpoints!`, of what goes over the wire, and `closed_enum!` and `told!`, of what is
-//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `kept!` make a type that is there writable as JSON,
+//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `stored!` make a type that is there writable as JSON,
 //! and readable again.
 
 /// The prose of an entry, line by line. What is shipped goes without it.
@@ -180,9 +180,9 @@ macro_rules! closed_enum {
                 sink.word(self.as_str(), $name::LIST.words.get(*self as usize))
             }
         }
-        impl $crate::json::Own for $name {
-            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
-                $crate::json::text_of(json).and_then(|word| $name::of(&word)).ok_or_else($crate::json::NotOwn::here)
+        impl $crate::json::FromJson for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
+                $crate::json::text_of(json).and_then(|word| $name::of(&word)).ok_or_else($crate::json::FromJsonError::here)
             }
         }
     };
@@ -259,10 +259,10 @@ macro_rules! written {
 pub(crate) use written;
 
 /// A struct that a record of the store holds: it is written, and read again.
-macro_rules! kept {
+macro_rules! stored {
     ($type:ident { $($fields:tt)* }) => {
         $crate::contract::written!($type { $($fields)* });
-        $crate::json::own!($type { $($fields)* });
+        $crate::json::from_json!($type { $($fields)* });
     };
 }
-pub(crate) use kept;
+pub(crate) use stored;

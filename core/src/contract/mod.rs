@@ -25,7 +25,7 @@ pub use crate::json::NotJson;
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
-pub(crate) use macros::{closed_enum, kept, prose, told, written};
+pub(crate) use macros::{closed_enum, prose, stored, told, written};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
 pub(crate) use shape::{all_fit, joined};

@@ -2,7 +2,7 @@
 
 use super::machine::Cx;
 use crate::contract::{Field, MemberWriter, Record, Sink, Tell};
-use crate::json::{NotOwn, Object, Own};
+use crate::json::{FromJson, FromJsonError, Object};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::time::{At, Clock, Millis};
 
@@ -13,8 +13,8 @@ pub(crate) struct SavedAge {
     pub(crate) at: At,
 }
 
-impl Own for SavedAge {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for SavedAge {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let object = Object::of(json)?;
         let mut age = SavedAge::default();
         object.need("ms", &mut age.ms)?;

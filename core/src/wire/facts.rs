@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::read::{FactMembers, NAMES, integer};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
 use crate::contract::{Decimal, told};
-use crate::json::{self, own, pick, text_of};
+use crate::json::{self, from_json, pick, text_of};
 
 told! {
     /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
@@ -40,7 +40,7 @@ told! {
     }
 }
 
-own!(Facts {
+from_json!(Facts {
     session_id,
     order_id,
     order_no,

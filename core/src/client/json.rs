@@ -55,8 +55,8 @@ impl Tell for AnswerFacts<'_> {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut members = MemberWriter::of(&FACTS, sink);
         self.0.facts.tell_members(&mut members);
-        members.told(&self.0.http_status);
-        members.told(&self.0.attempts);
+        members.put(&self.0.http_status);
+        members.put(&self.0.attempts);
         members.end()
     }
 }

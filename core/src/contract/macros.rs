@@ -210,7 +210,7 @@ macro_rules! told {
 
             /// Puts its members. What is absent or false is left out where it may be.
             pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
-                $(members.told(&self.$field);)*
+                $(members.put(&self.$field);)*
             }
         }
         impl $crate::contract::Shaped for $name {

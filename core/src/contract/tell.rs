@@ -46,7 +46,7 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
     }
 
     /// The next member of an object that hosts are told.
-    pub(crate) fn told<T: Tell + Shaped>(&mut self, value: &T) {
+    pub(crate) fn put<T: Tell + Shaped>(&mut self, value: &T) {
         let may_be_absent = !T::REQUIRED || matches!(T::SHAPE, Shape::Bool);
         self.member(may_be_absent && value.is_nothing(), value);
     }

@@ -223,8 +223,8 @@ impl Shaped for Error {
 impl Tell for Error {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut members = MemberWriter::of(&ERROR, sink);
-        members.told(&self.to_string());
-        members.told(&self.is_refused_by_us());
+        members.put(&self.to_string());
+        members.put(&self.is_refused_by_us());
         self.0.fields.tell_members(&mut members);
         members.end()
     }

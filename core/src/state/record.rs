@@ -294,6 +294,14 @@ impl SavedCall {
         }
     }
 
+    /// Whether it can be sent again at all.
+    pub(crate) fn can_resume(&self) -> bool {
+        let once = [Api::Agent, Api::Reseller]
+            .into_iter()
+            .any(|api| self.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
+        !self.secret && !self.spent && !once
+    }
+
     fn is_sound(&self, api: Api) -> bool {
         let key = self.key.as_deref().is_none_or(is_key);
         // A body is only ever JSON that was built here.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::{Api, Decimal, Secret};
 use crate::engine::Until;
-use crate::json::own;
+use crate::json::from_json;
 use crate::state::SlotPurchase;
 use crate::time::Millis;
 
@@ -131,7 +131,7 @@ impl ClientOptions {
     }
 }
 
-own!(ClientOptions or default {
+from_json!(ClientOptions or default {
     api,
     base_url,
     api_key,
@@ -148,7 +148,7 @@ own!(ClientOptions or default {
     retry,
 } but { max_body });
 
-own!(CallOptions or default {
+from_json!(CallOptions or default {
     intent,
     idempotency_key,
     wait_for_intent,

@@ -1,6 +1,6 @@
 //! Looking for what became of an operation in doubt: what lists show that may be it.
 
-use super::became::name_of;
+use super::became::Made;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
 use super::root::Client;
@@ -80,7 +80,7 @@ impl Client {
     /// What was found, with the records of what is known to be something else.
     pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
         for candidate in &mut lookup.found.candidates {
-            let name = name_of(&lookup.found.operation, &Facts::of(candidate.item.text(), None));
+            let name = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
             let record = lookup.others.iter().find(|(became, _)| Some(became) == name.as_ref());
             candidate.record = record.map(|(_, record)| record.0.clone());
         }

@@ -1,6 +1,5 @@
 //! What a store holds, as people are shown it, page by page.
 
-use super::resume::can_resume;
 use super::root::Client;
 use super::settle::UNDER_WAY;
 use super::types::{Outputs, ReadFailure, Ticket};
@@ -83,7 +82,7 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
     if let Some(call) = &data.call {
         let holds = match call {
             SavedCall { order_no: Some(_), .. } => Holds::Order,
-            call if can_resume(call) => Holds::InDoubt,
+            call if call.can_resume() => Holds::InDoubt,
             _ => Holds::InDoubtForGood,
         };
         let in_doubt = call.order_no.is_none();

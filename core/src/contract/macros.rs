@@ -56,9 +56,9 @@ macro_rules! string_enum {
                 closed: false,
             });
         }
-        impl $crate::json::Own for $name {
-            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
-                $crate::json::text_of(json).map(|word| $name::from(word.as_ref())).ok_or_else($crate::json::NotOwn::here)
+        impl $crate::json::FromJson for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
+                $crate::json::text_of(json).map(|word| $name::from(word.as_ref())).ok_or_else($crate::json::FromJsonError::here)
             }
         }
         impl $crate::contract::Tell for $name {

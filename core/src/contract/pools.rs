@@ -5,7 +5,7 @@ use super::agent::{CreateSession, Protocol, ProvisioningMode, Proxy, SessionType
 use serde::Deserialize;
 
 use super::{Decimal, Shape, Shaped};
-use crate::json::own;
+use crate::json::from_json;
 
 closed_enum! {
     /// What a pool buys for a session that it can't lend any more.
@@ -34,7 +34,7 @@ closed_enum! {
     pub enum PoolHoldReason {
         /// The product is out of stock.
         OutOfStock = "out_of_stock",
-        /// The price is above `max_unit_price`.
+        /// The price is above the highest that is paid.
         Price = "price",
         /// The account has as many sessions as it may.
         SessionLimit = "session_limit",
@@ -174,7 +174,7 @@ record! {
         on_change: Option<PoolOnChange> => Body;
     }
 }
-own!(OpenPool {
+from_json!(OpenPool {
     name,
     size,
     session_type,
@@ -246,7 +246,7 @@ record! {
         timeout_ms: Option<i64> => Body, AtLeast(0);
     }
 }
-own!(AcquireLease { pool, target, key, timeout_ms });
+from_json!(AcquireLease { pool, target, key, timeout_ms });
 
 told! {
     /// A session that was lent.
@@ -276,7 +276,7 @@ record! {
         lease: i64 => Body;
     }
 }
-own!(LeaseRef { pool, lease });
+from_json!(LeaseRef { pool, lease });
 
 record! {
     /// A pool that is paused or resumed.
@@ -285,7 +285,7 @@ record! {
         pool: u32 => Body;
     }
 }
-own!(PoolRef { pool });
+from_json!(PoolRef { pool });
 
 record! {
     /// A pool that is looked at.
@@ -296,7 +296,7 @@ record! {
         everywhere: Option<bool> => Body;
     }
 }
-own!(PoolStatusOf { pool, everywhere });
+from_json!(PoolStatusOf { pool, everywhere });
 
 record! {
     /// How long to wait for sessions that are kept ready.
@@ -309,7 +309,7 @@ record! {
         timeout_ms: Option<i64> => Body, AtLeast(0);
     }
 }
-own!(WaitReady { pool, count, timeout_ms });
+from_json!(WaitReady { pool, count, timeout_ms });
 
 record! {
     /// How a pool is closed.
@@ -320,7 +320,7 @@ record! {
         grace_ms: Option<i64> => Body, AtLeast(0);
     }
 }
-own!(ClosePool { pool, grace_ms });
+from_json!(ClosePool { pool, grace_ms });
 
 record! {
     /// How a pool is drained: closed, and its dynamic sessions terminated.
@@ -335,7 +335,7 @@ record! {
         include_static: Option<bool> => Body;
     }
 }
-own!(DrainPool { pool, grace_ms, everywhere, include_static });
+from_json!(DrainPool { pool, grace_ms, everywhere, include_static });
 
 told! {
     /// Why a pool does not buy, and until when.
@@ -402,8 +402,6 @@ told! {
     }
 }
 
-/// These types, for whoever prints the table: what goes in, and what comes out.
-pub const POOLS: ([Shape; 7], [Shape; 3]) = (
-    [OpenPool::SHAPE, AcquireLease::SHAPE, PoolRef::SHAPE, PoolStatusOf::SHAPE, WaitReady::SHAPE, ClosePool::SHAPE, DrainPool::SHAPE],
-    [OpenedPool::SHAPE, PoolLease::SHAPE, PoolStatus::SHAPE],
-);
+/// What pools are asked with, for whoever prints the table.
+pub const POOL_REQUESTS: [Shape; 7] =
+    [OpenPool::SHAPE, AcquireLease::SHAPE, PoolRef::SHAPE, PoolStatusOf::SHAPE, WaitReady::SHAPE, ClosePool::SHAPE, DrainPool::SHAPE];

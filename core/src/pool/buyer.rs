@@ -1,8 +1,8 @@
 //! When a pool buys: how many purchases at once, what holds it back, and when one is tried all the same. What is bought, and that it is
 //! wanted at all, is decided elsewhere.
 
-use crate::contract::kept;
 use crate::contract::pools::{PoolHoldReason as Reason, PoolNeeds as Needs};
+use crate::contract::stored;
 use crate::policy::{Advice, Error, Kind};
 use crate::time::Millis;
 
@@ -104,7 +104,7 @@ pub(crate) struct Hold {
     /// How many trials have failed.
     pub(crate) tries: u32,
 }
-kept!(Hold { reason, since, retry_at, tries });
+stored!(Hold { reason, since, retry_at, tries });
 
 /// What may be bought now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

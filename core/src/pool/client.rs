@@ -12,7 +12,7 @@ use crate::contract::pools::{
 };
 use crate::contract::{Api, Shaped, json_of};
 use crate::engine::Answered;
-use crate::json::{Own, read_own};
+use crate::json::{FromJson, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, Seen};
 use crate::time::{Millis, Now};
@@ -44,7 +44,11 @@ enum Asked {
 impl Asked {
     /// The pool operation of that name, with its parameters. None where it is not one of these.
     fn of(operation: &str, params: &str) -> Option<(&'static str, Result<Asked, Error>)> {
-        fn read<T: Shaped + Own>(operation: &'static str, params: &str, asked: fn(T) -> Asked) -> (&'static str, Result<Asked, Error>) {
+        fn read<T: Shaped + FromJson>(
+            operation: &'static str,
+            params: &str,
+            asked: fn(T) -> Asked,
+        ) -> (&'static str, Result<Asked, Error>) {
             let params = params_of(params).map_err(|refusal| Error::invalid(operation, &refusal.field, &refusal.rule));
             (operation, params.map(asked))
         }
@@ -243,7 +247,7 @@ impl PoolClient {
         now: Now,
     ) -> Result<Option<&'static str>, Error> {
         let refuse = |_| Error::invalid("observe", "seen", "must be a status or a word");
-        let seen = read_own(seen).map_err(refuse)?;
+        let seen = read_json(seen).map_err(refuse)?;
         Ok(self.observe_lease(lease, seen, wait_ms, now).map(LeaseAdvice::as_str))
     }
 
@@ -320,10 +324,10 @@ impl PoolClient {
         self.answer_of(command, "acquire")
     }
 
-    fn answer_of<T: Own>(&self, command: CommandId, operation: &str) -> Option<T> {
+    fn answer_of<T: FromJson>(&self, command: CommandId, operation: &str) -> Option<T> {
         let answered = self.client.result(command)?.as_ref().ok()?;
         self.client.command_operation(command).filter(|known| *known == operation)?;
-        read_own(answered.raw.text()).ok()
+        read_json(answered.raw.text()).ok()
     }
 
     /// Pools hear what is new to them, until nothing is. Whether there was something.

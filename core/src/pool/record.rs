@@ -4,7 +4,7 @@
 use super::buyer::Hold;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::OpenPool;
-use crate::contract::{json_of, kept};
+use crate::contract::{json_of, stored};
 use crate::wire::members;
 
 /// What is kept of a pool.
@@ -23,7 +23,7 @@ pub(super) struct PoolRecord {
     pub(super) draining_static: bool,
     pub(super) hold: Option<Hold>,
 }
-kept!(PoolRecord { hopline, request, size, paused, draining, draining_static, hold });
+stored!(PoolRecord { hopline, request, size, paused, draining, draining_static, hold });
 
 /// The version of records.
 const VERSION: u32 = 2;
@@ -49,7 +49,7 @@ pub(super) enum Change {
 impl PoolRecord {
     /// The data of a record. None where it can't be read.
     pub(super) fn read(data: &[u8]) -> Option<PoolRecord> {
-        let record: PoolRecord = crate::json::read_own(std::str::from_utf8(data).ok()?).ok()?;
+        let record: PoolRecord = crate::json::read_json(std::str::from_utf8(data).ok()?).ok()?;
         (record.hopline == VERSION).then_some(record)
     }
 

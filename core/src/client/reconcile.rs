@@ -2,7 +2,7 @@
 
 use super::became::Made;
 use super::job::{Entry, headers};
-use super::options::CallOptions;
+use super::options::{CallOptions, Use};
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::What;
@@ -36,13 +36,7 @@ impl Client {
     }
 
     pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
-        let error = match (options.refusal(), &options.intent) {
-            (Some((field, rule)), _) => Some((field, rule)),
-            (_, Some(_)) => Some(("intent", "names a write, and this operation only reads")),
-            _ if options.until.is_some() => Some(("until", "belongs to a read that is repeated")),
-            _ if options.idempotency_key.is_some() => Some(("idempotency_key", "is not an option of this operation")),
-            _ => None,
-        };
+        let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
         match error {
             Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
             None => self.act_on(record, What::Reconcile(Box::new(options)), true),

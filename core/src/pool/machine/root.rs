@@ -181,19 +181,17 @@ impl Machine {
             session.is_doomed |= failing && session.blocks >= BLOCKS && !everywhere;
         }
         let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
-        match follows {
-            Follows::Blocked { .. } | Follows::Refused if is_doomed => {
-                if self.leases.retire(slot) {
-                    self.rotate(client, slot);
-                }
+        let changes = match follows {
+            Follows::Blocked { .. } | Follows::Refused if is_doomed => self.leases.retire(slot),
+            Follows::Blocked { .. } => {
+                is_dynamic(&self.options) && self.blocking.may_rotate(target, now) && self.leases.change(slot, target)
             }
-            Follows::Blocked { .. }
-                if is_dynamic(&self.options) && self.blocking.may_rotate(target, now) && self.leases.change(slot, target) =>
-            {
-                self.rotate(client, slot);
-            }
-            Follows::Read | Follows::Refused => self.read(client, slot),
-            _ => {}
+            _ => false,
+        };
+        if changes {
+            self.rotate(client, slot);
+        } else if matches!(follows, Follows::Read | Follows::Refused) {
+            self.read(client, slot);
         }
         self.turn(client);
         Some(advice)

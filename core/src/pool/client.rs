@@ -176,6 +176,7 @@ impl PoolClient {
             return self.client.complete(command, Err(error));
         }
         self.last = self.last.wrapping_add(1);
+        self.client.set_pool_cap(&open.name, open.daily_cap_usd);
         let mut machine = Machine::new(self.last, open);
         machine.open(&mut self.client, command);
         self.pools.insert(self.last, machine);
@@ -196,6 +197,9 @@ impl PoolClient {
         self.client.check_slot(&json_of(&open.session()), &call_options(open), self.client.has_cap() || open.daily_cap_usd.is_some())?;
         if !self.client.has_cap() && open.daily_cap_usd.is_none() {
             return refuse("daily_cap_usd", "is required of the pool or its client, since a pool buys by itself");
+        }
+        if open.renew_duration.is_some() && !self.client.has_cap() {
+            return refuse("renew_duration", "needs a daily cap of the client, since renewals count there and not under the pool's own");
         }
         if self.pools.values().any(|pool| pool.is_named(&open.name)) {
             return refuse("name", "is that of a pool that this client has open");
@@ -561,5 +565,33 @@ mod tests {
         let command = host.acquire(again);
         host.pass(1000);
         assert!(host.client.lease_of(command).is_some() && host.bought == 1);
+    }
+
+    #[test]
+    fn a_pool_has_a_cap_of_its_own_beside_that_of_its_client() {
+        // A session costs 1 USD by its quote.
+        for (of_client, of_pool, bought, whose) in [
+            (Some(10), Some(2), 2, "the pool's daily cap"),
+            (None, Some(1), 1, "the pool's daily cap"),
+            (Some(1), Some(5), 1, "of the daily cap"),
+        ] {
+            let mut host = Host::new(of_client);
+            let daily_cap_usd = of_pool.map(|usd: i64| usd.to_string().parse().expect("is a number"));
+            let pool = host.try_open(OpenPool { size: 4, daily_cap_usd, ..shop() }).expect("can be opened");
+            for lent in 0..4 {
+                let command = host.acquire(pool);
+                host.pass(120_000);
+                assert_eq!(host.client.lease_of(command).is_some(), lent < bought, "{of_client:?} {of_pool:?} {lent}");
+            }
+            let hold = host.client.status(pool).and_then(|status| status.hold).expect("does not buy");
+            assert_eq!((host.bought, hold.reason.as_str()), (bought, "cap"), "{whose}");
+            // At the next UTC day it goes on.
+            let midnight = 86_400_000 - START.unix % 86_400_000;
+            let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(2 * 86_400_000), ..AcquireLease::default() }).command;
+            host.pass(midnight - host.now.monotonic - 1000);
+            assert_eq!(host.bought, bought);
+            host.pass(10_000);
+            assert_eq!((host.bought, host.client.lease_of(command).is_some()), (bought + 1, true));
+        }
     }
 }

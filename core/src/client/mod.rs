@@ -67,7 +67,7 @@ pub use act::Acted;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use event::Event;
 pub use host_text::host_text;
-pub use json::{AnswerFacts, TakenText, error_text, event_text, facts_text, misfit_text, quote_from_text, quote_text, verdict_text};
+pub use json::{AnswerFacts, TakenText, facts_text, misfit_text, quote_from_text, quote_text};
 pub(crate) use news::{NewsOf, PoolNo, Slot};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};

@@ -78,6 +78,7 @@ impl FromStr for CallOptions {
     }
 }
 
+#[doc(hidden)]
 impl Client {
     /// A client, its options as JSON. `entropy` is 16 bytes.
     pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, Error> {

@@ -35,6 +35,7 @@ mod options;
 mod order;
 mod outbox;
 mod pages;
+mod pool_record;
 mod pool_slots;
 mod reclaim;
 mod reconcile;
@@ -66,7 +67,7 @@ pub use crate::state::{
 pub use act::Acted;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use event::Event;
-pub(crate) use news::{NewsOf, PoolNo, Slot};
+pub(crate) use news::{NewsOf, PoolFound, PoolNo, Slot};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn};

@@ -32,7 +32,7 @@ impl Client {
     /// One name as people are shown it. A result that waits to be taken is nobody's business yet.
     pub(super) fn shown(&mut self, listed: &Listed) -> Option<Saved> {
         let user = self.journal.user(&listed.name).cloned();
-        if user == Some(User::Result) {
+        if user == Some(User::Result) || listed.name.is_a_pool() {
             return None;
         }
         let record = listed.name.at(Version::of(&listed.data));

@@ -56,6 +56,11 @@ macro_rules! string_enum {
                 closed: false,
             });
         }
+        impl $crate::json::FromJson for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
+                $crate::json::text_of(json).map(|word| $name::from(word.as_ref())).ok_or_else($crate::json::FromJsonError::here)
+            }
+        }
         impl $crate::contract::Tell for $name {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 let $crate::contract::Shape::Word(list) = <$name as $crate::contract::Shaped>::SHAPE else { return sink.null() };

@@ -14,11 +14,12 @@ from . import _told, _types
 from ._events import AsyncEvents, Events
 from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response, in_thread
-from ._observing import Seen, Verdict
+from ._observing import Verdict
 from ._order import OrderReply
 from ._price import quote
 from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
+from ._seen import Seen, SeenWord
 from ._session import SessionReply
 from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
 from ._sync_agent import AgentClient
@@ -68,6 +69,7 @@ __all__ = [
     "Resumed",
     "Secret",
     "Seen",
+    "SeenWord",
     "SessionReply",
     "Settings",
     "Store",

@@ -13,8 +13,10 @@ from ._engine import Begin, Engine
 from ._events import AsyncEvents
 from ._http import AsyncTransport, own
 from ._opening import AsyncOpening
+from ._observing import Observing, Verdict
 from ._order import OrderReply
 from ._proxy import UseWith, check_use_with
+from ._seen import Seen
 from ._session import SessionReply
 from ._tasks import run, until_over
 from ._told import Event, HoplineError, Saved
@@ -224,10 +226,8 @@ class AsyncClient:
         return self._opened(found, keep) if isinstance(found, SessionReply) else found
 
     def _opened(self, found: SessionReply, keep: bool) -> AsyncOpenSession:
-        async def end() -> None:
-            if keep or found.session.session_type == "static":
-                await self._release(found.session_id)
-            elif self._engine.follows(found.session_id):
-                await self._call("terminate_session", {"session_id": found.session_id}, {}, Reply)
+        return AsyncOpenSession._of(self, found, keep)
 
-        return AsyncOpenSession._of(found, end)
+    async def _observe(self, session_id: str, seen: Seen) -> Verdict | None:
+        observing = Observing(session_id, seen)
+        return observing.verdict(await self._run("observe", observing.begin))

@@ -21,10 +21,12 @@ from ._events import Stream
 from ._listeners import Listeners, S, end
 from ._log import log
 from ._sends import Sends
+from ._session import Known, SessionReply
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
-from ._told import Event, HoplineError
+from ._told import Event
 from ._troubles import Troubles
+from ._types import Session
 from ._value import Reply
 from ._values import Secret
 from ._waiting import Later, wait_for
@@ -74,6 +76,8 @@ class Engine:
         self._background = Background(self)
         self._troubles = Troubles()
         self.listeners = Listeners()
+        self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
+        """Those that somebody has a handle of."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
         self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self.listeners.streams)
@@ -96,7 +100,7 @@ class Engine:
                     owner.command = self._last = begun
                     self._owners[begun] = owner
                 raise
-            owner.has_parts = operation == "resume_all"
+            owner.operation = operation
             if command is not None:
                 self._last = command
                 self._owners[command] = owner
@@ -218,21 +222,23 @@ class Engine:
             # Nobody gets what it was done as, so its record is to stay.
             result = self._core.result(command)
             self._core.abandon(command)
-            return self._taken(result, owner.notes)
+            return self._taken(owner, result, owner.notes)
         if not results:
             self._core.take(command, results)
-        taken = self._taken(results[0], owner.notes)
-        if owner.has_parts and isinstance(taken.reply, Reply):
+        taken = self._taken(owner, results[0], owner.notes)
+        if owner.has_parts() and isinstance(taken.reply, Reply):
             # An interrupt finds all of them taken or none.
             for part in taken.reply.raw[len(results) - 1 :]:
                 self._core.take(part, results)
-            taken.parts = [self._taken(result, []) for result in results[1:]]
+            taken.parts = [self._taken(owner, result, []) for result in results[1:]]
         return taken
 
-    def _taken(self, result: _hopline._Taken | None, notes: list[str]) -> Taken:
+    def _taken(self, owner: Owner, result: _hopline._Taken | None, notes: list[str]) -> Taken:
         if result is None:
             misuse("client", "the result was taken before")
         if result[0] == "answered":
+            if isinstance(result[1], Session) and (known := self._sessions.get(result[1].session_id)) is not None:
+                known.take_in(result[1], owner.operation)
             return Taken(result[1], result[2])
         return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
 
@@ -429,6 +435,11 @@ class Engine:
     def follows(self, session_id: str) -> bool:
         """Whether this client follows a session, which has not ended as far as it knows."""
         return self.call("saved", lambda core: core.follows(session_id))
+
+    def know(self, found: SessionReply) -> Known:
+        """The newest state of a session that was opened, which is kept for as long as somebody has it."""
+        with self._lock:
+            return self._sessions.setdefault(found.session_id, Known(found.session, found.phase))
 
     def tend(self, owner: Owner) -> Ask | Wait | None:
         """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come, and what

@@ -74,8 +74,8 @@ class Owner:
         "completed",
         "exchange",
         "given_up",
-        "has_parts",
         "notes",
+        "operation",
         "results",
         "sending",
         "sends",
@@ -104,7 +104,12 @@ class Owner:
         self.results: list[Any] = []
         """What the core gave as its result, and as those of its parts."""
         self.taken: Taken | None = None
-        self.completed = self.waiting = self.given_up = self.has_parts = self.sends_itself = False
+        self.operation = ""
+        self.completed = self.waiting = self.given_up = self.sends_itself = False
+
+    def has_parts(self) -> bool:
+        """Whether its command ends with several others."""
+        return self.operation == "resume_all"
 
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""

@@ -57,11 +57,11 @@ def test_a_block_gives_a_session_that_rotates_by_itself_a_new_exit_without_a_fur
     with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, credentials=True, auto_rotate=True) as session:
         kept = agent.observe(session_id=session.session_id, seen=200)
         assert kept is not None and kept.verdict == "keep" and kept.session is None
-        [before] = sandbox.state()["sessions"]
+        [before], old = sandbox.state()["sessions"], session.proxy.password
         seen = agent.observe(session_id=session.session_id, seen=403)
         assert seen is not None and seen.verdict == "rotated" and seen.reason == "http_403"
         assert seen.session is not None and seen.session.proxy is not None
-        assert seen.session.proxy.password and seen.session.proxy.password != session.proxy.password
+        assert seen.session.proxy.password == session.proxy.password != old
         [after] = sandbox.state()["sessions"]
         assert before["exit"] != after["exit"]
         again = agent.observe(session_id=session.session_id, seen=403)

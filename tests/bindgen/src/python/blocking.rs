@@ -56,7 +56,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("Waits for other calls and for the store,", "Waits for calls in other threads and for the store,"),
     ("A session that a task opened. As an async context manager it", "A session that was opened. As a context manager it"),
     ("Awaitable, ", ""),
-    ("Awaitable[object]", "object"),
     ("Awaitable[Taken | None]", "Taken | None"),
     ("from ._opening import AsyncOpening\nfrom ._order", "from ._order"),
     ("AsyncOpening(self._open_session(params, options, keep, use_with))", "self._open_session(params, options, keep, use_with)"),

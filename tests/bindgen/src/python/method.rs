@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, FieldRule};
 
+use super::told::in_python;
 use super::{one_line, option_type, print_doc, python_name, request_type};
 use crate::model::{CallOption, Use};
 
@@ -71,7 +72,7 @@ impl From<&CallOption> for Param {
             sent: option.plain(),
             kind: format!("{} | None", option_type(option.kind)),
             default: " = None",
-            doc: option.told("seconds"),
+            doc: in_python(&option.told("seconds")),
         }
     }
 }

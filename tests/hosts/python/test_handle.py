@@ -136,7 +136,7 @@ def listening() -> Iterator[int]:
 
 
 @pytest.fixture
-def closed_port -> Iterator[int]:
+def closed_port() -> Iterator[int]:
     """A port where nobody listens, nor anybody else will meanwhile."""
     with socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))

@@ -84,8 +84,8 @@ def _raised(error: BaseException) -> int | str:
     """What an exception says. What it came of is looked at, too: an HTTP client wraps those of another one."""
     chain = list(_chain(error))
     names = {name for one in chain for name in _names(type(one))}
-    # The proxy has answered instead of the target: that it may not, or that it can't reach it.
-    if "socks.SOCKS5AuthError" in names:
+    # Over SOCKS: the proxy was not reached, refuses the credentials, or has answered that it can't reach the target.
+    if not names.isdisjoint(("socks.SOCKS5AuthError", "socks.ProxyConnectionError")):
         return "proxy"
     if not names.isdisjoint(("socks.SOCKS5Error", "socks.SOCKS4Error")):
         return "target"

@@ -18,7 +18,7 @@ from ._order import OrderReply
 from ._proxy import UseWith, check_use_with
 from ._seen import Seen
 from ._session import SessionReply
-from ._tasks import run, until_over
+from ._tasks import run, spanned, until_over
 from ._told import Event, HoplineError, Saved
 from ._value import Reply
 from ._walk import I
@@ -180,6 +180,8 @@ class AsyncClient:
             engine.listen(on_event)
 
     def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
+        if (span := self._engine.span) is not None:
+            return spanned(span(operation), lambda: run(self._engine, self._send, operation, start))
         return run(self._engine, self._send, operation, start)
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:

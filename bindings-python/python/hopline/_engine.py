@@ -12,14 +12,14 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from os import getpid, urandom
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
 from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
 from ._listeners import Listeners, S, end
-from ._log import log
+from ._log import listener, log
 from ._sends import Sends
 from ._session import Known, SessionReply
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
@@ -31,6 +31,9 @@ from ._value import Reply
 from ._values import Secret
 from ._waiting import Later, wait_for
 from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now
+
+if TYPE_CHECKING:
+    from ._answers import Span
 
 T = TypeVar("T")
 W = TypeVar("W", Ask, Send)
@@ -76,6 +79,8 @@ class Engine:
         self._background = Background(self)
         self._troubles = Troubles()
         self.listeners = Listeners()
+        self.span: Callable[[str], Span] | None = None
+        """Makes the span of an operation, where somebody wants spans."""
         self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
         """Those that somebody has a handle of."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
@@ -90,6 +95,8 @@ class Engine:
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
         """The owner is here, so the client does not finish before it has left, and its command is started. Where there is none to wait
         for, the owner does what is left to do."""
+        if listener() is not None:
+            self._core.listen()
         with self._lock:
             self._check_closed(operation)  # meanwhile
             self._present.add(owner)
@@ -115,9 +122,19 @@ class Engine:
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
+        self._tell(events)
+        return work
+
+    def _tell(self, events: Sequence[str] = ()) -> None:
+        """Tells whoever listens what happened. No lock is held."""
         for event in events:
             self.listeners.tell(event)
-        return work
+        while self._sends.over:
+            try:
+                over = self._sends.over.pop(0)
+            except IndexError:  # another thread has told it
+                return
+            self.listeners.tell_exchange(*over)
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         owner.waiting = False
@@ -344,8 +361,16 @@ class Engine:
         is_sure = vouched.is_known and vouched.value
         if vouched is not SURE:
             vouched.is_wanted = False
+        if self._begin(owner, work, is_sure, is_here):
+            self.listeners.tell_exchange(work)
+            return True
+        return False
+
+    def _begin(self, owner: Owner, work: Send, is_sure: bool, is_here: bool) -> bool:
         with self._lock:
             if self._sends.begin(work, is_sure):
+                if (sender := self._owners.get(work.command)) is not None:
+                    work.operation = sender.operation
                 if is_here:
                     self._exchanging.add(owner)
                     owner.exchange = work
@@ -374,6 +399,7 @@ class Engine:
                 self._wake_one(work.command)
             if owner is not None and is_own:
                 self._end_exchange(owner)
+        self._tell()
 
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
@@ -448,8 +474,7 @@ class Engine:
         with self._lock:
             self._present.discard(owner)
             tended = self._tend(owner, events)
-        for event in events:
-            self.listeners.tell(event)
+        self._tell(events)
         return tended
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:

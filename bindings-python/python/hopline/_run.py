@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ._answers import explain
+from collections.abc import Callable
+
+from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
 from ._http._base import Transport
 from ._http._thread import begin_in_thread
@@ -32,6 +34,12 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
             finally:
                 _leave(engine, owner)
         raise
+
+
+def spanned(span: Span, work: Callable[[], Taken | None]) -> Taken | None:
+    """Does it inside of a span."""
+    with span as failed:
+        return end_span(failed, work())
 
 
 def _leave(engine: Engine, owner: Owner) -> None:

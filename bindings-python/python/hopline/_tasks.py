@@ -1,12 +1,12 @@
 """What a task does, from the start of a command to its result. It is imported by the first client for tasks, and asyncio with it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from threading import get_ident
 from typing import Any
 
 from . import _run
-from ._answers import explain
+from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
 from ._hopline import REPEATABLE
 from ._http import Failed
@@ -99,6 +99,12 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
         raise
     _leave(engine, owner)
     return taken
+
+
+async def spanned(span: Span, work: Callable[[], Awaitable[Taken | None]]) -> Taken | None:
+    """Does it inside of a span."""
+    with span as failed:
+        return end_span(failed, await work())
 
 
 def _started(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":

@@ -23,11 +23,11 @@ class Ask:
 class Send:
     """Send a request."""
 
-    __slots__ = ("command", "is_begun", "request", "send_before", "step")
+    __slots__ = ("begun_at", "command", "is_begun", "operation", "request", "send_before", "step")
 
     def __init__(self, step: int, command: int, request: Request, send_before: int) -> None:
         self.step, self.command, self.request, self.send_before = step, command, request, send_before
-        self.is_begun = False
+        self.is_begun, self.begun_at, self.operation = False, 0, "request"
 
     def patience(self) -> float:
         """How many seconds the store may take to vouch for its claims."""

@@ -152,14 +152,16 @@ def test_events_tell_how_it_goes_in_threads_and_tasks(sandbox: Sandbox) -> None:
     listened = agent.events()
     agent.open_session(**BUY, intent="job-1")
     agent.close()
-    assert [event.event for event in told] == ["repeating", "accepted", "status"] and list(listened) == told
+    assert list(listened) == told
+    told = [event for event in told if event.event not in ("sent", "answered")]
+    assert [event.event for event in told] == ["repeating", "accepted", "status"]
     assert told[0].because is not None and told[0].because.effect == "unknown" and told[2].phase == "ready"
 
     async def life() -> list[str]:
         async with hopline.AsyncAgentClient(**sandbox.account) as other:
             events = other.events()
             await other.open_session(**BUY)
-        return [event.event async for event in events]
+        return [event.event async for event in events if event.event not in ("sent", "answered")]
 
     assert asyncio.run(life())[-2:] == ["accepted", "status"]
 

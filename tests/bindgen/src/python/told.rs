@@ -18,6 +18,16 @@ const LISTS: [Shape; 5] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, Failur
 /// Exceptions whose plain names mean something else.
 const EXCEPTIONS: [(&str, &str); 2] = [("Protocol", "ProtocolError"), ("Store", "StoreError")];
 
+/// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
+const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
+const EXCHANGE: [(&str, &str, &str); 5] = [
+    ("method", "str", "Of `sent` and `answered`: the HTTP method."),
+    ("path", "str", "Of `sent` and `answered`: the path of the URL."),
+    ("http_status", "int", "Of `answered`: the HTTP status; `None` where there was no response."),
+    ("failure", "FailureKind", "Of `answered`: why there was no response."),
+    ("duration", "float", "Of `answered`: how long it took. In seconds."),
+];
+
 /// An option that is a parameter by itself.
 const PARAMETER: &str = "same_account";
 
@@ -39,7 +49,9 @@ pub(super) fn print() -> String {
     let names: Vec<&str> =
         words.iter().map(|words| name_of(words.name)).chain(classes).chain(exceptions).chain(["Code", "Options"]).collect();
     put!(out, "__all__ = [\n{}]\n", names.iter().map(|name| format!("    {name:?},\n")).collect::<String>());
-    words.iter().for_each(|words| print_words(&mut out, name_of(words.name), words));
+    for words in &words {
+        print_words(&mut out, name_of(words.name), words, if words.name == "EventName" { &EXCHANGES } else { &[] });
+    }
     print_codes(&mut out);
     for record in records {
         let is_error = record.name == "ErrorFields";
@@ -47,6 +59,9 @@ pub(super) fn print() -> String {
         print_doc(&mut out, "    ", &said(record.doc));
         put!(out, "");
         record.fields.iter().filter(|field| is_shown(field)).for_each(|field| print_member(&mut out, field, is_error));
+        for (name, kind, doc) in EXCHANGE.into_iter().filter(|_| record.name == "Event") {
+            put!(out, "    {name}: {kind} | None = None\n    \"\"\"{doc}\"\"\"");
+        }
         if let Some(kinds) = words.iter().find(|words| is_error && words.name == "Kind") {
             print_exceptions(&mut out, kinds);
         }

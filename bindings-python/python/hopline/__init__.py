@@ -25,6 +25,7 @@ from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Sto
 from ._sync_agent import AgentClient
 from ._sync_client import Resumed
 from ._sync_pages import Pages
+from ._sync_pool import Lease, Pool
 from ._sync_reseller import ResellerClient
 from ._sync_session import OpenSession
 from ._telemetry import session_event
@@ -37,24 +38,31 @@ if TYPE_CHECKING:
     from ._async_agent import AsyncAgentClient
     from ._async_client import AsyncResumed
     from ._async_pages import AsyncPages
+    from ._async_pool import AsyncLease, AsyncPool
     from ._async_reseller import AsyncResellerClient
     from ._async_session import AsyncOpenSession
     from ._opening import AsyncOpening
+    from ._pool_opening import AsyncAcquiring, AsyncPoolOpening
 
 __all__ = [
     "UNSET",
     "AgentClient",
+    "AsyncAcquiring",
     "AsyncAgentClient",
     "AsyncEvents",
+    "AsyncLease",
     "AsyncOpenSession",
     "AsyncOpening",
     "AsyncPages",
+    "AsyncPool",
+    "AsyncPoolOpening",
     "AsyncResellerClient",
     "AsyncResumed",
     "Events",
     "Failed",
     "FolderStore",
     "IpRange",
+    "Lease",
     "LeasedStore",
     "Lost",
     "OpenSession",
@@ -62,6 +70,7 @@ __all__ = [
     "OverCap",
     "OwnedElsewhere",
     "Pages",
+    "Pool",
     "Reply",
     "Request",
     "ResellerClient",
@@ -90,10 +99,14 @@ __all__ = [
 __all__ += [*_told.__all__, *_types.__all__]
 
 _FOR_TASKS = {
+    "AsyncAcquiring": "_pool_opening",
     "AsyncAgentClient": "_async_agent",
+    "AsyncLease": "_async_pool",
     "AsyncOpenSession": "_async_session",
     "AsyncOpening": "_opening",
     "AsyncPages": "_async_pages",
+    "AsyncPool": "_async_pool",
+    "AsyncPoolOpening": "_pool_opening",
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
 }

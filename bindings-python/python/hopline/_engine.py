@@ -18,6 +18,7 @@ from . import _hopline
 from ._background import Background
 from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
+from ._leases import Leases
 from ._listeners import Listeners, S, end
 from ._log import listener, log
 from ._sends import Sends
@@ -34,9 +35,11 @@ from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now
 
 if TYPE_CHECKING:
     from ._answers import Span
+    from ._http import Transport
 
 T = TypeVar("T")
 W = TypeVar("W", Ask, Send)
+_NEVER = 1 << 62
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
 
@@ -79,6 +82,7 @@ class Engine:
         self._background = Background(self)
         self._troubles = Troubles()
         self.listeners = Listeners()
+        self.leases = Leases(self)
         self.span: Callable[[str], Span] | None = None
         """Makes the span of an operation, where somebody wants spans."""
         self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
@@ -140,6 +144,7 @@ class Engine:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
+        self.leases.give_dropped_back(self._core)
         sends, at = self._sends, now()
         sends.expire(at)
         until = self._drain(owner, events, at)
@@ -238,7 +243,7 @@ class Engine:
         if owner.given_up and not results:
             # Nobody gets what it was done as, so its record is to stay.
             result = self._core.result(command)
-            self._core.abandon(command)
+            self._core.abandon(command, *now())
             return self._taken(owner, result, owner.notes)
         if not results:
             self._core.take(command, results)
@@ -256,6 +261,8 @@ class Engine:
         if result[0] == "answered":
             if isinstance(result[1], Session) and (known := self._sessions.get(result[1].session_id)) is not None:
                 known.take_in(result[1], owner.operation)
+            if owner.operation == "acquire" and owner.command is not None and isinstance(result[1], Reply):
+                self.leases.granted(owner.command, result[1].raw)
             return Taken(result[1], result[2])
         return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
 
@@ -467,7 +474,7 @@ class Engine:
         with self._lock:
             return self._sessions.setdefault(found.session_id, Known(found.session, found.phase))
 
-    def tend(self, owner: Owner) -> Ask | Wait | None:
+    def tend(self, owner: Owner) -> Ask | Send | Wait | None:
         """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come, and what
         comes of requests that are still out is stored."""
         events: list[str] = []
@@ -477,13 +484,15 @@ class Engine:
         self._tell(events)
         return tended
 
-    def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
-        if self._closed or self._is_attended():
+    def _tend(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | None:
+        carrier = self._background.carrier
+        if self._closed or (carrier is None and self._is_attended()):
             _move(self._left_asks, owner.asks)
             self._wake_one(None)
             self._background.stop()
             return None
-        while self._left_sends and not self._present:  # nobody waits for what they would bring
+        self.leases.give_dropped_back(self._core)
+        while carrier is None and self._left_sends and not self._present:  # nobody waits for what they would bring
             self._sends.break_off(self._left_sends.popitem()[0])
         at = now()
         self._sends.expire(at)
@@ -491,11 +500,41 @@ class Engine:
         if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._present.add(owner)
             return work
-        if until is None:
+        while carrier is not None and (send := _begun(self._left_sends, owner.sending)) is not None:
+            if send.step in self._sends.out:
+                return send
+            del owner.sending[send.step]
+        if until is None and carrier is None:
             self._background.stop()
             return None
-        self._background.until = until
-        return Wait(max(until - now()[1], 1) / 1000)
+        self._background.until = _NEVER if until is None else until
+        return Wait(None if until is None else max(until - now()[1], 1) / 1000)
+
+    # What pools need.
+
+    def carry(self, carrier: Transport | None) -> None:
+        """From now on a thread works for pools, and sends with this; or (`None`) there is no pool any more."""
+        with self._lock:
+            self._background.carrier = carrier
+            if not self._closed:
+                self._background.start()
+
+    def carrier(self) -> Transport | None:
+        """What sends for pools."""
+        return self._background.carrier
+
+    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
+        """Asks the core for something of a pool that needs no waiting, and has what follows from it done. A client that is closed has none."""
+        if self.is_forked():
+            return closed
+        with self._lock:
+            found = closed if self._closed else told(ask, self._core)
+        self.look()
+        return found
+
+    def look(self) -> None:
+        """There may be something to do for a pool. No lock is needed."""
+        self._background.wake()
 
     def lost(self, names: Sequence[str] | None) -> None:
         """Claims of the store have ended: of these names, or of all."""
@@ -524,6 +563,10 @@ class Engine:
                 owner.wake()
             end(self.listeners.streams)
             return not self._present
+
+    def is_closed(self) -> bool:
+        """Whether nobody can use the client any more."""
+        return self._closed or self.is_forked()
 
     def is_to_finish(self) -> bool:
         """Whether the client is closed, and nobody waits in it any more."""

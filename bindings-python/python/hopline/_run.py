@@ -36,6 +36,11 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
         raise
 
 
+def carrier(send: Transport) -> Transport:
+    """What sends for pools, whose work goes on in another thread."""
+    return send
+
+
 def spanned(span: Span, work: Callable[[], Taken | None]) -> Taken | None:
     """Does it inside of a span."""
     with span as failed:

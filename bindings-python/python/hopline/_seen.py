@@ -68,6 +68,16 @@ def seen_text(seen: Seen) -> str:
     return dumps(told if isinstance(told, str) else {"status": told})
 
 
+def wait_ms(seen: object) -> int | None:
+    """How long the target asks to wait: the Retry-After of a response, or of the one that an exception was made of, in seconds."""
+    headers = getattr(seen, "headers", None) or getattr(getattr(seen, "response", None), "headers", None)
+    try:
+        waits = {str(name).lower(): value for name, value in dict(headers or ()).items()}.get("retry-after", "")
+        return max(round(float(waits) * 1000), 0)
+    except (TypeError, ValueError, OverflowError):  # there is none, or it is a date
+        return None
+
+
 def _seen(seen: object) -> int | str:
     if isinstance(seen, BaseException):
         return _raised(seen)

@@ -3,17 +3,18 @@
 use std::fmt::Write;
 
 use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 use hopline::policy::{CODES, FailureKind, Sent};
 
 use super::{HEADER, answer_type, option_type, print_doc, print_words, quoted};
-use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, told_types, unlinked};
+use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, snake, told_types, unlinked};
 
 /// What the package shows in a way of its own, or only hands back.
-const OWN: [&str; 5] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange"];
+const OWN: [&str; 7] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange", "OpenedPool", "PoolLease"];
 
 /// Lists that are in nothing that is told.
-const LISTS: [Shape; 5] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, FailureKind::SHAPE, Sent::SHAPE];
+const LISTS: [Shape; 6] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, FailureKind::SHAPE, Sent::SHAPE, LeaseAdvice::SHAPE];
 
 /// Exceptions whose plain names mean something else.
 const EXCEPTIONS: [(&str, &str); 2] = [("Protocol", "ProtocolError"), ("Store", "StoreError")];
@@ -142,8 +143,7 @@ fn exception(name: &'static str) -> &'static str {
 /// What makes the object of what the core told as JSON.
 fn print_reader(out: &mut String, record: &Record, is_error: bool) {
     let name = name_of(record.name);
-    let function = if is_error { "error".to_owned() } else { name.to_lowercase() };
-    put!(out, "\n\ndef read_{function}(told: dict[str, Any]) -> {name}:\n    \"\"\"It, as the core told it.\"\"\"");
+    put!(out, "\n\ndef {}(told: dict[str, Any]) -> {name}:\n    \"\"\"It, as the core told it.\"\"\"", reader(record));
     put!(out, "    return {}(", if is_error { "KINDS[told[\"kind\"]]" } else { name });
     if is_error {
         put!(out, "        told[\"message\"],");
@@ -156,13 +156,21 @@ fn print_reader(out: &mut String, record: &Record, is_error: bool) {
             Shape::Span => format!("seconds({there})"),
             Shape::Decimal => format!("money({there})"),
             Shape::Bool => format!("told.get({key}, False)"),
+            Shape::List(Shape::Record(item)) => format!("tuple({}(one) for one in told.get({key}, ()))", reader(item)),
             Shape::List(_) => format!("tuple(told.get({key}, ()))"),
+            Shape::Record(record) => format!("{}(told[{key}]) if {key} in told else None", reader(record)),
             Shape::Error => format!("read_error(told[{key}]) if {key} in told else None"),
             _ => there,
         };
         put!(out, "        {}={read},", member(field));
     }
     put!(out, "    )");
+}
+
+/// The function that reads it.
+fn reader(record: &Record) -> String {
+    let name = if record.name == "ErrorFields" { "_error".to_owned() } else { snake(record.name) };
+    format!("read{name}")
 }
 
 /// The codes that the contract of the agent API names.

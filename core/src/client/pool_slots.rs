@@ -11,10 +11,11 @@ use super::root::{Asker, Client};
 use super::same_request::{differing_members, digests};
 use super::waiting::{After, Found, Start};
 use crate::contract::agent::CreateSession;
-use crate::contract::{Api, Operation};
-use crate::engine::{Phase, Terms, Then, phase_of};
+use crate::contract::pools::SlotPurchase;
+use crate::contract::{Api, Decimal, Operation};
+use crate::engine::{Phase, Terms, Then, phase_of, pool_digest};
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, Name, SlotPurchase, StoreAnswer, StoreCall, User, Version, is_over_for_good};
+use crate::state::{CommandId, Data, Done, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
 use crate::time::{Millis, Now};
 use crate::wire::{Facts, build};
 
@@ -175,6 +176,11 @@ impl Client {
 
     pub(crate) fn api(&self) -> Api {
         self.service.api
+    }
+
+    /// A pool is open, which has this cap of its own, or none.
+    pub(crate) fn set_pool_cap(&mut self, pool: &str, cap: Option<Decimal>) {
+        self.spending.pools.insert(pool_digest(pool), cap);
     }
 
     pub(crate) fn has_cap(&self) -> bool {

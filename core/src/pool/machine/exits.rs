@@ -1,5 +1,6 @@
 //! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
 
+use super::asking::DOUBT_AGAIN;
 use super::opened::{READ_AGAIN, has_proxy, proxy_of};
 use super::root::{For, IDLE, Machine, is_dynamic};
 use super::slots::{Doing, Held};
@@ -109,20 +110,28 @@ impl Machine {
 
     /// A session was seen to be over: a static one may be renewed, and keeps its address. `counts`: it was lent, so how long it lived counts.
     pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
-        let may_be_renewed = answered.facts.status.as_deref() == Some("expired") && !is_dynamic(&self.options);
-        let renewal = self.options.renew_duration.filter(|_| may_be_renewed && self.closing.is_none());
-        match renewal.zip(self.slots.session(slot)) {
-            Some((duration, session)) if !session.is_doomed => {
-                let renew = RenewSession { session_id: session.id.to_string(), duration };
-                let expected_charge_usd = self.options.expected_charge_usd;
-                self.begin(client, slot, Doing::Renews, &renew, CallOptions { expected_charge_usd, ..CallOptions::default() });
-            }
+        let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
+        match answered.facts.status.as_deref() {
+            Some("expired") if self.may_renew() && !is_doomed => self.renew(client, slot),
             _ if counts => self.session_over(client, slot),
             _ => {
                 self.leases.gone(slot);
                 self.drop_slot(client, slot);
             }
         }
+    }
+
+    /// Whether expired sessions are renewed.
+    pub(super) fn may_renew(&self) -> bool {
+        self.options.renew_duration.is_some() && !is_dynamic(&self.options) && self.closing.is_none()
+    }
+
+    pub(super) fn renew(&mut self, client: &mut Client, slot: SlotNo) {
+        let Some((session, duration)) = self.slots.session(slot).zip(self.options.renew_duration) else { return };
+        let renew = RenewSession { session_id: session.id.to_string(), duration };
+        let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
+        self.leases.gone(slot);
+        self.begin(client, slot, Doing::Renews, &renew, options);
     }
 
     /// A session could not be renewed: what is known of it is read again, or it is given up.
@@ -132,6 +141,8 @@ impl Machine {
                 let hold = self.buyer.failed(false, PoolHoldReason::of_error(error), client.unix());
                 self.held(client, hold, false);
                 self.session_over(client, slot);
+                // Whoever claims it would find it expired again.
+                self.slots.set(slot, Doing::Rests, Some(client.monotonic().saturating_add(DOUBT_AGAIN)));
             }
             Effect::Unknown | Effect::Done => {
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));

@@ -86,6 +86,13 @@ pub(super) struct Session {
     pub(super) is_doomed: bool,
 }
 
+impl Session {
+    pub(super) fn new(id: &str, proxy: Json, now: Millis) -> Self {
+        let (ready_at, read_at, exit_at) = (now, now, now);
+        Session { id: id.into(), proxy, generation: 1, ready_at, read_at, exit_at, reason: None, blocks: 0, is_doomed: false }
+    }
+}
+
 /// How many slots are in which state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Counts {

@@ -219,7 +219,7 @@ class AsyncClient:
     async def _opened_pool(self, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPool:
         check_use_with(params, use_with)
         number = read(await self._run("open_pool", begin("open_pool", params, {})), Reply).raw["pool"]
-        self._engine.leases.opened(number)
+        self._engine.leases.opened(number, params["name"])
         self._engine.carry(carrier(self._send))
         return AsyncPool(self, params["name"], number)
 

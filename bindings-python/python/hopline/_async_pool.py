@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class AsyncLease:
     """A session that was lent to a task. Its exit does not change under it. As a context manager it gives it back."""
 
-    __slots__ = ("__weakref__", "_command", "_engine", "_returned", "data", "generation", "proxy", "session_id", "slot", "target")
+    __slots__ = ("__weakref__", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
 
     session_id: str
     """The session."""
@@ -43,9 +43,7 @@ class AsyncLease:
         self.session_id, self.generation, self.slot, self.target, self.data = told["session_id"], told["generation"], told["slot"], target, data
         self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
         self._engine, self._command = engine, command
-        # Whoever forgets a lease gives it back when the garbage collector finds that, in whatever thread.
-        self._returned = weakref.finalize(self, engine.leases.drop, command)
-        self._returned.atexit = False
+        engine.leases.look_after(self, command)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(session_id={self.session_id!r}, generation={self.generation}, slot={self.slot}, target={self.target!r})"
@@ -66,7 +64,6 @@ class AsyncLease:
 
     def release(self) -> None:
         """Gives it back. A second time does nothing."""
-        self._returned.detach()
         self._engine.leases.give_back(self._command)
 
     async def __aenter__(self) -> Self:
@@ -107,9 +104,12 @@ class AsyncPool:
     async def _acquire(self, target: str | None, key: str | None, timeout: float) -> AsyncLease:
         engine = self._client._engine
         params = pool_params("acquire", {"pool": self._number, "target": target, "key": key, "timeout_ms": timeout})
-        asking = Asking(engine.leases, params)
+        asking, begun = Asking(engine.leases, params), monotonic()
         try:
-            told = read(await self._client._run("acquire", asking.begin), Reply).raw
+            taken = await self._client._run("acquire", asking.begin)
+            if (watch := engine.leases.watch) is not None and taken is not None:
+                watch.acquired(self.name, monotonic() - begun, taken.failure is None)
+            told = read(taken, Reply).raw
             return AsyncLease(engine, asking.command, told, target, engine.leases.data(told))
         except BaseException:
             asking.undo()

@@ -248,6 +248,8 @@ class Engine:
         if not results:
             self._core.take(command, results)
         taken = self._taken(owner, results[0], owner.notes)
+        if owner.operation == "acquire" and isinstance(taken.reply, Reply):
+            self.leases.granted(command, taken.reply.raw)
         if owner.has_parts() and isinstance(taken.reply, Reply):
             # An interrupt finds all of them taken or none.
             for part in taken.reply.raw[len(results) - 1 :]:
@@ -261,8 +263,6 @@ class Engine:
         if result[0] == "answered":
             if isinstance(result[1], Session) and (known := self._sessions.get(result[1].session_id)) is not None:
                 known.take_in(result[1], owner.operation)
-            if owner.operation == "acquire" and owner.command is not None and isinstance(result[1], Reply):
-                self.leases.granted(owner.command, result[1].raw)
             return Taken(result[1], result[2])
         return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
 
@@ -315,6 +315,8 @@ class Engine:
             if is_callers and not isinstance(error, Exception):
                 raise
             trouble = said(error)
+        if (watch := self.leases.watch) is not None:
+            watch.stored(work.call[0])
         self._stored(owner, work, answer, trouble)
 
     def ask_meanwhile(self, owner: Owner, work: Ask) -> None:
@@ -540,6 +542,8 @@ class Engine:
         """Claims of the store have ended: of these names, or of all."""
         if self.is_forked():
             return
+        if (watch := self.leases.watch) is not None:
+            watch.lost(len(self.leases.out) if names is None else len(names))
         with self._lock:
             if self._closed:
                 return

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import hopline
@@ -87,6 +88,12 @@ with hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def read_by(metrics: InMemoryMetricReader) -> dict[str, Any]:
+    data = metrics.get_metrics_data()
+    assert data is not None
+    return {metric.name: metric for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+
+
 def test_spans_and_metrics_tell_of_operations_and_of_their_requests(sandbox: Sandbox) -> None:
     spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
     traces = TracerProvider()
@@ -113,11 +120,7 @@ def test_spans_and_metrics_tell_of_operations_and_of_their_requests(sandbox: San
     assert [dict(span.attributes or {}).get("error.type") for span in posts] == ["closed", "closed", None]
     refused = made["hopline get_session"]
     assert refused.status.status_code is StatusCode.ERROR and dict(refused.attributes or {})["error.type"] == "refused"
-    found: dict[str, Any] = {}
-    data = metrics.get_metrics_data()
-    assert data is not None
-    for metric in data.resource_metrics[0].scope_metrics[0].metrics:
-        found[metric.name] = metric
+    found = read_by(metrics)
     assert set(found) == {"hopline.request.duration", "hopline.purchases", "hopline.spent_usd"}
     [bought] = found["hopline.purchases"].data.data_points
     assert bought.value == 1 and bought.attributes == {"hopline.operation": "create_session", "result": "accepted"}
@@ -126,3 +129,56 @@ def test_spans_and_metrics_tell_of_operations_and_of_their_requests(sandbox: San
     assert found["hopline.spent_usd"].data.data_points[0].value == pytest.approx(float(charged))
     whole = repr([span.to_json() for span in spans.get_finished_spans()])
     assert opened.session_id and sandbox.account["api_key"] not in whole
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_metrics_tell_what_pools_have_and_do(awaited: bool, sandbox: Sandbox, tmp_path: Path) -> None:
+    metrics = InMemoryMetricReader()
+    meters = MeterProvider([metrics])
+    shop: dict[str, Any] = {**BUY, "daily_cap_usd": 100}
+
+    def check(size: int) -> None:
+        found = read_by(metrics)
+        points = {(point.attributes["state"]): point.value for point in found["hopline.pool.sessions"].data.data_points}
+        assert sum(points.values()) == size and points["leased"] == 1
+        assert found["hopline.pool.waiting"].data.data_points[0].value == 0
+        [held] = found["hopline.pool.held"].data.data_points
+        assert held.attributes == {"hopline.pool.name": "shop", "reason": "paused", "needs": "caller"}
+        assert found["hopline.pool.acquire.duration"].data.data_points[0].count == 3
+        assert found["hopline.pool.acquire.timeouts"].data.data_points[0].value == 1
+        assert found["hopline.pool.lease.duration"].data.data_points[0].count == 1
+        seen = {point.attributes["seen"]: point.value for point in found["hopline.pool.observations"].data.data_points}
+        assert seen == {"200": 1, "proxy": 1}
+        assert sum(point.value for point in found["hopline.store.calls"].data.data_points) > 3
+        assert found["hopline.pool.blocked_everywhere"].data.data_points[0].value == 0
+
+    def in_threads() -> None:
+        with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
+            instrument(agent, tracer_provider=TracerProvider(), meter_provider=meters)
+            with agent.open_pool("shop", size=1, **shop) as pool:
+                pool.acquire().release()
+                with pool.acquire() as lease:
+                    lease.observe(200)
+                    lease.observe("proxy")
+                    with pytest.raises(hopline.Unavailable):
+                        pool.acquire(timeout=0.1)
+                    pool.pause()
+                    check(1)
+
+    async def in_tasks() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
+            instrument(agent, tracer_provider=TracerProvider(), meter_provider=meters)
+            async with agent.open_pool("shop", size=1, **shop) as pool:
+                (await pool.acquire()).release()
+                async with pool.acquire() as lease:
+                    lease.observe(200)
+                    lease.observe("proxy")
+                    with pytest.raises(hopline.Unavailable):
+                        await pool.acquire(timeout=0.1)
+                    await pool.pause()
+                    await asyncio.to_thread(check, 1)
+
+    if awaited:
+        asyncio.run(in_tasks())
+    else:
+        in_threads()

@@ -15,8 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{CommandId, Name, RecordId, Taken, facts_text, host_text as answer, page_params_text, page_turn_text, quote_text};
+use hopline::contract::pools::LeaseRef;
 use hopline::contract::{Safety, endpoints, json_of};
 use hopline::policy::{is_shared_text, parse_ip_range};
+use hopline::pool::PoolClient;
 use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::{PyException, PyValueError};
@@ -30,19 +32,19 @@ use crate::readings::Readings;
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
 #[pyclass(frozen, module = "hopline._hopline")]
 pub struct Client {
-    core: Mutex<hopline::Client>,
+    core: Mutex<PoolClient>,
     last: Mutex<Option<u32>>,
     is_heard: AtomicBool,
     readings: Readings,
 }
 
 impl Client {
-    fn lock(&self) -> MutexGuard<'_, hopline::Client> {
+    fn lock(&self) -> MutexGuard<'_, PoolClient> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a command, and keeps its name for `last`.
-    fn begin(&self, start: impl FnOnce(&mut hopline::Client) -> CommandId) -> u32 {
+    fn begin(&self, start: impl FnOnce(&mut PoolClient) -> CommandId) -> u32 {
         let command = start(&mut self.lock()).0;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
         command
@@ -74,7 +76,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
-        let core = hopline::Client::from_text(options, entropy).map_err(refused)?;
+        let core = PoolClient::from_text(options, entropy).map_err(refused)?;
         Ok(Client { core: Mutex::new(core), last: Mutex::default(), is_heard: AtomicBool::default(), readings: Readings::default() })
     }
 
@@ -194,10 +196,35 @@ impl Client {
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may
-    /// have been, keeps its record. Returns whether there was a result.
-    fn abandon(&self, command: u32) -> bool {
+    /// have been, keeps its record; a lease goes back. Returns whether there was a result.
+    fn abandon(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> bool {
         self.readings.forget(command);
-        self.lock().abandon(CommandId(command))
+        self.lock().abandon(CommandId(command), at(unix_ms, monotonic_ms))
+    }
+
+    /// Gives a lease of a pool back. Whether it was valid.
+    fn give_back(&self, pool: u32, lease: i64, unix_ms: i64, monotonic_ms: i64) -> bool {
+        self.lock().give_back(&LeaseRef { pool, lease }, at(unix_ms, monotonic_ms))
+    }
+
+    /// Whether what a lease was given for is this client's still.
+    fn is_valid(&self, pool: u32, lease: i64) -> bool {
+        self.lock().is_valid(&LeaseRef { pool, lease })
+    }
+
+    /// What follows from what was seen through a lease, `{"status":403}` or a word: `keep`, `give_back` or `wait`; `wait_ms` is the Retry-After
+    /// of the target. `None` where the lease is not valid any more, or its session has another exit by now.
+    fn observe_lease(
+        &self,
+        pool: u32,
+        lease: i64,
+        seen: &str,
+        wait_ms: Option<i64>,
+        unix_ms: i64,
+        monotonic_ms: i64,
+    ) -> PyResult<Option<&'static str>> {
+        let now = at(unix_ms, monotonic_ms);
+        self.lock().observe_lease_text(&LeaseRef { pool, lease }, seen, wait_ms, now).map_err(refused)
     }
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.

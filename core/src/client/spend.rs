@@ -6,7 +6,7 @@ use super::outbox::{Counting, Pending};
 use super::root::Client;
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
-use crate::engine::{Counted, Grant, Input, pool_of};
+use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{JobId, Space, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
@@ -32,7 +32,7 @@ impl Client {
 
     fn push_count(&mut self, id: JobId, counting: Counting) {
         let cap = if counting.of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
-        let (space, entry) = (self.space_of(&counting.entry, counting.of_pool), counting.entry.clone());
+        let (space, entry) = (self.space_of(&counting.entry, counting.of_pool), stored_entry(&counting.entry));
         let call = StoreCall::Spend { space, day: None, entry, amount: counting.usd, cap };
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
         self.push_store(Pending::Count(id, Box::new(counting)), command, call);
@@ -116,7 +116,7 @@ impl Client {
         let Some(Spend { counted, of_pool, .. }) = self.spending.open.get(&number) else { return };
         let Counted { entry, day, usd } = counted.clone();
         let space = self.space_of(&entry, *of_pool);
-        let call = StoreCall::Spend { space, day: Some(day), entry, amount: usd, cap: None };
+        let call = StoreCall::Spend { space, day: Some(day), entry: stored_entry(&entry), amount: usd, cap: None };
         self.push_store(Pending::Spend(number), None, call);
     }
 

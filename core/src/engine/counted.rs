@@ -43,6 +43,11 @@ pub(crate) fn pool_of(entry: &str) -> Option<&str> {
     entry.split_once('@').map(|(_, pool)| pool)
 }
 
+/// The entry as a store has it, which knows hexadecimal digits only: the space says of which pool it is.
+pub(crate) fn stored_entry(entry: &str) -> String {
+    entry.split_once('@').map_or(entry, |(own, _)| own).to_owned()
+}
+
 fn key_digest(key: &str) -> String {
     digest("entry", &[key])
 }

@@ -112,11 +112,11 @@ impl Client {
         if let Step::Send { request, .. } = &self.step { Some(request) } else { None }
     }
 
-    /// Of a Send: the method, the whole URL, and each header's name and value, in a line each.
+    /// Of a Send: the operation, the method, the whole URL, and each header's name and value, in a line each.
     #[wasm_bindgen(getter)]
     pub fn head(&self) -> Option<String> {
-        let Request { method, url, headers, .. } = self.request()?;
-        let mut head = format!("{}\n{url}", method.as_str());
+        let Request { method, url, headers, expects, .. } = self.request()?;
+        let mut head = [expects.operation(), method.as_str(), url].join("\n");
         headers.iter().for_each(|(name, value)| head.extend(["\n", name, "\n", value]));
         Some(head)
     }

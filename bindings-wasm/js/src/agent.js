@@ -4,8 +4,18 @@ import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked } from "./error.js";
+import { host } from "./host.js";
 import { OpenSession } from "./session.js";
+import { Sessions } from "./sessions.js";
 import { encode, object, signalOf } from "./values.js";
+
+/** What was seen, as the core is told it: what an error says, the status of what has one, and what it has a word for. */
+function seenOf(seen) {
+  if (typeof seen === "number") return { status: seen };
+  if (seen instanceof Error) return host.seen(seen);
+  const status = seen?.status ?? seen?.statusCode;
+  return typeof status === "number" ? { status } : seen;
+}
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
 const agent = /* @__PURE__ */ equip(
@@ -14,10 +24,12 @@ const agent = /* @__PURE__ */ equip(
 
     constructor(options) {
       const engine = new Engine("agent", options);
+      const sessions = new Sessions();
+      engine.heard = (session, operation) => sessions.hear(session, operation === "rotate_session");
       super(engine, (client, { data, facts, phase, ends = false }) => {
         const { session_id, session_type } = facts;
         const follows = () => engine.ask("terminate_session", (core) => core.follows(session_id));
-        return new OpenSession(client, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
+        return new OpenSession(client, sessions, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
       });
       this.#engine = engine;
     }
@@ -44,14 +56,14 @@ const agent = /* @__PURE__ */ equip(
 
     async observe(session_id, seen, options = {}) {
       const signal = signalOf("observe", options);
-      const what = encode("observe", "seen", seen);
+      const what = encode("observe", "seen", seenOf(seen));
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
         const told = asked(() => core.observe(String(session_id), what, ...now), { given: { seen } });
         const { command, ...advice } = told ?? {};
         return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
       }, signal);
       if (!result) return advice;
-      return { ...advice, verdict: "rotated", session: await this.#engine.answer(result, signal) };
+      return { ...advice, verdict: "rotated", session: await this.#engine.answer(result, signal, "rotate_session") };
     }
   },
   agentOperations,

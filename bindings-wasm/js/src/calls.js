@@ -55,9 +55,8 @@ const ANSWERS = {
 /** What every store has. */
 export const METHODS = Object.keys(ANSWERS);
 
-/** What the core asks of a store with its last step: gives a function of the store that gives what to tell the core. */
-export function callOf(core) {
-  const [method, ...given] = core.call;
+/** A call that the core asks a store for: gives a function of the store that gives what to tell the core. */
+export function callOf([method, ...given]) {
   return async (store) => {
     const told = ANSWERS[method](await store[method](...given), given[0]);
     if (!told) throw refuse("store", "store", `what \`${method}\` of this store answered is not one of its answers`);

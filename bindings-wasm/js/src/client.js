@@ -81,6 +81,10 @@ export class Client {
     return this.#kept(this.#engine.events(options));
   }
 
+  onEvent(listener) {
+    return this.#engine.onEvent(listener);
+  }
+
   close() {
     dropped.unregister(this);
     return this.#engine.close();

@@ -15,7 +15,7 @@ const [CLOSING, LETTING_GO] = [10_000, 2_000];
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
  * the contract of `poll`.
  */
-export function drive(core, http, store, tell) {
+export function drive(core, http, store, listeners) {
   const names = responseHeaders();
   const now = () => [Date.now(), performance.now()];
   let serves = false;
@@ -115,6 +115,7 @@ export function drive(core, http, store, tell) {
   function lose(ended) {
     if (isClosed) return;
     losses += 1;
+    listeners.note({ event: "claims_lost", operation: "store" });
     core.lost(ended, ...now());
     pump();
   }
@@ -136,7 +137,7 @@ export function drive(core, http, store, tell) {
   function step() {
     switch (core.poll(...now())) {
       case StepKind.Store:
-        askStore(core.id, core.command, callOf(core));
+        askStore(core.id, core.command, core.call);
         return true;
       case StepKind.Send:
         transmit();
@@ -151,7 +152,7 @@ export function drive(core, http, store, tell) {
       case StepKind.Notify: {
         const { event } = core;
         if (event.because) quiet((event.because = respelled(event.because)));
-        tell(event);
+        listeners.tell(event);
         return true;
       }
       default:
@@ -182,12 +183,14 @@ export function drive(core, http, store, tell) {
   async function askStore(id, command, call) {
     if (isGivenUp) return failed(core, id, now());
     asking.add(id);
+    const begun = performance.now();
     let answer = failed;
     try {
-      answer = await call(store);
+      answer = await callOf(call)(store);
     } catch (error) {
       if (command !== undefined) storeErrors.set(command, spoken(error));
     }
+    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed, duration_ms: performance.now() - begun });
     // Whoever closed the client may have answered it meanwhile.
     if (!asking.delete(id)) return;
     answer(core, id, now());
@@ -196,7 +199,7 @@ export function drive(core, http, store, tell) {
 
   async function transmit() {
     const { id, command, head, body, timeoutMs, maxBody, sendBefore } = core;
-    const [method, url, ...lines] = head.split("\n");
+    const [operation, method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
     const { signal, send, stop } = exchange(http, { method, url, headers, body, timeoutMs, maxBody, names });
@@ -207,7 +210,12 @@ export function drive(core, http, store, tell) {
     if (signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
     else if (doubt || losses !== before || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
-    else came = await send();
+    else {
+      const begun = performance.now();
+      listeners.note({ event: "sent", operation, send: id });
+      came = await send();
+      listeners.note({ event: "answered", operation, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
+    }
     out.delete(id);
     if (isClosed) return;
     if (came.error) trouble.set(command, came.error);

@@ -6,6 +6,7 @@ import { initSync } from "../gen/hopline_wasm.js";
 import { before } from "./failures.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
+import { seenOf } from "./seen.js";
 
 initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
 
@@ -31,6 +32,7 @@ host.unauthorized = (api, { apiKey, username, token }) => {
   return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
 };
 host.failures.before = before;
+host.seen = seenOf;
 
 /** It is here already. */
 export async function load() {}

@@ -80,13 +80,13 @@ test("bodies are bytes of their own, and none is undefined", () => {
   answer(202, '{"success":true,"data":{"session_id":"s-1","status":"creating"}}');
   until(StepKind.Completed);
   sent("get_balance", "{}");
-  assert.deepEqual([core.body, core.head.split("\n")[0]], [undefined, "GET"]);
+  assert.deepEqual([core.body, core.head.split("\n")[1]], [undefined, "GET"]);
 });
 
 test("headers are lines both ways", () => {
   const { core, until, sent, answer } = driven();
   sent("get_balance", "{}");
-  const [method, url, ...headers] = core.head.split("\n");
+  const [, method, url, ...headers] = core.head.split("\n");
   assert.deepEqual([method, url, headers.length % 2], ["GET", "https://api.example/v1/billing/balance", 0]);
   assert.equal(headers[headers.indexOf("x-api-key") + 1], "canary");
   answer(429, '{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"slow"}}', "retry-after\n7\nleft over");

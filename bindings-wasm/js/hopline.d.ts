@@ -121,6 +121,87 @@ export class OpenSession implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What a lease is asked for with. */
+export interface AcquireOptions {
+  /** What is to be reached, such as a host: what is seen there counts for it alone. */
+  target?: string | undefined;
+  /** The same key gets the same session, as long as this client has it and its exit has not changed. */
+  key?: string | undefined;
+  /** How long to wait for a session, in milliseconds. Default: 30 000. */
+  timeoutMs?: number | undefined;
+  /** Gives up waiting. A purchase that is under way goes on, for whoever comes next. */
+  signal?: Signal | undefined;
+}
+
+/**
+ * Sessions that are lent, at most `size` at a time over all processes that share the store; Node only. They are bought when somebody waits,
+ * or ahead of demand with `ready`. What is open works by itself until the pool or its client is closed.
+ */
+export interface Pool extends AsyncDisposable {
+  /** Its name. */
+  readonly name: string;
+  /**
+   * Acquires a lease, passes it on, and gives it back when what was done with it has ended. Gives what that gives.
+   *
+   * @throws {HoplineError} `unavailable` where no session is free in time; its message says why, `retry_at` when one may be bought.
+   */
+  withLease<T>(options: AcquireOptions, use: (lease: Lease) => Promise<T> | T): Promise<T>;
+  /**
+   * Waits for a session that is free. First come, first served. Give the lease back by `release` or `using`.
+   *
+   * @throws {HoplineError} `unavailable` where no session is free in time, `cancelled` by its signal or when the pool is closed.
+   */
+  acquire(options?: AcquireOptions): Promise<Lease>;
+  /** How it is. With `everywhere` the store is asked what other clients have. */
+  status(options?: { everywhere?: boolean | undefined }): Promise<PoolStatus>;
+  /** Waits until so many sessions are ready, at most `ready` of the pool. Default: 1, for at most 300 000 ms. */
+  waitReady(count?: number, options?: { timeoutMs?: number | undefined; signal?: Signal | undefined }): Promise<void>;
+  /** Buys no more, in any client of the store. What there is is lent on. */
+  pause(): Promise<void>;
+  /** Buys again. */
+  resume(): Promise<void>;
+  /** Lends no more, waits for leases (10 000 ms where `graceMs` is left out), and lets other clients have the sessions, which live on. */
+  close(options?: { graceMs?: number | undefined }): Promise<void>;
+  /**
+   * Closes it and terminates its dynamic sessions; with `everywhere` those of all clients. Static sessions are terminated with
+   * `includeStatic` only; nothing is refunded.
+   */
+  drain(options?: { graceMs?: number | undefined; everywhere?: boolean | undefined; includeStatic?: boolean | undefined }): Promise<void>;
+  /** The same as `close`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A session that was lent. Its exit does not change as long as it is. One that is garbage-collected goes back by itself. */
+export interface Lease extends Disposable {
+  readonly sessionId: string;
+  /** How to reach it. */
+  readonly proxy: ProxySettings;
+  /** Grows whenever the session gets another exit or other credentials. */
+  readonly generation: number;
+  /** Which of the pool's sessions it is, 0 to `size` - 1. */
+  readonly slot: number;
+  /** What it was acquired for. */
+  readonly target: string | undefined;
+  /** Whether it is still this client's: false once it was given back, or where another client may have it. */
+  readonly valid: boolean;
+  /** A place for what belongs to this exit, such as cookies: whoever gets the same exit finds it, and it is empty for a new one. */
+  readonly data: { [name: string]: any };
+  /**
+   * Says what a request through it met, and gives what to do: go on, give it back and acquire again, or give it back and wait.
+   * Nothing is sent by it, and nothing is bought unless the pool was opened with `replace: "failing"`.
+   */
+  observe(seen: Seen): LeaseAdvice;
+  /**
+   * A `ProxyAgent` of the package `undici`, which must be installed: `fetch(url, { dispatcher: lease.dispatcher() })`. Leases of the same
+   * exit share it. An HTTP proxy only.
+   */
+  dispatcher(): any;
+  /** Gives it back. */
+  release(): void;
+  /** The same. */
+  [Symbol.dispose](): void;
+}
+
 /** How a static order is, when waiting for it ended: usable, over, or not yet, at the deadline; `waitOrder` waits on. */
 export interface OrderReply {
   /** Its number: the handle for everything that comes after. */
@@ -191,8 +272,21 @@ export interface ClaimsLostEvent {
   operation: "store";
 }
 
+/** What was done with a pool's leases. */
+export type LeaseEvent = {
+  operation: "acquire";
+  /** The pool's name. */
+  pool: string;
+  /** How long it was waited for; of what was observed and given back, how long it was lent. In milliseconds. */
+  duration_ms: number;
+} & (
+  | { event: "lease_acquired" | "lease_released" }
+  | { event: "acquire_failed"; kind: ErrorKind }
+  | { event: "lease_observed"; seen: number | SeenWord; advice?: LeaseAdvice | undefined }
+);
+
 /** Everything that `onEvent` and `log` are told. */
-export type LoggedEvent = { level: Level } & (ClientEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent);
+export type LoggedEvent = { level: Level } & (ClientEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent | LeaseEvent);
 
 /** What may be decided for waiting for a rotation. */
 export interface ObserveOptions {
@@ -558,6 +652,13 @@ export class AgentClient {
   openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
+  /**
+   * Opens a pool; Node only. Nothing is bought before somebody waits for a lease, except what is to be `ready`. The pool or the client
+   * needs a `dailyCapUsd`, since a pool buys by itself.
+   *
+   * @throws {HoplineError} `invalid` where it was opened with another request before, `misuse` in a page.
+   */
+  openPool(name: string, options: PoolOptions): Promise<Pool>;
   /** Lets other clients of the store have a session, without ending it. Returns whether this client held it. */
   releaseSession(session_id: string): Promise<boolean>;
   /**

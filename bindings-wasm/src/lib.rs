@@ -11,6 +11,8 @@ use hopline::{Error, Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
 mod functions;
+#[cfg(feature = "pools")]
+mod pools;
 mod store;
 mod value;
 
@@ -43,10 +45,15 @@ impl From<Refused> for JsValue {
     }
 }
 
+#[cfg(not(feature = "pools"))]
+type Inner = hopline::Client;
+#[cfg(feature = "pools")]
+type Inner = hopline::pool::PoolClient;
+
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again.
 #[wasm_bindgen]
 pub struct Client {
-    client: hopline::Client,
+    client: Inner,
     step: Step,
 }
 
@@ -66,7 +73,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `crypto.getRandomValues`, new ones for each client.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, entropy: &[u8]) -> Result<Client, Refused> {
-        let client = hopline::Client::from_text(options, entropy).map_err(Refused)?;
+        let client = Inner::from_text(options, entropy).map_err(Refused)?;
         Ok(Client { client, step: Step::Wait { until: None } })
     }
 

@@ -99,7 +99,10 @@ fn a_purchase_is_saved_sent_answered_and_taken_once() {
     let command = client.start("create_session", BUY, r#"{"intent":"job-17"}"#);
     assert!(client.client.take_text(command).is_none());
     let (_, step) = until_send(&mut client);
-    assert_eq!(client.head().as_deref().map(|head| head.lines().take(3).collect()), Some(vec!["create_session", "POST", "https://api.example/v1/sessions"]));
+    assert_eq!(
+        client.head().as_deref().map(|head| head.lines().take(3).collect()),
+        Some(vec!["create_session", "POST", "https://api.example/v1/sessions"])
+    );
     assert_eq!(json(std::str::from_utf8(&client.body().expect("has a body")).expect("is text")), json(BUY));
     assert!(client.head().is_some_and(|head| head.contains("\nx-api-key\ncanary")));
     assert_eq!((client.command(), client.timeout_ms(), client.max_body()), (Some(command), Some(20_000), Some(8 << 20)));

@@ -5,17 +5,10 @@ import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked } from "./error.js";
 import { host } from "./host.js";
+import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
 import { Sessions } from "./sessions.js";
 import { encode, object, signalOf } from "./values.js";
-
-/** What was seen, as the core is told it: what an error says, the status of what has one, and what it has a word for. */
-function seenOf(seen) {
-  if (typeof seen === "number") return { status: seen };
-  if (seen instanceof Error) return host.seen(seen);
-  const status = seen?.status ?? seen?.statusCode;
-  return typeof status === "number" ? { status } : seen;
-}
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
 const agent = /* @__PURE__ */ equip(
@@ -48,6 +41,10 @@ const agent = /* @__PURE__ */ equip(
       return this.#engine.ask("release_session", (core) => core.releaseSession(String(session_id)));
     }
 
+    async openPool(name, options = {}) {
+      return host.openPool(this, this.#engine, name, options);
+    }
+
     async quote(product, quantity) {
       await this.#engine.usable("quote");
       const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
@@ -56,7 +53,7 @@ const agent = /* @__PURE__ */ equip(
 
     async observe(session_id, seen, options = {}) {
       const signal = signalOf("observe", options);
-      const what = encode("observe", "seen", seenOf(seen));
+      const what = seenOf(seen);
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
         const told = asked(() => core.observe(String(session_id), what, ...now), { given: { seen } });
         const { command, ...advice } = told ?? {};

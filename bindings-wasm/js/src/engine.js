@@ -132,6 +132,11 @@ export class Engine {
     return this.#listeners.call(listener);
   }
 
+  /** Tells those who are called with each event. */
+  note(event) {
+    this.#listeners.note(event);
+  }
+
   close() {
     this.#closing ??= (async () => {
       await this.#beginning?.catch(() => {});

@@ -7,12 +7,19 @@ use hopline::policy::CODES;
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked};
 
 mod options;
+mod pools;
 mod table;
 mod told;
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(String, String)> {
-    vec![("operations.d.ts".to_owned(), declarations()), ("operations.js".to_owned(), table::print())]
+    let modules = [
+        ("operations.d.ts", declarations()),
+        ("operations.js", table::print()),
+        ("options.js", options::names()),
+        ("pools.js", pools::names()),
+    ];
+    modules.map(|(name, text)| (name.to_owned(), text)).to_vec()
 }
 
 /// Every type, and the methods of a client: one for each operation.
@@ -28,6 +35,7 @@ fn declarations() -> String {
     told::print(&mut out);
     print_codes(&mut out);
     options::print(&mut out);
+    pools::print(&mut out);
     for api in APIS {
         print_operations(&mut out, api);
     }

@@ -1,7 +1,9 @@
 //! The interfaces of the options: what each kind of call takes, based on one another as in the table.
 
+use std::collections::BTreeSet;
+
 use super::doc;
-use crate::model::{AGENT, CLIENT, CallOption, Kind, RESELLER, RETRY, Use, WALK};
+use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, Use, WALK};
 
 /// What JavaScript takes beside, which is no option of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
@@ -73,6 +75,15 @@ pub(super) fn print(out: &mut String) {
     declare(out, "What an `AgentClient` is made of.", "AgentClientOptions", &["ClientOptions".to_owned()], &AGENT);
     let about = "What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out.";
     declare(out, about, "ResellerClientOptions", &["ClientOptions".to_owned()], &RESELLER);
+}
+
+/// The module with the names of the options of more than one word, as the core spells them.
+pub(super) fn names() -> String {
+    let options = OPTIONS.iter().chain(&WALK).chain(&CLIENT).chain(&AGENT).chain(&RESELLER).chain(&RETRY);
+    let names: BTreeSet<&str> =
+        options.map(|option| option.name).chain(["base_url", "at_least"]).filter(|name| name.contains('_')).collect();
+    let list = names.into_iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    format!("/** The options of more than one word, as the core spells them. */\nexport const optionNames = [{list}];\n")
 }
 
 fn declare(out: &mut String, about: &str, name: &str, bases: &[String], options: &[CallOption]) {

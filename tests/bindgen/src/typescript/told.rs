@@ -1,6 +1,7 @@
 //! Hopline's own types: errors, events, what a store holds, quotes, verdicts, and their words.
 
 use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 
 use super::{Side, doc, said};
@@ -11,16 +12,17 @@ const NAMED: [(&str, &str); 5] =
     [("Kind", "ErrorKind"), ("Event", "ClientEvent"), ("PagesEnd", "WalkEnd"), ("Method", "HttpMethod"), ("rotating", "rotated")];
 
 /// What the package reads itself, or shows member by member.
-const UNPRINTED: [&str; 4] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName"];
+const UNPRINTED: [&str; 6] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName", "OpenedPool", "PoolLease"];
 
 /// Lists that are in nothing that is told.
-const LISTS: [Shape; 3] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
+const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
 
 /// What a server wrote: it shows only to whoever asks for it by its name.
 const QUIET: [&str; 3] = ["text", "details", "raw"];
 
 /// Members that may be absent from what they belong to.
-const MAY_BE_ABSENT: [(&str, &str); 3] = [("accepted", "estimated_charge_usd"), ("watched", "value"), ("in_doubt", "record")];
+const MAY_BE_ABSENT: [(&str, &str); 4] =
+    [("accepted", "estimated_charge_usd"), ("watched", "value"), ("in_doubt", "record"), ("pool_held", "retry_at")];
 
 pub(super) fn print(out: &mut String) {
     let lists = LISTS.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });

@@ -41,7 +41,7 @@ test("opening a pool buys nothing, and a lease is a session of a pool that nobod
   await assert.rejects(pool.acquire({ timeoutMs: 50 }), { kind: "unavailable", operation: "acquire", effect: "none" });
   assert.throws(() => leases[1].dispatcher(), { kind: "misuse" });
   assert.equal(leases[1].observe(200), "give_back");
-  assert.equal(await pool.withLease({}, () => 7).catch((error) => error.kind), "unavailable");
+  assert.equal(await pool.withLease({ timeoutMs: 50 }, () => 7).catch((error) => error.kind), "unavailable");
   for (const lease of [leases[0], leases[2], lent]) lease.release();
   assert.equal(await pool.withLease({ key: "a" }, async ({ sessionId }) => (await pool.withLease({}, (other) => other.sessionId)) !== sessionId), true);
   await assert.rejects(pool.withLease({}, () => Promise.reject(new Error("of the caller's own"))), /of the caller's own/);
@@ -128,9 +128,8 @@ test("10 000 cancelled acquires under load lose no lease", { timeout: 120_000 },
       await pool.withLease({}, async ({ valid }) => {
         assert.ok(valid);
         lent += 1;
-        await (lent % 3 === 0 ? pause(1) : Promise.resolve());
+        await pause(lent % 3);
       });
-      await pause(0);
     }
   };
   const load = Promise.all(Array.from({ length: 6 }, work));
@@ -145,8 +144,10 @@ test("10 000 cancelled acquires under load lose no lease", { timeout: 120_000 },
       else if (n % 4 === 2) setImmediate(() => abort.abort());
       else setTimeout(() => abort.abort(), n % 7);
       try {
-        (await given).release();
+        const lease = await given;
         granted += 1;
+        await pause(1);
+        lease.release();
       } catch (error) {
         assert.equal(error.kind, "cancelled", error.stack);
         cancelled += 1;
@@ -174,10 +175,10 @@ test("four processes share the slots of one folder, own eight together, and each
     assert.equal(code, 0, errors);
     told.push(JSON.parse(out));
   }
-  console.log(`four processes: ${told.map(({ took }) => `${took} ms`).join(", ")}`);
+  console.log(`four processes: ${told.map(({ took }) => `${took.join(" and ")} ms`).join(", ")}`);
   const sessions = told.flatMap(({ sessions }) => sessions);
   assert.deepEqual([sessions.length, new Set(sessions).size], [8, 8]);
-  assert.ok(told.every(({ took }) => took < 2000), JSON.stringify(told));
+  assert.ok(told.every(({ took }) => took.every((ms) => ms < 2000)), JSON.stringify(told));
   const state = await service.state();
   assert.deepEqual([state.charges.length, alive(state)], [8, 8]);
 });

@@ -30,7 +30,7 @@ test("each event has a level, sends have a duration, and nothing in them is secr
   // The log was told the same, as far as it has a method for the level.
   assert.deepEqual(said.map(([, , event]) => event), heard);
   assert.ok(said.every(([level, message, event]) => level === event.level && message.startsWith("hopline: ")));
-  assert.ok(said.some(([level, message]) => level === "info" && message === "hopline: openSession: accepted"), inspect(said.map(([, message]) => message)));
+  assert.ok(said.some(([level, message]) => level === "info" && message === "hopline: createSession: accepted"), inspect(said.map(([, message]) => message)));
   const { username, password } = session.proxy;
   for (const secret of [service.api_key, username.reveal(), password.reveal()]) assert.ok(!inspect([said, heard], { depth: 9 }).includes(secret));
   stop();

@@ -46,6 +46,9 @@ cpSync(join(js, "gen/hopline_wasm_bg.wasm"), join(folder, "core.wasm"));
 cpSync(join(js, "gen/pools/hopline_wasm_bg.wasm"), join(folder, "node.wasm"));
 for (const name of ["node.mjs", "opentelemetry.mjs"]) cpSync(join(js, "src", name), join(folder, name));
 for (const name of ["opentelemetry.d.mts", "opentelemetry.d.cts"]) cpSync(join(js, "opentelemetry.d.ts"), join(folder, name));
+// Where "exports" is not known, such as by TypeScript's old resolution.
+mkdirSync(join(folder, "opentelemetry"));
+writeFileSync(join(folder, "opentelemetry/package.json"), '{ "main": "../opentelemetry.cjs", "types": "../opentelemetry.d.cts" }\n');
 // What drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));

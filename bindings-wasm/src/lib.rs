@@ -6,7 +6,6 @@
 //! are.
 
 use hopline::client::{CommandId, Name, RecordId};
-use hopline::wire::Request;
 use hopline::{Error, Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
@@ -18,22 +17,6 @@ mod value;
 
 pub use functions::*;
 use value::Value;
-
-/// What `poll` said.
-#[wasm_bindgen]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepKind {
-    /// Nothing until the monotonic time `until`, or until something is started or answered.
-    Wait = 0,
-    /// Ask the store what `call` says, and answer with `id`.
-    Store = 1,
-    /// Send what `head` and `body` say within `timeoutMs`, and say `respond` or `fail` with `id`.
-    Send = 2,
-    /// The command `command` has ended: take its result.
-    Completed = 3,
-    /// Progress, for people and metrics: `event`.
-    Notify = 4,
-}
 
 /// A call that was refused. What JavaScript is thrown is the error as an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +37,12 @@ type Inner = hopline::pool::PoolClient;
 #[wasm_bindgen]
 pub struct Client {
     client: Inner,
-    step: Step,
+}
+
+impl Client {
+    fn step(&mut self, unix_ms: f64, monotonic_ms: f64) -> Step {
+        self.client.poll(at(unix_ms, monotonic_ms))
+    }
 }
 
 fn at(unix_ms: f64, monotonic_ms: f64) -> Now {
@@ -73,8 +61,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `crypto.getRandomValues`, new ones for each client.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, entropy: &[u8]) -> Result<Client, Refused> {
-        let client = Inner::from_text(options, entropy).map_err(Refused)?;
-        Ok(Client { client, step: Step::Wait { until: None } })
+        Inner::from_text(options, entropy).map(|client| Client { client }).map_err(Refused)
     }
 
     /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
@@ -82,80 +69,20 @@ impl Client {
         self.client.start_text(operation, params, options).0
     }
 
-    /// What to do next; the getters give the rest of it until the next `poll`.
-    pub fn poll(&mut self, unix_ms: f64, monotonic_ms: f64) -> StepKind {
-        self.step = self.client.poll(at(unix_ms, monotonic_ms));
-        match self.step {
-            Step::Wait { .. } => StepKind::Wait,
-            Step::Store { .. } => StepKind::Store,
-            Step::Send { .. } => StepKind::Send,
-            Step::Completed { .. } => StepKind::Completed,
-            Step::Notify(_) => StepKind::Notify,
-        }
-    }
-
-    /// Of a Wait: until when, monotonic milliseconds; `undefined` for no time at all.
-    #[wasm_bindgen(getter)]
-    pub fn until(&self) -> Option<f64> {
-        if let Step::Wait { until } = self.step { until.map(|at| at as f64) } else { None }
-    }
-
-    /// Of a Store or a Send: the step to answer with.
-    #[wasm_bindgen(getter)]
-    pub fn id(&self) -> Option<u32> {
-        if let Step::Store { id, .. } | Step::Send { id, .. } = self.step { Some(id.0) } else { None }
-    }
-
-    /// Of a Send or a Completed: the command. Of a Store: the command that waits for it, if one does.
-    #[wasm_bindgen(getter)]
-    pub fn command(&self) -> Option<u32> {
-        match self.step {
-            Step::Send { command, .. } | Step::Completed { command } | Step::Store { command: Some(command), .. } => Some(command.0),
-            _ => None,
-        }
-    }
-
-    fn request(&self) -> Option<&Request> {
-        if let Step::Send { request, .. } = &self.step { Some(request) } else { None }
-    }
-
-    /// Of a Send: the operation, the method, the whole URL, and each header's name and value, in a line each.
-    #[wasm_bindgen(getter)]
-    pub fn head(&self) -> Option<String> {
-        let Request { method, url, headers, expects, .. } = self.request()?;
-        let mut head = [expects.operation(), method.as_str(), url].join("\n");
-        headers.iter().for_each(|(name, value)| head.extend(["\n", name, "\n", value]));
-        Some(head)
-    }
-
-    /// Of a Send: the body, if it has one.
-    #[wasm_bindgen(getter)]
-    pub fn body(&self) -> Option<Vec<u8>> {
-        self.request().map(|request| request.body.clone()).filter(|body| !body.is_empty())
-    }
-
-    /// Of a Send: give up this many milliseconds after it began, and fail it by `timeout`.
-    #[wasm_bindgen(getter, js_name = timeoutMs)]
-    pub fn timeout_ms(&self) -> Option<u32> {
-        self.request().map(|request| request.timeout_ms)
-    }
-
-    /// Of a Send: whoever comes to it after this monotonic time fails it by `late`, `never` sent.
-    #[wasm_bindgen(getter, js_name = sendBefore)]
-    pub fn send_before(&self) -> Option<f64> {
-        self.request().map(|request| request.send_before as f64)
-    }
-
-    /// Of a Send: read no more than this many bytes of the answer's body; more is truncated.
-    #[wasm_bindgen(getter, js_name = maxBody)]
-    pub fn max_body(&self) -> Option<u32> {
-        self.request().map(|request| request.max_body)
-    }
-
-    /// Of a Notify: the event.
-    #[wasm_bindgen(getter, unchecked_return_type = "ClientEvent | undefined")]
-    pub fn event(&self) -> JsValue {
-        if let Step::Notify(event) = &self.step { Value::told(event).into() } else { JsValue::UNDEFINED }
+    /// What to do next, all of it at once. Where it is nothing, until when: monotonic milliseconds, or `undefined` for no time at all. Else a
+    /// list that begins with a word:
+    ///
+    /// - `["store", id, command, call]`: ask the store, and answer with `id`. `command` is the one that waits for it, or null; `call` the name of
+    ///   a method of a store and what that is given.
+    /// - `["send", id, command, head, body, timeoutMs, maxBody, sendBefore]`: send it, and say `respond` or `fail` with `id`. `head` has the
+    ///   operation, the method, the whole URL, and each header's name and value, in a line each; `body` is null where there is none. Give up
+    ///   `timeoutMs` after it began, and fail it by `timeout`; read no more than `maxBody` bytes of the answer's body, more is truncated; whoever
+    ///   comes to it after the monotonic time `sendBefore` fails it by `late`, `never` sent.
+    /// - `["completed", command]`: the command has ended, take its result.
+    /// - `["notify", event]`: progress, for people and metrics.
+    #[wasm_bindgen(unchecked_return_type = "Step | number | undefined")]
+    pub fn poll(&mut self, unix_ms: f64, monotonic_ms: f64) -> JsValue {
+        Value::from(self.step(unix_ms, monotonic_ms)).into()
     }
 
     /// A Send was answered. `headers` has a line for each name and each value of those that `responseHeaders` names.

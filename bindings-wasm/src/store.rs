@@ -1,11 +1,10 @@
-//! What crosses of the store: a call as a list, its answer by one of six functions. Data is bytes; that of several names is one piece,
+//! What a store answered, by one of six functions. Data is bytes; that of several names is one piece,
 //! with the length of each part. A word or a number that can't be read stands for `failed`.
 
-use hopline::client::{Listed, Name, StoreAnswer, StoreCall, Whose};
-use hopline::{Outcome, Step};
+use hopline::Outcome;
+use hopline::client::{Listed, Name, StoreAnswer, Whose};
 use wasm_bindgen::prelude::*;
 
-use crate::value::Value;
 use crate::{Client, Refused, at};
 
 /// The parts of one piece of bytes; a negative length is no data.
@@ -19,10 +18,6 @@ fn parts(lengths: &[i32], mut bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
 }
 
 impl Client {
-    pub(crate) fn call_of(&self) -> Option<&StoreCall> {
-        if let Step::Store { call, .. } = &self.step { Some(call) } else { None }
-    }
-
     fn resolve_store(&mut self, step: u32, answer: StoreAnswer, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         self.client.resolve_text(step, Outcome::Store(answer), at(unix_ms, monotonic_ms)).map_err(Refused)
     }
@@ -30,12 +25,6 @@ impl Client {
 
 #[wasm_bindgen]
 impl Client {
-    /// Of a Store: what it asks, as the name of a method of a store and what that is given.
-    #[wasm_bindgen(getter, unchecked_return_type = "StoreCall | undefined")]
-    pub fn call(&self) -> JsValue {
-        self.call_of().map_or(JsValue::UNDEFINED, |call| Value::from(call).into())
-    }
-
     /// A Store is `done`, `lost`, or has `failed`: then perhaps it was done, perhaps not. `failed` answers any of its kinds.
     pub fn stored(&mut self, step: u32, word: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         let answer = match word {

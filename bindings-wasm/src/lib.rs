@@ -124,37 +124,29 @@ impl Client {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())
     }
 
-    /// Starts to read a page of what the store holds, behind that name. Its answer is JSON, `{"entries":[Saved],"after":name}`,
-    /// without `after` on the last page.
-    pub fn saved(&mut self, after: Option<String>) -> u32 {
-        self.client.saved(after.map(Name::from)).command.0
-    }
-
-    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
-    pub fn resume(&mut self, record: String, options: &str) -> u32 {
-        self.client.resume_text(record, options).0
-    }
-
-    /// Goes on with what an intent stands for, as a command; `null` is the answer where it stands for nothing.
-    #[wasm_bindgen(js_name = resumeIntent)]
-    pub fn resume_intent(&mut self, intent: &str, options: &str) -> u32 {
-        self.client.resume_intent_text(intent, options).0
-    }
-
-    /// Goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
-    #[wasm_bindgen(js_name = resumeAll)]
-    pub fn resume_all(&mut self, options: &str) -> u32 {
-        self.client.resume_all_text(options).0
-    }
-
-    /// Closes a doubt by hand, as a command; `became` is what came of it, where that is known. Its answer is whether there was one.
-    pub fn settle(&mut self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
-        self.client.settle_text(record, happened, became, early).0
-    }
-
-    /// Forgets what a record stands for, as a command. Its answer is whether something was forgotten.
-    pub fn forget(&mut self, record: String) -> u32 {
-        self.client.forget(&RecordId(record)).command.0
+    /// Starts a command about what the store holds, in one function for all of them, as those of the store's answers are:
+    ///
+    /// - `saved`: reads a page, behind the name `given` or from the beginning where that is empty. Its answer is JSON,
+    ///   `{"entries":[Saved],"after":name}`, without `after` on the last page.
+    /// - `resume`: goes on with what the record `given` holds; `more` are options, JSON as those of `start`.
+    /// - `resume_intent`: goes on with what the intent `given` stands for; `null` is the answer where it stands for nothing.
+    /// - `resume_all`: goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
+    /// - `happened`, `not_happened` and `not_happened_early`: closes the doubt of the record `given` by hand; `more` is what came of it, if that is known.
+    ///   Its answer is whether there was one.
+    /// - `forget`: forgets what the record `given` stands for. Its answer is whether something was forgotten.
+    pub fn act(&mut self, what: &str, given: String, more: Option<String>) -> u32 {
+        let options = || more.as_deref().unwrap_or("{}");
+        match what {
+            "saved" => self.client.saved(Some(given).filter(|after| !after.is_empty()).map(Name::from)).command,
+            "resume" => self.client.resume_text(given, options()),
+            "resume_intent" => self.client.resume_intent_text(&given, options()),
+            "resume_all" => self.client.resume_all_text(options()),
+            "happened" => self.client.settle_text(given, true, more, false),
+            "not_happened" => self.client.settle_text(given, false, more, false),
+            "not_happened_early" => self.client.settle_text(given, false, more, true),
+            _ => self.client.forget(&RecordId(given)).command,
+        }
+        .0
     }
 
     /// Follows a session no more, and lets others have it. Returns whether it was followed.
@@ -168,9 +160,9 @@ impl Client {
         self.client.follows(session_id)
     }
 
-    /// Claims that have ended while this client lives: of these names, or of all.
-    pub fn lost(&mut self, names: Option<Vec<String>>, unix_ms: f64, monotonic_ms: f64) {
-        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
+    /// Claims that have ended while this client lives: of these names, in a line each, or of all.
+    pub fn lost(&mut self, names: Option<String>, unix_ms: f64, monotonic_ms: f64) {
+        let names: Option<Vec<Name>> = names.map(|names| names.lines().map(|name| Name::from(name.to_owned())).collect());
         self.client.lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 

@@ -42,13 +42,13 @@ fn keep(client: &mut Client, (step, call): (u32, StoreCall), data: Option<&str>)
     let kept = match call {
         StoreCall::Claim { names, most } => {
             assert_eq!((names.len(), most), (1, 1));
-            let names = names.iter().map(|name| name.to_string()).collect();
-            let length = data.map_or(-1, |data| i32::try_from(data.len()).expect("is short"));
-            client.claimed(step, names, &[length], data.unwrap_or_default().as_bytes(), NOW, 0.5)
+            let length = data.map_or("-1".to_owned(), |data| data.len().to_string());
+            let lines: Vec<String> = names.iter().map(|name| name.to_string()).chain([length]).collect();
+            client.stored(step, "claimed", &lines.join("\n"), data.unwrap_or_default().as_bytes(), NOW, 0.5)
         }
-        StoreCall::List { .. } => client.listed(step, Vec::new(), &[], &[], Vec::new(), false, NOW, 0.5),
-        StoreCall::Spend { day, .. } => client.granted(step, day.unwrap_or(20_000) as f64, NOW, 0.5),
-        StoreCall::Put { .. } | StoreCall::Delete { .. } | StoreCall::Release { .. } => client.stored(step, "done", NOW, 0.5),
+        StoreCall::List { .. } => client.stored(step, "listed", "", &[], NOW, 0.5),
+        StoreCall::Spend { day, .. } => client.stored(step, "granted", &day.unwrap_or(20_000).to_string(), &[], NOW, 0.5),
+        StoreCall::Put { .. } | StoreCall::Delete { .. } | StoreCall::Release { .. } => client.stored(step, "done", "", &[], NOW, 0.5),
     };
     kept.expect("is answered once");
 }
@@ -125,7 +125,7 @@ fn a_misuse_and_options_that_do_not_fit_are_refused() {
     let mut client = client(7);
     client.start("create_session", BUY, "{}");
     let (_, step, _) = until_send(&mut client);
-    let Refused(error) = client.stored(step, "done", NOW, 0.5).expect_err("a send is not stored");
+    let Refused(error) = client.stored(step, "done", "", &[], NOW, 0.5).expect_err("a send is not stored");
     assert_eq!(error.kind, Kind::Misuse);
     assert!(client.fail(step, "gone", "maybe", NOW, 0.5).is_err(), "is no word for it");
     client.respond(step, 202, "", ACCEPTED, false, NOW, 0.5).expect("is answered once");
@@ -178,36 +178,36 @@ fn a_purchase_in_doubt_survives_and_is_settled() {
     assert_eq!(error(&mut first, command)["effect"], "unknown");
 
     let mut second = client(8);
-    let listed = second.saved(None);
+    let listed = second.act("saved", String::new(), None);
     let (step, call) = asked(&mut second);
     assert!(matches!(call, StoreCall::List { open: false, .. }));
-    let length = i32::try_from(data.len()).expect("is short");
-    second.listed(step, vec![name.clone()], &[length], data.as_bytes(), vec!["free".into()], false, NOW, 0.5).expect("is answered once");
+    let lines = format!("{name}\nfree\n{}", data.len());
+    second.stored(step, "listed", &lines, data.as_bytes(), NOW, 0.5).expect("is answered once");
     let entry = answer(&mut second, listed, None)["entries"][0].clone();
     assert_eq!((&entry["intent"], &entry["holds"], &entry["whose"]), (&json("\"job-17\""), &json("\"in_doubt\""), &json("\"free\"")));
-    let forgotten = second.forget(name.clone());
+    let forgotten = second.act("forget", name.clone(), None);
     assert_eq!(answer(&mut second, forgotten, Some(&data)), false, "what is in doubt stays");
-    let early = second.settle(name.clone(), false, None, false);
+    let early = second.act("not_happened", name.clone(), None);
     until_completed_with(&mut second, early, Some(&data));
     assert_eq!(error(&mut second, early)["kind"], "refused", "it may still be under way");
-    let settled = second.settle(name.clone(), false, None, true);
+    let settled = second.act("not_happened_early", name.clone(), None);
     assert_eq!(answer(&mut second, settled, Some(&data)), true);
-    let wrong = second.settle(name, false, Some("s-1".to_owned()), false);
+    let wrong = second.act("not_happened", name, Some("s-1".to_owned()));
     until_completed(&mut second, wrong);
     assert_eq!(error(&mut second, wrong)["field"], "became");
-    assert_eq!(second.resume_intent("job-18", "{}"), wrong + 1);
+    assert_eq!(second.act("resume_intent", "job-18".to_owned(), None), wrong + 1);
     assert_eq!(answer(&mut second, wrong + 1, None), serde_json::Value::Null, "it stands for nothing");
 }
 
 #[test]
 fn what_a_store_answers_and_cannot_be_read_has_failed() {
     let mut client = client(7);
-    let listed = client.saved(None);
+    let listed = client.act("saved", String::new(), None);
     let (step, _) = asked(&mut client);
-    client.listed(step, vec!["a.b".into()], &[2], b"{}", vec!["nobody's".into()], false, NOW, 0.5).expect("is answered once");
+    client.stored(step, "listed", "a.b\nnobody's\n2", b"{}", NOW, 0.5).expect("is answered once");
     until_completed(&mut client, listed);
     assert_eq!(error(&mut client, listed)["kind"], "store");
-    assert!(client.stored(step, "done", NOW, 0.5).is_err(), "and not twice");
+    assert!(client.stored(step, "done", "", &[], NOW, 0.5).is_err(), "and not twice");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-import { quote } from "../gen/hopline_wasm.js";
+import { hostText } from "../gen/hopline_wasm.js";
 import { agentOperations, agentWalks } from "../gen/operations.js";
 import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
@@ -47,7 +47,7 @@ const agent = /* @__PURE__ */ equip(
 
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
+      const raw = asked(() => hostText("quote", encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
       return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 

@@ -1,4 +1,4 @@
-import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+import { hostText } from "../gen/hopline_wasm.js";
 import { callOf, failed } from "./calls.js";
 import { quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
@@ -16,7 +16,7 @@ const [CLOSING, LETTING_GO] = [10_000, 2_000];
  * the contract of `poll`.
  */
 export function drive(core, http, store, listeners) {
-  const names = responseHeaders();
+  const names = hostText("response_headers", "", "").split("\n");
   const now = () => [Date.now(), performance.now()];
   let serves = false;
   /** By command: whoever waits for its result. */
@@ -31,6 +31,8 @@ export function drive(core, http, store, listeners) {
   let losses = 0;
   let isClosed = false;
   let [timer, idle] = [];
+  /** When the timer comes. */
+  let due = Infinity;
   /** By command: why the store failed last. The core keeps no errors of its host. */
   const storeErrors = new Map();
   /** Why it failed the command that ended last: others may have waited for the same. */
@@ -116,7 +118,7 @@ export function drive(core, http, store, listeners) {
     if (isClosed) return;
     losses += 1;
     listeners.note({ event: "claims_lost", operation: "store" });
-    core.lost(ended, ...now());
+    core.lost(ended?.join("\n"), ...now());
     pump();
   }
 
@@ -135,31 +137,30 @@ export function drive(core, http, store, listeners) {
   }
 
   function step() {
-    switch (core.poll(...now())) {
-      case StepKind.Store:
-        askStore(core.id, core.command, core.call);
-        return true;
-      case StepKind.Send:
-        transmit();
-        return true;
-      case StepKind.Completed: {
-        const { command } = core;
-        const ended = result(command);
-        waiting.get(command)?.resolve(ended);
-        waiting.delete(command);
-        return true;
-      }
-      case StepKind.Notify: {
-        const { event } = core;
-        if (event.because) quiet((event.because = respelled(event.because)));
-        listeners.tell(event);
-        return true;
-      }
-      default:
-        sleep(core.until);
-        return false;
+    const next = core.poll(...now());
+    if (!Array.isArray(next)) {
+      sleep(next);
+      return false;
     }
+    const [what, ...given] = next;
+    STEPS[what](...given);
+    return true;
   }
+
+  /** By step: what is done about it. */
+  const STEPS = {
+    store: askStore,
+    send: transmit,
+    completed(command) {
+      const ended = result(command);
+      waiting.get(command)?.resolve(ended);
+      waiting.delete(command);
+    },
+    notify(event) {
+      if (event.because) quiet((event.because = respelled(event.because)));
+      listeners.tell(event);
+    },
+  };
 
   /** The result of a command, and what its host knows of it. */
   function result(command) {
@@ -171,13 +172,21 @@ export function drive(core, http, store, listeners) {
     return ended;
   }
 
-  function sleep(until) {
-    clearTimeout(timer);
-    timer = undefined;
-    if (until === undefined) return;
-    timer = setTimeout(pump, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+  /** Asks the core again at that time. A timer that comes sooner stays: to ask too early costs less than another timer. */
+  function sleep(until = Infinity) {
+    if (until < due) {
+      clearTimeout(timer);
+      due = until;
+      timer = setTimeout(ring, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+    }
     // What nobody waits for does not keep a program from ending.
-    if (waiting.size === 0) timer.unref?.();
+    if (waiting.size === 0) timer?.unref?.();
+    else timer?.ref?.();
+  }
+
+  function ring() {
+    due = Infinity;
+    pump();
   }
 
   async function askStore(id, command, call) {
@@ -188,7 +197,7 @@ export function drive(core, http, store, listeners) {
     try {
       answer = await callOf(call)(store);
     } catch (error) {
-      if (command !== undefined) storeErrors.set(command, spoken(error));
+      if (command !== null) storeErrors.set(command, spoken(error));
     }
     listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed, duration_ms: performance.now() - begun });
     // Whoever closed the client may have answered it meanwhile.
@@ -197,15 +206,14 @@ export function drive(core, http, store, listeners) {
     pump();
   }
 
-  async function transmit() {
-    const { id, command, head, body, timeoutMs, maxBody, sendBefore } = core;
+  async function transmit(id, command, head, body, timeoutMs, maxBody, sendBefore) {
     const [operation, method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
-    const { signal, send, stop } = exchange(http, { method, url, headers, body, timeoutMs, maxBody, names });
+    const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
     out.set(id, stop);
     const before = losses;
-    const doubt = await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now()));
+    const doubt = store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
     let came;
     if (signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
@@ -234,7 +242,6 @@ export function drive(core, http, store, listeners) {
 
 /** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */
 async function doubted(store, signal, ms) {
-  if (!store?.vouches) return undefined;
   let cause;
   // Whoever gives up does not wait for the store.
   const given = new Promise((resolve) => onAbort(signal, resolve));

@@ -179,7 +179,9 @@ export class Engine {
 
   /** Runs the command that `start` starts, and gives what it was answered with. */
   async #run(operation, start, signal, more) {
-    await heed(operation, signal, () => this.usable(operation));
+    // The core is there, as it is for every call but the first.
+    const isUsable = !signal && this.#serves && !this.#closing;
+    if (!isUsable) await heed(operation, signal, () => this.usable(operation));
     return this.#read(await this.#driver.run(start, signal), signal, more);
   }
 

@@ -165,7 +165,7 @@ const DO = {
   lost(world, names) {
     const records = names.map((name) => world.records.value(name));
     world.store.takeAway(records);
-    world.client.lost(records, ...world.at);
+    world.client.lost(records.join("\n"), ...world.at);
   },
   resume(world, name, { as, options = {} }) {
     world.nameCommand(as, world.client.resume(world.records.value(name), JSON.stringify(options)));

@@ -34,7 +34,7 @@ content.sources = content.sources.map((path) => relative(js, resolve(folder, pat
 const format = { ecma: 2020, preserve_annotations: true };
 const sourceMap = { content, url: "web.mjs.map", includeSources: true };
 const exported = /^export \{([^}]*)\};$/m.exec(long)[1].split(",").map((name) => name.split(" ").at(-1).trim());
-const { code, map } = await minify(long, { module: true, keep_classnames: true, mangle: { reserved: exported.filter((name) => /^[A-Z]/.test(name)) }, compress: { passes: 2 }, format, sourceMap });
+const { code, map } = await minify(long, { module: true, keep_classnames: true, mangle: { reserved: exported.filter((name) => /^[A-Z]/.test(name)) }, compress: { passes: 3, inline: 1 }, format, sourceMap });
 writeFileSync(web, code);
 writeFileSync(`${web}.map`, map);
 

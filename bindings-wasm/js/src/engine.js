@@ -170,10 +170,10 @@ export class Engine {
     if (!this.#closing) this.#make();
   }
 
-  async #start(operation, params = {}, options = {}) {
-    object(operation, "params", params);
-    const given = encode(operation, "parameters", params);
-    const { signal, text } = optionsOf(operation, options);
+  async #start(operation, params, options) {
+    if (params !== undefined) object(operation, "params", params);
+    const given = params === undefined ? "{}" : encode(operation, "parameters", params);
+    const { signal, text } = options === undefined ? { text: "{}" } : optionsOf(operation, options);
     return this.#run(operation, (core) => core.start(operation, given, text), signal, { called: operation, given: options });
   }
 

@@ -9,11 +9,11 @@ use super::options::CallOptions;
 use super::outbox::Pending;
 use super::root::{Asker, Client};
 use super::same_request::{differing_members, digests};
-use super::waiting::{After, Found, Start};
+use super::waiting::{After, Found, Settlement, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Operation};
-use crate::engine::{Phase, Terms, Then, phase_of, pool_digest};
+use crate::engine::{Phase, RecordId, Terms, Then, phase_of, pool_digest};
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
 use crate::time::{Millis, Now};
@@ -133,6 +133,19 @@ impl Client {
         let command = self.resume(&name.at(Version::default()), options);
         self.asked_by(pool, command);
         command
+    }
+
+    /// Goes on with a change of a session that is in doubt.
+    pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
+        let command = self.resume(record, CallOptions::default());
+        self.asked_by(pool, command);
+        command
+    }
+
+    /// A change of a session that is in doubt is taken to have happened, so that another one may be made.
+    pub(crate) fn settle_for(&mut self, pool: PoolNo, record: &RecordId) {
+        let command = self.settle(record, Settlement::Happened).command;
+        self.asked_by(pool, command);
     }
 
     /// What a record of a slot says.

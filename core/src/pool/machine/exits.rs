@@ -8,7 +8,7 @@ use crate::client::{CallOptions, Client};
 use crate::contract::agent::{GetSession, RenewSession, RotateReason, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
-use crate::engine::{Answered, Phase};
+use crate::engine::{Answered, Phase, RecordId};
 use crate::policy::{Effect, Error};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
@@ -23,7 +23,11 @@ impl Machine {
     fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
         self.slots.set(slot, doing, None);
-        let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
+        let doubt = self.slots.session_mut(slot).and_then(|session| session.doubt.take_if(|(what, _)| *what == doing));
+        let command = match doubt {
+            Some((_, record)) => client.resume_for(self.number, &record),
+            None => client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options),
+        };
         self.commands.insert(command, For::Slot(slot));
     }
 
@@ -145,6 +149,7 @@ impl Machine {
                 self.slots.set(slot, Doing::Rests, Some(client.monotonic().saturating_add(DOUBT_AGAIN)));
             }
             Effect::Unknown | Effect::Done => {
+                self.in_doubt(slot, Doing::Renews, error);
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
             }
         }
@@ -162,6 +167,7 @@ impl Machine {
         match error {
             Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
                 let again = client.monotonic().saturating_add(READ_AGAIN);
+                self.in_doubt(slot, Doing::Ends, error);
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
@@ -169,6 +175,14 @@ impl Machine {
                 self.leases.gone(slot);
                 self.drop_slot(client, slot);
             }
+        }
+    }
+
+    /// A change of a session is in doubt: it is gone on with the next time.
+    fn in_doubt(&mut self, slot: SlotNo, doing: Doing, error: &Error) {
+        let record = error.record.clone().filter(|_| error.effect == Effect::Unknown);
+        if let (Some(record), Some(session)) = (record, self.slots.session_mut(slot)) {
+            session.doubt = Some((doing, RecordId(record)));
         }
     }
 

@@ -6,7 +6,7 @@ use super::slots::{Doing, Session};
 use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
-use crate::engine::{Answered, Phase};
+use crate::engine::{Answered, Phase, RecordId};
 use crate::json::pick;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -33,7 +33,10 @@ impl Machine {
             (Doing::Reads, Ok(answered)) => self.was_read(client, slot, &answered, false),
             (Doing::Rotates, Ok(answered)) => self.was_read(client, slot, &answered, true),
             (Doing::Rotates, Err(error)) if error.effect == Effect::Unknown => {
-                // It may have another exit; it is lent as one that has, once it was read.
+                // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
+                if let Some(record) = error.record.clone() {
+                    client.settle_for(self.number, &RecordId(record));
+                }
                 self.next_generation(slot, client.monotonic());
                 self.read(client, slot);
             }

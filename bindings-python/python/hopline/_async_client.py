@@ -13,8 +13,8 @@ from ._commands import begin, begin_as, listing, pool_params, resuming, resuming
 from ._engine import Begin, Engine
 from ._events import AsyncEvents
 from ._http import AsyncTransport, own
-from ._opening import AsyncOpening
 from ._observing import Observing, Verdict
+from ._opening import AsyncOpening
 from ._order import OrderReply
 from ._pool_opening import AsyncPoolOpening
 from ._proxy import UseWith, check_use_with

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 class AsyncOpenSession(SessionReply):
-    """A session that a task opened. It shows the newest state that its client has seen, whichever call has read it. As an async context
-    manager it ends a dynamic one, unless it was opened with `keep=True`."""
+    """A session that a task opened. It shows the newest state that its client has seen, whichever call has read it.
+
+    As an async context manager it ends a dynamic one, unless it was opened with `keep=True`.
+    """
 
     _client: AsyncClient = field(init=False)
     _keep: bool = field(init=False)

@@ -4,6 +4,7 @@
 
 mod list;
 mod many;
+mod pools;
 mod records;
 mod rounds;
 mod service;
@@ -27,7 +28,10 @@ fn locked(name: &str) -> &'static str {
 }
 
 fn measure(scale: Scale) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
-    Ok([many::memory(scale), many::events(scale), list::list(scale), records::purchase(scale)?].into_iter().flatten().collect())
+    Ok([many::memory(scale), many::events(scale), pools::pools(scale), list::list(scale), records::purchase(scale)?]
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 /// A number with blanks between thousands.

@@ -10,9 +10,14 @@ use crate::spaced;
 #[global_allocator]
 static ALLOCATED: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
 
+/// What is live.
+pub(crate) fn allocated() -> usize {
+    ALLOCATED.allocated()
+}
+
 /// What was live before, and what is live for each of so many now.
-fn each(before: usize, many: u32) -> f64 {
-    ALLOCATED.allocated().saturating_sub(before) as f64 / f64::from(many)
+pub(crate) fn each(before: usize, many: u32) -> f64 {
+    allocated().saturating_sub(before) as f64 / f64::from(many)
 }
 
 pub(crate) fn memory(scale: Scale) -> Vec<Row> {
@@ -21,7 +26,7 @@ pub(crate) fn memory(scale: Scale) -> Vec<Row> {
     for named in [false, true] {
         let whose = if named { ", with an intent" } else { "" };
         for many in [1_000, 10_000, 100_000].map(|many| scale.many(many)) {
-            let before = ALLOCATED.allocated();
+            let before = allocated();
             let mut service = Service::waiting(many, named);
             let of = format!("of {}{whose}", spaced(many));
             row(format!("memory of a waiting session, {of}"), each(before, many), Some(512.0));
@@ -48,20 +53,22 @@ pub(crate) fn events(scale: Scale) -> Vec<Row> {
     let sizes = [100, 10_000, 100_000].map(|many| scale.many(many));
     let mut small: Vec<Service> = sizes.iter().map(|many| Service::waiting(*many, true)).collect();
     let mut reads: Vec<Service> = sizes.iter().map(|many| Service::waiting(*many, true)).collect();
-    let mut rows = compare(scale, "a small call", sizes, small.iter_mut().map(|service| Box::new(|| small_call(service)) as _).collect());
+    let mut rows =
+        compare(scale, "a small call", "waiting", sizes, small.iter_mut().map(|service| Box::new(|| small_call(service)) as _).collect());
     rows.extend(compare(
         scale,
         "a read of a waiting session",
+        "waiting",
         sizes,
         reads.iter_mut().map(|service| Box::new(|| next_read(service)) as _).collect(),
     ));
     rows
 }
 
-fn compare(scale: Scale, what: &str, sizes: [u32; 3], mut contenders: Vec<Contender<'_>>) -> Vec<Row> {
+pub(crate) fn compare(scale: Scale, what: &str, how: &str, sizes: [u32; 3], mut contenders: Vec<Contender<'_>>) -> Vec<Row> {
     let times = rounds(scale, &mut contenders);
     let row = |(times_of, many): (&Vec<f64>, u32)| Row {
-        work: format!("{what}, beside {} waiting sessions", spaced(many)),
+        work: format!("{what}, beside {} {how} sessions", spaced(many)),
         figures: times_of.clone(),
         unit: "µs",
         beside: Some(Beside { what: format!("beside {}", spaced(sizes[0])), figures: times[0].clone() }),

@@ -1,18 +1,24 @@
 //! A client whose service and store answer at once from memory.
 
-use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Step, StoreAnswer, StoreCall};
+use hopline::client::{CallOptions, ClientOptions, CommandId, Now, Outcome, Step, StoreAnswer, StoreCall};
 use hopline::contract::Secret;
+use hopline::pool::PoolClient;
 use hopline_store::Store;
 
 pub(crate) const BALANCE: &str = r#"{"success":true,"data":{"balance":12.50}}"#;
 pub(crate) const PURCHASE: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world"}"#;
 
+const PROXY: &str =
+    r#","proxy":{"host":"proxy.example","port":1080,"protocol":"socks5","username":"user-000000","password":"password-00"}"#;
+
 /// A client with all that answers it.
 pub(crate) struct Service {
-    pub(crate) client: Client,
+    pub(crate) client: PoolClient,
     pub(crate) now: Now,
     /// What sessions are now.
     pub(crate) status: &'static str,
+    /// Whether they come with a proxy.
+    pub(crate) with_proxies: bool,
     /// Sends that were answered.
     pub(crate) sends: u32,
     store: Option<Box<dyn Store>>,
@@ -28,9 +34,9 @@ impl Service {
             store: true,
             ..ClientOptions::default()
         };
-        let client = Client::new(options, [7; 16]).expect("the options are sound");
+        let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
         let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-        Service { client, now, status: "creating", sends: 0, store, sessions: 0 }
+        Service { client, now, status: "creating", with_proxies: false, sends: 0, store, sessions: 0 }
     }
 
     /// A client with so many sessions that are waited for, each read once and under an intent of its own where they are named.
@@ -88,15 +94,17 @@ impl Service {
             }
             session => session.to_owned(),
         };
-        let status = self.status;
-        format!(r#"{{"success":true,"data":{{"session_id":"{session}","session_type":"dynamic","status":"{status}"}}}}"#)
+        let (status, proxy) = (self.status, if self.with_proxies { PROXY } else { "" });
+        format!(r#"{{"success":true,"data":{{"session_id":"{session}","session_type":"dynamic","status":"{status}"{proxy}}}}}"#)
     }
 }
 
 /// The answers of a store in which nothing ever is.
 fn forgetful(call: &StoreCall) -> StoreAnswer {
     match call {
-        StoreCall::Claim { names, .. } => StoreAnswer::Claimed(names.iter().map(|name| (name.clone(), None)).collect()),
+        StoreCall::Claim { names, most } => {
+            StoreAnswer::Claimed(names.iter().take(*most as usize).map(|name| (name.clone(), None)).collect())
+        }
         StoreCall::List { .. } => StoreAnswer::Listed { entries: Vec::new(), more: false },
         StoreCall::Spend { .. } => StoreAnswer::Granted { day: 0 },
         _ => StoreAnswer::Done,

@@ -126,8 +126,7 @@ impl Machine {
         }
         let size = self.options.size.max(self.shared.size());
         let first = client.any_below(size);
-        let free = (0..size).map(|offset| (first + offset) % size).filter(|slot| !self.slots.is_known(*slot));
-        let slots: Vec<SlotNo> = free.take(AT_ONCE).collect();
+        let slots: Vec<SlotNo> = self.slots.unknown(first, size).take(AT_ONCE).collect();
         if !self.claim(client, slots, most) {
             self.ask_later(now);
         }
@@ -136,7 +135,8 @@ impl Machine {
     /// Asks for these slots, to end what they hold.
     pub(super) fn ask_to_end(&mut self, client: &mut Client, from: SlotNo) {
         let size = self.options.size.max(self.shared.size());
-        let slots: Vec<SlotNo> = (from..size).filter(|slot| !self.slots.is_known(*slot)).take(AT_ONCE).collect();
+        let behind = self.slots.unknown(from, size).take_while(|slot| *slot >= from);
+        let slots: Vec<SlotNo> = behind.take(AT_ONCE).collect();
         self.asking.ends_from = slots.last().map(|last| last + 1).filter(|next| *next < size);
         let most = u32::try_from(slots.len()).unwrap_or(u32::MAX);
         if most > 0 {

@@ -105,14 +105,15 @@ impl Machine {
             let is_to_be_ended = |session: &Session| !session.is_doomed || held.doing != Doing::Waits;
             held.session.as_ref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
         };
-        self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
+        if self.slots.has_idle_sessions() {
+            self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
+        }
         match self.asking.ends_from {
             Some(from) if self.asking.out.is_empty() && self.ends_what_it_finds() => self.ask_to_end(client, from),
             _ => {}
         }
-        let has_sessions = !self.slots.which(|held| held.session.is_some()).is_empty();
         let is_asking = !self.asking.out.is_empty() || self.asking.ends_from.is_some();
-        let is_busy = self.ends().is_some() && (has_sessions || is_asking || !self.commands.is_empty());
+        let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.commands.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
         if (is_busy || self.shared.is_behind()) && !is_late {
             return;
@@ -135,7 +136,7 @@ impl Machine {
         self.closing.as_ref().is_some_and(|closing| closing.command.is_none())
             && self.commands.is_empty()
             && self.asking.out.is_empty()
-            && self.slots.which(|held| held.session.is_some()).is_empty()
+            && !self.slots.has_idle_sessions()
             && !self.shared.is_behind()
     }
 

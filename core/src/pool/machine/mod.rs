@@ -5,6 +5,7 @@ mod asking;
 mod callers;
 mod closing;
 mod exits;
+mod gaps;
 mod opened;
 mod parts;
 mod root;

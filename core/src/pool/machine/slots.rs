@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arcstr::ArcStr;
 
+use super::gaps::Gaps;
 use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
@@ -125,6 +126,8 @@ impl Counts {
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Slots {
     held: BTreeMap<SlotNo, Held>,
+    /// The slots of which nothing is known.
+    unknown: Gaps,
     pub(super) counts: Counts,
     /// The slots by when they are looked at again.
     wakes: BTreeSet<(Millis, SlotNo)>,
@@ -134,6 +137,7 @@ impl Slots {
     pub(super) fn set(&mut self, slot: SlotNo, doing: Doing, wakes: Option<Millis>) {
         let held = self.held.entry(slot).or_insert_with(|| {
             self.counts.resting += 1;
+            self.unknown.take(slot);
             Held { doing: Doing::Rests, session: None, wakes: None }
         });
         *self.counts.of(held.doing) -= 1;
@@ -149,6 +153,17 @@ impl Slots {
         self.set(slot, Doing::Rests, None);
         self.counts.resting -= 1;
         self.held.remove(&slot);
+        self.unknown.free(slot);
+    }
+
+    /// Slots below that one of which nothing is known, from `first` on and then from 0.
+    pub(super) fn unknown(&self, first: SlotNo, below: SlotNo) -> impl Iterator<Item = SlotNo> {
+        self.unknown.from(first, below)
+    }
+
+    /// Whether it has a session that nothing is done about.
+    pub(super) fn has_idle_sessions(&self) -> bool {
+        self.counts.lends + self.counts.waiting > 0
     }
 
     pub(super) fn doing(&self, slot: SlotNo) -> Option<Doing> {

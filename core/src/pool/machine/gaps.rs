@@ -1,0 +1,77 @@
+//! Which numbers are not taken, as ranges: to find the next ones costs no more in a pool of a million slots than in one of ten.
+
+use std::collections::BTreeMap;
+
+use crate::pool::leases::SlotNo;
+
+/// The free ranges, by where each begins: up to where, which is not part of it.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Gaps(BTreeMap<SlotNo, SlotNo>);
+
+impl Default for Gaps {
+    fn default() -> Self {
+        Gaps(BTreeMap::from([(0, SlotNo::MAX)]))
+    }
+}
+
+impl Gaps {
+    /// A number is taken.
+    pub(super) fn take(&mut self, number: SlotNo) {
+        let Some((from, to)) = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to)).filter(|(_, to)| number < *to) else {
+            return;
+        };
+        self.0.remove(&from);
+        [(from, number), (number.saturating_add(1), to)].into_iter().filter(|(from, to)| from < to).for_each(|(from, to)| {
+            self.0.insert(from, to);
+        });
+    }
+
+    /// A number is free again.
+    pub(super) fn free(&mut self, number: SlotNo) {
+        let before = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to));
+        if before.is_some_and(|(_, to)| number < to) {
+            return;
+        }
+        let from = before.filter(|(_, to)| *to == number).map_or(number, |(from, _)| from);
+        let next = number.saturating_add(1);
+        let to = self.0.remove(&next).unwrap_or(next);
+        self.0.insert(from, to);
+    }
+
+    /// Free numbers below that one, from `first` on and then from 0.
+    pub(super) fn from(&self, first: SlotNo, below: SlotNo) -> impl Iterator<Item = SlotNo> {
+        let within = self.0.range(..first).next_back().map(|(_, to)| first..(*to).min(below)).unwrap_or(0..0);
+        let behind = self.0.range(first..below).flat_map(move |(from, to)| *from..(*to).min(below));
+        let before = self.0.range(..first).flat_map(move |(from, to)| *from..(*to).min(first).min(below));
+        within.chain(behind).chain(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn they_are_what_a_set_would_hold() {
+        let (mut gaps, mut taken, mut random) = (Gaps::default(), BTreeSet::new(), 7_u64);
+        let mut below = |most: u32| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as u32 % most
+        };
+        for _ in 0..5000 {
+            let number = below(24);
+            if below(2) == 0 {
+                gaps.take(number);
+                taken.insert(number);
+            } else {
+                gaps.free(number);
+                taken.remove(&number);
+            }
+            let (first, size) = (below(20), 20);
+            let expected: Vec<u32> = (0..size).map(|offset| (first + offset) % size).filter(|number| !taken.contains(number)).collect();
+            assert_eq!(gaps.from(first, size).collect::<Vec<_>>(), expected, "from {first}: {gaps:?}");
+        }
+        assert!(gaps.0.len() <= 13, "they are joined again: {gaps:?}");
+    }
+}

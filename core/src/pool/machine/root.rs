@@ -127,7 +127,7 @@ impl Machine {
             client.complete(command, Err(error("wait_ready", "was cancelled before enough sessions were ready")));
             return true;
         }
-        self.leave_opening(client, command) || self.leave_closing(client, command)
+        self.leave_opening(client, command) || self.leave_closing(client, command) || self.leave_asking(client, command)
     }
 
     pub(super) fn end_wait(&mut self, client: &mut Client, waiter: WaiterId, error: Error) {

@@ -39,6 +39,8 @@ pub(super) struct Shared {
     /// Who waits for the pool to be open.
     pub(super) opening: Option<CommandId>,
     pub(super) is_open: bool,
+    /// Who waits until all changes are put.
+    pub(super) asks: Vec<CommandId>,
 }
 
 impl Shared {

@@ -101,6 +101,7 @@ impl Machine {
         }
         if self.shared.known == before {
             self.shared.changes.clear();
+            self.tell_put(client);
         }
         if is_mine {
             self.shared.failures = 0;
@@ -142,6 +143,26 @@ impl Machine {
         self.shared.changes.drain(..putting.min(self.shared.changes.len()));
         (self.shared.failures, self.shared.read_at) = (0, Some(now));
         self.opened_pool(client);
+        self.tell_put(client);
+    }
+
+    /// Whoever waits for the record to say what they said is told, once it does.
+    fn tell_put(&mut self, client: &mut Client) {
+        if self.shared.changes.is_empty() {
+            for command in std::mem::take(&mut self.shared.asks) {
+                self.tell_own_status(client, command);
+            }
+        }
+    }
+
+    /// Whoever waits for that gives up. What they said stands.
+    pub(super) fn leave_asking(&mut self, client: &mut Client, command: CommandId) -> bool {
+        let Some(at) = self.shared.asks.iter().position(|known| *known == command) else { return false };
+        self.shared.asks.remove(at);
+        let operation = client.command_operation(command).unwrap_or("pause_pool");
+        let what = "is not waited for any more; other clients may hear of it later";
+        client.complete(command, Err(Error::new(Kind::Cancelled, Effect::Unknown, operation, what, Advice::Nothing)));
+        true
     }
 
     fn ask_for_record_later(&mut self, now: Millis) {
@@ -153,9 +174,15 @@ impl Machine {
     /// It is asked for again. Whoever opens the pool is told after a few times.
     fn share_later(&mut self, client: &mut Client, now: Millis, why: &str) {
         self.ask_for_record_later(now);
-        if self.shared.failures >= 3
-            && let Some(command) = self.shared.opening.take()
-        {
+        if self.shared.failures < 3 {
+            return;
+        }
+        for command in std::mem::take(&mut self.shared.asks) {
+            let operation = client.command_operation(command).unwrap_or("pause_pool");
+            let what = format!("holds for this client, and other clients may not hear of it, because the pool's record {why}");
+            client.complete(command, Err(Error::new(Kind::Store, Effect::Unknown, operation, what, Advice::MendStore)));
+        }
+        if let Some(command) = self.shared.opening.take() {
             let what = format!("was not done, because the pool's record {why}");
             client.complete(command, Err(Error::new(Kind::Store, Effect::None, "open_pool", what, Advice::MendStore)));
             self.close_unheard(client);
@@ -202,18 +229,18 @@ impl Machine {
 
     /// Buys nothing from here on, nowhere; what there is is lent.
     pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.asks.push(command);
         self.change(Change::Paused(true));
         self.turn(client);
-        self.tell_own_status(client, command);
     }
 
     /// Buys again, everywhere, also where a hold was to last until this is said.
     pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.asks.push(command);
         self.change(Change::Paused(false));
         self.change(Change::Freed);
         self.buyer.read(None);
         self.turn(client);
-        self.tell_own_status(client, command);
     }
 
     /// Why nothing is bought, for people.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{Client, ClientOptions, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
+use hopline::client::{ClientOptions, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
 use hopline::contract::{Tell, json_of};
+use hopline::pool::PoolClient;
 use serde_json::{Map, Value, json};
 
 use super::format::Case;
@@ -18,7 +19,7 @@ const BEGIN: Now = Now { unix: 1_750_000_000_000, monotonic: 1_000_000 };
 const CANARY: &str = "canary";
 
 pub(super) struct World {
-    pub(super) client: Client,
+    pub(super) client: PoolClient,
     pub(super) options: Value,
     pub(super) now: Now,
     pub(super) commands: BTreeMap<String, CommandId>,
@@ -333,7 +334,7 @@ fn entropy(hex: Option<&str>, crash: u8) -> Result<[u8; 16], String> {
     }
 }
 
-fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<Client, Value>, String> {
+fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<PoolClient, Value>, String> {
     let options: ClientOptions = options.to_string().parse().map_err(|error| format!("`client`: {error}"))?;
-    Ok(Client::new(options, *entropy).map_err(|error| told(&error)))
+    Ok(PoolClient::new(options, *entropy).map_err(|error| told(&error)))
 }

@@ -8,7 +8,8 @@ import { runner } from "./lib/runner.mjs";
 
 test("every vector holds in a page", { timeout: 120_000 }, async (t) => {
   const page = await runner(t);
-  const all = files();
+  // A page has no pools.
+  const all = files().filter(([name]) => !name.startsWith("pools/"));
   const { cases, failures, text } = await page.evaluate((files) => vectors.runAll(files), all);
   console.log(text);
   assert.equal(cases, all.reduce((sum, [, file]) => sum + file.cases.length, 0));

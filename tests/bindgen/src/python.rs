@@ -157,6 +157,7 @@ fn given_type(shape: Shape) -> String {
 fn option_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "str",
+        Kind::Secret => "str | Secret",
         Kind::Flag => "bool",
         Kind::Count => "int",
         Kind::Time => "float",

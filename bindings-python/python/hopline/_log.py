@@ -34,12 +34,19 @@ def log(how: Literal["warning", "error", "exception"], text: str, *told: object)
     getattr(logging.getLogger("hopline"), how)(text, *told)
 
 
+_logger: Logger | None = None
+
+
 def listener(level: int = WARNING) -> Logger | None:
-    """The logger, if somebody listens to it at this level: whoever does has imported logging, and added a handler."""
-    if (logging := sys.modules.get("logging")) is None:
-        return None
-    logger: Logger = logging.getLogger("hopline")
-    return logger if logger.isEnabledFor(level) and logger.hasHandlers() else None
+    """The logger, if somebody listens to it at this level: whoever does has imported logging, and added a handler. It is looked up once,
+    since that takes a lock, which an interrupt at the wrong moment would leave taken."""
+    global _logger
+    if _logger is None:
+        look_up = getattr(sys.modules.get("logging"), "getLogger", None)
+        if look_up is None:
+            return None
+        _logger = look_up("hopline")
+    return _logger if _logger.isEnabledFor(level) and _logger.hasHandlers() else None
 
 
 def log_event(event: Event) -> None:

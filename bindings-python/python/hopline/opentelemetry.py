@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from time import time_ns
+from time import monotonic, time_ns
 from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation, get_meter
@@ -78,7 +78,10 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
     duration = meter.create_histogram("hopline.request.duration", "s", "How long requests took")
     purchases = meter.create_counter("hopline.purchases", "{purchase}", "Purchases, by what is known of them")
     spent = meter.create_counter("hopline.spent_usd", "{USD}", "What the service said that purchases cost")
+    bought = meter.create_counter("hopline.pool.purchases", "{purchase}", "Purchases of pools, by what is known of them")
+    created = meter.create_histogram("hopline.pool.create.duration", "s", "How long it took until a purchase of a pool could be used")
     leaked = meter.create_counter("hopline.pool.leases.leaked", "{lease}", "Leases that were not back in time")
+    since: dict[str, float] = {}
 
     def answered(event: Event) -> None:
         about: dict[str, str | int] = {"hopline.operation": event.operation, "http.request.method": event.method or ""}
@@ -94,7 +97,21 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
             one.set_status(StatusCode.ERROR)
         one.end(end)
 
+    def of_pool(event: Event) -> None:
+        """A purchase of a pool has an intent of the pool's: `pool/<name>/<slot>#<number>`."""
+        prefix, _, rest = (event.intent or "").partition("/")
+        pool = {_POOL: rest.rpartition("/")[0]}
+        if prefix != "pool":
+            return
+        if event.event in ("accepted", "in_doubt"):
+            bought.add(1, {**pool, "result": event.event})
+        if event.event == "accepted" and event.session_id is not None:
+            since[event.session_id] = monotonic()
+        elif event.event == "status" and event.phase != "pending" and (began := since.pop(event.session_id or "", None)) is not None:
+            created.record(monotonic() - began, pool)
+
     def listen(event: Event) -> None:
+        of_pool(event)
         match event.event:
             case "answered":
                 answered(event)

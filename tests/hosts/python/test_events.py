@@ -150,6 +150,9 @@ def test_metrics_tell_what_pools_have_and_do(awaited: bool, sandbox: Sandbox, tm
         seen = {point.attributes["seen"]: point.value for point in found["hopline.pool.observations"].data.data_points}
         assert seen == {"200": 1, "proxy": 1}
         assert sum(point.value for point in found["hopline.store.calls"].data.data_points) > 3
+        [bought] = found["hopline.pool.purchases"].data.data_points
+        assert bought.value == 1 and bought.attributes == {"hopline.pool.name": "shop", "result": "accepted"}
+        assert found["hopline.pool.create.duration"].data.data_points[0].count == 1
         assert found["hopline.pool.blocked_everywhere"].data.data_points[0].value == 0
 
     def in_threads() -> None:

@@ -278,14 +278,15 @@ import json, sys, time, hopline
 account, folder, pool_options = json.loads(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 with hopline.AgentClient(**account, store=hopline.FolderStore(folder)) as agent, agent.open_pool("shop", size=8, **pool_options) as pool:
     sys.stdin.readline()
-    told = []
+    told, held = [], []
     for _ in range(2):
         begun = time.monotonic()
-        lease = pool.acquire(timeout=30)
-        told.append([lease.session_id, time.monotonic() - begun])
-        globals()[f"lease{len(told)}"] = lease
+        held.append(pool.acquire(timeout=30))
+        told.append([held[-1].session_id, time.monotonic() - begun])
     print(json.dumps(told), flush=True)
     sys.stdin.readline()
+    for lease in held:
+        lease.release()
 """
 
 

@@ -1,7 +1,8 @@
 //! What needs no client: questions that are answered at once.
 
 use hopline::client::{RESPONSE_HEADERS, host_text as answer, page_params_text, page_turn_text, quote_text};
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::contract::json_of;
+use hopline::policy::{is_shared_text, parse_ip_range};
 use wasm_bindgen::prelude::*;
 
 use crate::Refused;
@@ -25,7 +26,7 @@ pub fn host_text(question: &str, given: &str, more: &str) -> Result<String, Refu
         "page_params" => page_params_text(given, more),
         "page_turn" => page_turn_text(given, more),
         "is_shared" => Ok(is_shared_text(given).to_string()),
-        "ip_range" => Ok(ip_range_text(given)),
+        "ip_range" => Ok(json_of(&parse_ip_range(given))),
         _ => answer(question, given),
     }
     .map_err(Refused)

@@ -2,7 +2,8 @@
 
 use super::*;
 
-use hopline::client::{StoreCall, error_text};
+use hopline::client::StoreCall;
+use hopline::contract::json_of;
 use hopline::wire::Request;
 use hopline::{Effect, Kind};
 
@@ -98,7 +99,7 @@ fn error(client: &mut Client, command: u32) -> serde_json::Value {
 }
 
 fn refusal(error: &Error) -> serde_json::Value {
-    json(&error_text(error))
+    json(&json_of(error))
 }
 
 #[test]

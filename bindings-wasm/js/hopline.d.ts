@@ -240,6 +240,7 @@ export type Log = { [Name in Level]?: (message: string, event: LoggedEvent) => v
 export interface SentEvent {
   event: "sent";
   operation: string;
+  method: HttpMethod;
   send: number;
 }
 
@@ -247,6 +248,7 @@ export interface SentEvent {
 export interface AnsweredEvent {
   event: "answered";
   operation: string;
+  method: HttpMethod;
   send: number;
   /** The HTTP status. */
   status?: number | undefined;
@@ -270,6 +272,8 @@ export interface StoredEvent {
 export interface ClaimsLostEvent {
   event: "claims_lost";
   operation: "store";
+  /** How many; 1 where all ended. */
+  claims: number;
 }
 
 /** What was done with a pool's leases. */

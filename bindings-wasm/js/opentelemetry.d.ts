@@ -9,16 +9,17 @@ export interface Providers {
 
 /**
  * Makes spans and metrics of what a client and its pools do, until the function that this gives is called. Each request to the service
- * is a span `hopline <operation>` below the span that is active where the call began. Nothing in them is secret.
+ * is a span such as `POST create_session`, below the span that is active where the call began. Nothing in them is secret.
  *
- * Metrics: `hopline.request.duration` by operation and status; `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`,
- * `.acquire.timeouts`, `.purchases` by result, `.spent_usd`, `.rotations`, `.observations` by what was seen, `.leases.leaked`;
- * `hopline.store.calls` by call, `hopline.store.claims.lost`. Durations are seconds.
+ * Metrics: `hopline.request.duration` by operation, method and status; `hopline.purchases` by operation and result, `hopline.spent_usd`;
+ * `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`, `.acquire.timeouts`, `.purchases` by result, `.rotations`,
+ * `.observations` by what was seen, `.leases.leaked`; `hopline.store.calls` by call, `hopline.store.claims.lost`. Durations are seconds.
  */
 export function instrument(client: AgentClient | ResellerClient, providers?: Providers): () => void;
 
 /**
  * Observes how a pool is whenever metrics are collected, until the function that this gives is called: `hopline.pool.sessions` by state,
- * whose sum is the pool's size, and `hopline.pool.waiting`.
+ * whose sum is the pool's size, `.waiting`, `.spent_usd` of the day (UTC), `.held` by reason and who can end it, and
+ * `.blocked_everywhere`, how many targets block every exit.
  */
 export function observePool(pool: Pool, providers?: Pick<Providers, "meterProvider">): () => void;

@@ -117,7 +117,7 @@ export function drive(core, http, store, listeners) {
   function lose(ended) {
     if (isClosed) return;
     losses += 1;
-    listeners.note({ event: "claims_lost", operation: "store" });
+    listeners.note({ event: "claims_lost", operation: "store", claims: ended?.length ?? 1 });
     core.lost(ended?.join("\n"), ...now());
     pump();
   }
@@ -220,9 +220,9 @@ export function drive(core, http, store, listeners) {
     else if (doubt || losses !== before || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
     else {
       const begun = performance.now();
-      listeners.note({ event: "sent", operation, send: id });
+      listeners.note({ event: "sent", operation, method, send: id });
       came = await send();
-      listeners.note({ event: "answered", operation, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
+      listeners.note({ event: "answered", operation, method, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
     }
     out.delete(id);
     if (isClosed) return;

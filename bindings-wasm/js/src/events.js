@@ -5,7 +5,10 @@ import { onAbort } from "./signal.js";
 const KEPT = 1024;
 
 /** How much of interest to people an event is, by its name; a `debug` where it is none of these. */
-const LEVELS = { accepted: "info", ordered: "info", repeating: "info", pool_held: "info", pool_freed: "info", lease_leaked: "warn", in_doubt: "warn", store_failed: "warn", claims_lost: "warn" };
+const LEVELS = {
+  accepted: "info", ordered: "info", pool_held: "info", pool_freed: "info",
+  differing: "warn", in_doubt: "warn", lease_leaked: "warn", store_failed: "warn", claims_lost: "warn",
+};
 
 /** Those who listen to what happens. */
 export class Listeners {

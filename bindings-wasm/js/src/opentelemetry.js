@@ -1,76 +1,83 @@
 // The entry `hopline/opentelemetry`: what `onEvent` of a client tells, as metrics and spans. opentelemetry.d.ts documents it.
 import { SpanKind, SpanStatusCode, metrics, trace } from "@opentelemetry/api";
 
-const NAME = "hopline";
-
-/** What the package calls a whole number of something, in the notation of UCUM. */
-const count = (what) => ({ unit: `{${what}}` });
+const [NAME, POOL] = ["hopline", "hopline.pool.name"];
 
 /** Metrics and spans of a client and its pools, until what this gives is called. */
 export function instrument(client, { meterProvider = metrics, tracerProvider = trace } = {}) {
   const meter = meterProvider.getMeter(NAME);
   const tracer = tracerProvider.getTracer(NAME);
   const histogram = (name) => meter.createHistogram(`hopline.${name}`, { unit: "s" });
-  const counter = (name, options) => meter.createCounter(`hopline.${name}`, options);
+  const counter = (name, what) => meter.createCounter(`hopline.${name}`, { unit: `{${what}}` });
   const requests = histogram("request.duration");
+  const purchases = counter("purchases", "purchase");
+  const spent = counter("spent_usd", "USD");
   const [acquire, lease, create] = ["acquire", "lease", "create"].map((what) => histogram(`pool.${what}.duration`));
-  const timeouts = counter("pool.acquire.timeouts", count("timeout"));
-  const purchases = counter("pool.purchases", count("purchase"));
-  const spent = counter("pool.spent_usd", { unit: "USD" });
-  const rotations = counter("pool.rotations", count("rotation"));
-  const observations = counter("pool.observations", count("observation"));
-  const leaked = counter("pool.leases.leaked", count("lease"));
-  const calls = counter("store.calls", count("call"));
-  const lost = counter("store.claims.lost", count("loss"));
+  const timeouts = counter("pool.acquire.timeouts", "timeout");
+  const bought = counter("pool.purchases", "purchase");
+  const rotations = counter("pool.rotations", "rotation");
+  const observations = counter("pool.observations", "observation");
+  const leaked = counter("pool.leases.leaked", "lease");
+  const calls = counter("store.calls", "call");
+  const lost = counter("store.claims.lost", "claim");
   /** By send: its span. */
   const spans = new Map();
-  /** By session that was bought and is not usable yet: since when. */
+  /** By session that was bought and is not usable yet: since when, and for which pool. */
   const begun = new Map();
 
   const seconds = (event) => event.duration_ms / 1000;
+  const ofPool = ({ pool }) => ({ [POOL]: pool });
   /** Of a purchase of a pool: the pool's name. */
   const poolOf = ({ intent }) => /^pool\/(.*)\/\d+#\d+$/.exec(intent)?.[1];
-  const bought = (event, result) => {
-    const pool = poolOf(event);
-    if (pool === undefined) return;
-    purchases.add(1, { "hopline.pool.name": pool, result });
+  const purchase = (event, result) => {
+    const [operation, pool] = [event.operation, poolOf(event)];
+    purchases.add(1, { "hopline.operation": operation, result });
+    if (pool !== undefined) bought.add(1, { [POOL]: pool, result });
     const charge = Number(event.estimated_charge_usd);
-    if (charge > 0) spent.add(charge, { "hopline.pool.name": pool });
+    if (charge > 0) spent.add(charge, { "hopline.operation": operation });
+    return pool;
   };
 
   /** By event: what is made of it. */
   const heard = {
-    sent: ({ operation, send }) => {
-      spans.set(send, tracer.startSpan(`hopline ${operation}`, { kind: SpanKind.CLIENT, attributes: { "hopline.operation": operation } }));
+    sent({ operation, method, send }) {
+      const attributes = { "hopline.operation": operation, "http.request.method": method };
+      spans.set(send, tracer.startSpan(`${method} ${operation}`, { kind: SpanKind.CLIENT, attributes }));
     },
-    answered: (event) => {
-      const { operation, send, status, failure } = event;
-      const told = { ...(status !== undefined && { "http.response.status_code": status }), ...(failure !== undefined && { "error.type": failure }) };
-      requests.record(seconds(event), { "hopline.operation": operation, ...told });
-      if (operation === "rotate_session" && status < 300) rotations.add(1);
+    answered(event) {
+      const { operation, method, send, status, failure } = event;
+      const error = failure ?? (status >= 400 ? String(status) : undefined);
+      const told = { ...(status !== undefined && { "http.response.status_code": status }), ...(error !== undefined && { "error.type": error }) };
+      requests.record(seconds(event), { "hopline.operation": operation, "http.request.method": method, ...told });
+      if (operation === "rotate_session" && error === undefined) rotations.add(1);
       const span = spans.get(send);
       spans.delete(send);
       span?.setAttributes(told);
-      if (failure !== undefined || status >= 400) span?.setStatus({ code: SpanStatusCode.ERROR });
+      if (error !== undefined) span?.setStatus({ code: SpanStatusCode.ERROR });
       span?.end();
     },
-    accepted: (event) => {
-      bought(event, "accepted");
-      begun.set(event.session_id, performance.now());
+    accepted(event) {
+      const pool = purchase(event, "accepted");
+      if (pool !== undefined) begun.set(event.session_id, { pool, at: performance.now() });
     },
-    status: ({ session_id, phase }) => {
-      if (phase === "pending" || !begun.has(session_id)) return;
-      create.record((performance.now() - begun.get(session_id)) / 1000, { phase });
+    status({ session_id, phase }) {
+      const known = begun.get(session_id);
+      if (phase === "pending" || !known) return;
+      create.record((performance.now() - known.at) / 1000, ofPool(known));
       begun.delete(session_id);
     },
-    in_doubt: (event) => bought(event, "in_doubt"),
-    stored: ({ call, failed }) => calls.add(1, { call, failed }),
-    claims_lost: () => lost.add(1),
+    ordered: (event) => purchase(event, "accepted"),
+    in_doubt: (event) => purchase(event, "in_doubt"),
+    stored: ({ call }) => calls.add(1, { call }),
+    claims_lost: ({ claims }) => lost.add(claims),
     lease_leaked: () => leaked.add(1),
-    lease_acquired: (event) => acquire.record(seconds(event), { "hopline.pool.name": event.pool }),
-    acquire_failed: ({ pool, kind }) => kind === "unavailable" && timeouts.add(1, { "hopline.pool.name": pool }),
-    lease_released: (event) => lease.record(seconds(event), { "hopline.pool.name": event.pool }),
-    lease_observed: ({ pool, seen, advice }) => observations.add(1, { "hopline.pool.name": pool, seen, advice }),
+    lease_acquired: (event) => acquire.record(seconds(event), ofPool(event)),
+    acquire_failed(event) {
+      acquire.record(seconds(event), ofPool(event));
+      if (event.kind === "unavailable") timeouts.add(1, ofPool(event));
+    },
+    lease_released: (event) => lease.record(seconds(event), ofPool(event)),
+    lease_observed: (event) => observations.add(1, { ...ofPool(event), seen: String(event.seen) }),
   };
   return client.onEvent((event) => heard[event.event]?.(event));
 }
@@ -78,17 +85,21 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
 /** How a pool is whenever metrics are collected, until what this gives is called. */
 export function observePool(pool, { meterProvider = metrics } = {}) {
   const meter = meterProvider.getMeter(NAME);
-  const sessions = meter.createObservableGauge("hopline.pool.sessions", count("session"));
-  const waiting = meter.createObservableGauge("hopline.pool.waiting", count("caller"));
-  const attributes = { "hopline.pool.name": pool.name };
+  const gauge = (name, what) => meter.createObservableGauge(`hopline.pool.${name}`, { unit: `{${what}}` });
+  const gauges = [gauge("sessions", "session"), gauge("waiting", "request"), gauge("spent_usd", "USD"), gauge("held", "pool"), gauge("blocked_everywhere", "target")];
+  const [sessions, waiting, spent, held, blocked] = gauges;
+  const attributes = { [POOL]: pool.name };
   const observe = async (result) => {
     const status = await pool.status();
     for (const state of STATES) result.observe(sessions, status[state], { ...attributes, state });
     result.observe(waiting, status.waiting, attributes);
+    result.observe(spent, status.spent_today_usd, attributes);
+    if (status.hold) result.observe(held, 1, { ...attributes, reason: status.hold.reason, needs: status.hold.needs });
+    result.observe(blocked, status.blocked_everywhere.length, attributes);
   };
-  meter.addBatchObservableCallback(observe, [sessions, waiting]);
-  return () => meter.removeBatchObservableCallback(observe, [sessions, waiting]);
+  meter.addBatchObservableCallback(observe, gauges);
+  return () => meter.removeBatchObservableCallback(observe, gauges);
 }
 
-/** What the sessions of a pool can be doing; they add up to its size. */
+/** What the slots of a pool can be doing; they add up to its size. */
 const STATES = ["ready", "leased", "creating", "resting", "in_doubt", "empty", "elsewhere"];

@@ -60,8 +60,8 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
       this.#note("acquire_failed", begun, { kind: error.kind });
       throw error;
     });
-    this.#note("lease_acquired", begun);
     const lease = new lent(this, this.#engine, given, wanted.target, this.#exit(given), (...told) => this.#note(...told));
+    this.#note("lease_acquired", begun);
     // Whoever has given up does not come for it.
     if (!signal?.aborted) return lease;
     lease.release();
@@ -120,6 +120,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
 
 /** A session that was lent. */
 const lent = /* @__PURE__ */ disposable("release", class Lease {
+  /** It is not dropped before its leases, nor is its client. */
   #pool;
   #engine;
   #exit;
@@ -134,8 +135,9 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     this.#exit = exit;
     this.#note = note;
     const ref = (this.#ref = [no, lease]);
-    Object.assign(this, { sessionId: session_id, slot, generation, target, proxy: new ProxySettings(proxy) });
+    // From here on it goes back whatever happens.
     dropped.register(this, () => engine.peek((core, now) => core.giveBack(...ref, ...now)), this);
+    Object.assign(this, { sessionId: session_id, slot, generation, target, proxy: new ProxySettings(proxy) });
   }
 
   /** Vue's reactive copies have no private members. */
@@ -155,7 +157,8 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   observe(seen) {
     const [told, wait, ref] = [seenOf(seen), waitOf(seen), this.#ref];
     const advice = ref && this.#engine.peek((core, now) => asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }));
-    this.#note("lease_observed", this.#begun, { seen: JSON.parse(told).status ?? JSON.parse(told), advice });
+    const what = JSON.parse(told);
+    this.#note("lease_observed", this.#begun, { seen: what.status ?? what, advice });
     // What is this client's no more, or has another exit, is of no use.
     return advice ?? "give_back";
   }

@@ -1,9 +1,12 @@
 import { host } from "./host.js";
 import { encode } from "./values.js";
 
+/** Also of another realm, such as that of a test runner. */
+const isError = (seen) => seen instanceof Error || Object.prototype.toString.call(seen) === "[object Error]";
+
 /** What was seen, as the core is told it: what an error says, the status of what has one, or the word for it. */
 export function seenOf(seen) {
-  const status = seen instanceof Error ? undefined : (seen?.status ?? seen?.statusCode ?? seen);
-  if (typeof status === "number") return encode("observe", "seen", { status });
-  return encode("observe", "seen", seen instanceof Error ? host.fault(seen) : seen);
+  if (isError(seen)) return encode("observe", "seen", host.fault(seen));
+  const status = seen?.status ?? seen?.statusCode ?? seen;
+  return encode("observe", "seen", typeof status === "number" ? { status } : seen);
 }

@@ -18,7 +18,8 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
     const read = await agent.getSession({ session_id: open.session_id });
     const seen = await open.observe({ status: 403 });
     const rotated = await open.rotate({ reason: "http_403", include_credentials: true });
-    const again = await open.wait();
+    const handle = await open.wait();
+    const again = handle.phase;
     await open.terminate();
     const lasting = await agent.openSession({ session_type: "static", product_no: "static-us", duration: 1 }, { credentials: true });
     const renewed = await agent.renewSession({ session_id: lasting.session_id, duration: 1 });
@@ -27,11 +28,11 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
     await agent.close();
     return {
       products: items.map(({ product_no }) => product_no), open: open instanceof OpenSession, phase, ended: open.phase, proxy, password: read.proxy.password,
-      raw: meta(read).raw, seen, changed: rotated.proxy.full_url.reveal() !== proxy, again: again.phase, lasting: lasting.session_id, renewed: renewed.session_id, saved: saved.map(({ holds, intent }) => [holds, intent]),
+      raw: meta(read).raw, seen, changed: rotated.proxy.full_url.reveal() !== proxy, again, live: handle.phase, lasting: lasting.session_id, renewed: renewed.session_id, saved: saved.map(({ holds, intent }) => [holds, intent]),
     };
   }, WANTED);
   assert.ok(told.products.includes(WANTED.product_no));
-  assert.deepEqual([told.open, told.phase, told.again, told.ended], [true, "ready", "ready", "ended"]);
+  assert.deepEqual([told.open, told.phase, told.again, told.ended, told.live], [true, "ready", "ready", "ended", "ended"]);
   assert.match(told.proxy, /^socks5/);
   assert.equal(told.password, undefined);
   assert.match(told.raw, /"session_id"/);

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { createServer as listen } from "node:net";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
@@ -128,6 +129,8 @@ test("errors that Playwright throws are known by their words", async (t) => {
   }
   await verdict(thrown("page.goto: Timeout 30000ms exceeded.", "TimeoutError"));
   assert.equal(await verdict(thrown("net::ERR_TIMED_OUT")), "rotate");
+  // An error of another realm is one.
+  assert.equal(await verdict(runInNewContext("Object.assign(new Error(), { code: 'ECONNREFUSED' })")), "the proxy");
   // What has a status is one, and a word is one; nothing else is.
   for (const seen of [200, { status: 200 }, { statusCode: 204 }, new Response(null, { status: 200 })]) assert.equal(await verdict(seen), "keep");
   for (const seen of ["proxy", 407, { status: 407 }]) assert.equal(await verdict(seen), "the proxy");

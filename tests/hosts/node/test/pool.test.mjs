@@ -82,6 +82,21 @@ test("a block rotates the session once its lease is back, and the next lease has
   assert.deepEqual([charges.length, alive({ sessions })], [1, 0]);
 });
 
+test("a session rests for a target as long as the target asks, and is lent for others meanwhile", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const pool = await service.agent({ dailyCapUsd: 500 }).openPool("shop", { ...WANTED, size: 1 });
+  const slowDown = { status: 429, headers: { "retry-after": "2" } };
+  for (const seen of [new Response(null, slowDown), Object.assign(new Error("429"), { response: slowDown })]) {
+    const begun = performance.now();
+    await pool.withLease({ target: "a" }, (lease) => assert.equal(lease.observe(seen), "give_back"));
+    await pool.withLease({ target: "b" }, (lease) => assert.equal(lease.observe(200), "keep"));
+    assert.ok(performance.now() - begun < 1900);
+    await pool.withLease({ target: "a", timeoutMs: 10_000 }, (lease) => assert.equal(lease.observe(200), "keep"));
+    const waited = performance.now() - begun;
+    assert.ok(waited > 1900 && waited < 10_000, `${waited}`);
+  }
+});
+
 test("what a pool is asked is checked, and errors name options as they are spelled", async (t) => {
   const service = await sandbox(t, ...ROOM);
   const agent = service.agent();

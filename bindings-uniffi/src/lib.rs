@@ -4,11 +4,13 @@
 //! options are JSON text. Answers, errors, events and lists are packed bytes (`packed.rs`), which the native types that are printed from
 //! the table are read from.
 
+pub mod direct;
+mod moves;
 mod packed;
 mod store;
 mod types;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{
     CommandId, Name, RESPONSE_HEADERS, RecordId, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_from_text,
@@ -18,6 +20,7 @@ use hopline::{Now, Outcome};
 
 use crate::packed::{pack_page, packed};
 
+pub use moves::*;
 pub use store::*;
 pub use types::*;
 
@@ -83,11 +86,16 @@ pub fn ip_range(text: &str) -> Vec<u8> {
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
 /// thread.
 #[derive(uniffi::Object)]
-pub struct Client(Mutex<hopline::Client>);
+pub struct Client {
+    core: Mutex<hopline::Client>,
+    expecting: Mutex<moves::Expecting>,
+    /// Its name where calls name it by a number.
+    number: u64,
+}
 
 impl Client {
     fn lock(&self) -> MutexGuard<'_, hopline::Client> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answer(&self, step: u32, outcome: Outcome<'_>, now: Now) -> Result<(), ClientError> {
@@ -103,8 +111,14 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
 impl Client {
     /// A client. `entropy` is 16 bytes from the system's secure generator, new ones for each client.
     #[uniffi::constructor]
-    pub fn new(options: &str, entropy: Vec<u8>) -> Result<Self, ClientError> {
-        hopline::Client::from_text(options, &entropy).map(|client| Client(Mutex::new(client))).map_err(ClientError::refused)
+    pub fn new(options: &str, entropy: Vec<u8>) -> Result<Arc<Self>, ClientError> {
+        let core = hopline::Client::from_text(options, &entropy).map_err(ClientError::refused)?;
+        Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
+    }
+
+    /// The number that `hopline_advance` takes for this client.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Starts an operation and names its command. Whatever is wrong with it comes back as its result. The texts are given as UTF-8, since
@@ -134,7 +148,7 @@ impl Client {
         }
         drop(client);
         // Nobody waits for the client while answers are read.
-        steps.into_iter().map(|(step, result)| Step::of(step, result)).collect()
+        steps.into_iter().map(|(step, result)| Step::of(step, result.map(Taken::from))).collect()
     }
 
     /// What the store answered to a Store.

@@ -274,7 +274,7 @@ fn steps_come_at_once_with_the_results_of_what_has_ended() {
 fn started(client: &Client, operation: &str, params: &str) -> (u32, u32) {
     let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
     let moved = client.advance(what, b"", NOW, 0);
-    let Came::Command { command } = moved.came else { panic!("it is a command") };
+    let MoveAnswer::Command { command } = moved.answer else { panic!("it is a command") };
     let send = moved.steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
     (command, send.expect("is sent"))
 }
@@ -300,7 +300,7 @@ fn a_move_brings_its_steps_and_a_read_needs_no_taking() {
     assert_eq!((command, moved.taken.as_slice()), (read, [read].as_slice()));
     assert!(client.result(read).is_none());
     assert!(matches!(moved.steps.last(), Some(Step::Wait { .. })));
-    assert!(matches!(responded(&client, send, session).came, Came::Refused { .. }), "it is answered once");
+    assert!(matches!(responded(&client, send, session).answer, MoveAnswer::Refused { .. }), "it is answered once");
 
     // The same, read again when it is taken.
     let again = client.start(b"get_session", br#"{"session_id":"s-1"}"#, b"{}");

@@ -2,6 +2,7 @@ package hopline
 
 import hopline.core.Move
 import hopline.core.MoveAnswer
+import java.lang.ref.WeakReference
 import java.math.BigDecimal
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
@@ -77,8 +78,25 @@ public class AgentClient(
 
     override val waits = Reader("Session", Packed::readSession)
 
+    /** Those that somebody has a handle of, and how many there may be before those are dropped that nobody has any more. */
+    private val known = HashMap<String, WeakReference<KnownSession>>()
+    private var most = 64
+
+    override fun heard(operation: String, reply: Any?) {
+        if (reply is Session) synchronized(known) { known[reply.sessionId]?.get() }?.hear(operation, reply)
+    }
+
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {
         val session = typed(operation, ended, waits)
-        return OpenSession(this, session.phase ?: Phase.UNKNOWN, session)
+        val state =
+            synchronized(known) {
+                if (known.size >= most) {
+                    known.values.removeIf { it.get() == null }
+                    most = 64 + 2 * known.size
+                }
+                known[session.sessionId]?.get()
+                    ?: KnownSession(session, session.phase ?: Phase.UNKNOWN).also { known[session.sessionId] = WeakReference(it) }
+            }
+        return OpenSession(this, state)
     }
 }

@@ -291,7 +291,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
                         round.ended += it to Ended(taken, raw, it.notes.toList())
                     }
                 }
-                is Step.Notify -> events.tell(step.event)
+                is Step.Notify -> events.tell { event(step.event) }
                 is Step.Wait -> {
                     alarm(step.until)
                     return false
@@ -327,9 +327,14 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
     private fun send(step: Step.Send, unlocked: Job) {
         val before = losses
+        val operation = waiting[step.command]?.operation ?: "pool"
         out[step.id] = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
             withContext(NonCancellable) { unlocked.join() }
+            val begun = TimeSource.Monotonic.markNow()
+            events.tell { exchanged(operation, step.request) }
             val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
+            val duration = begun.elapsedNow()
+            events.tell { exchanged(operation, step.request, came, duration) }
             if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
         }
     }

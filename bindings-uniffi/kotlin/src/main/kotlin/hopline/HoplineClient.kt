@@ -192,6 +192,9 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     internal suspend fun <T> run(operation: String, what: () -> Move, read: (Engine.Ended) -> T): T =
         engine.run(operation, what) { read(it.single()) }
 
+    /** An operation was answered with that. */
+    internal open fun heard(operation: String, reply: Any?) {}
+
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
 
     private fun begin(operation: String, params: Params, options: Params): () -> Move =
@@ -203,7 +206,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         if (packed.text() != reader.type && reader.type != "") {
             throw exception(misfit(operation, answer.facts, ended.raw.text, "it is the answer of another operation"))
         }
-        return reader.read(packed, Told(ended.raw, answer.requestId, answer.phase?.let { word -> Phase.entries.first { it.word == word } }))
+        val phase = answer.phase?.let { word -> Phase.entries.first { it.word == word } }
+        return reader.read(packed, Told(ended.raw, answer.requestId, phase)).also { heard(operation, it) }
     }
 
     internal fun answered(ended: Engine.Ended): Answer =

@@ -3,10 +3,10 @@
 use super::root::{Client, Command, Ended};
 use crate::contract::endpoint;
 use crate::engine::Answered;
-use crate::json::read_own;
+use crate::json::read_json;
 use crate::policy::Error;
 use crate::state::{CommandId, Done};
-use crate::wire::kept_answer;
+use crate::wire::stored_answer;
 
 impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
@@ -37,14 +37,14 @@ impl Client {
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
             // What they ended with was only to be had by its answer.
-            let parts: Vec<u32> = read_own(answered.raw.text()).unwrap_or_default();
+            let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
             parts.into_iter().for_each(|part| _ = self.abandon(CommandId(part)));
         }
         if let Some(name) = left.own.take() {
             self.journal.give(&name, None);
             match result {
                 Ok(Answered { facts, raw, .. }) => {
-                    let answer = endpoint(operation).and_then(|endpoint| kept_answer(&endpoint.response, raw.text()));
+                    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
                     let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
                     self.put_done(&name, None, done);
                 }

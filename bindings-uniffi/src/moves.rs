@@ -76,6 +76,24 @@ pub enum Move {
         /// Which session.
         session_id: String,
     },
+    /// Say what was seen through a lease, as `Observe` does of a session.
+    ObserveLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+        /// As JSON.
+        seen: String,
+        /// The Retry-After of the target.
+        wait_ms: Option<i64>,
+    },
+    /// Give a lease back.
+    ReleaseLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+    },
     /// Stop further sends of a command.
     Cancel {
         /// Which command.
@@ -125,7 +143,8 @@ pub enum Move {
         /// Which commands.
         commands: Vec<u32>,
     },
-    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved.
+    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved; a lease
+    /// goes back, and a pool is closed.
     Abandon {
         /// Which commands.
         commands: Vec<u32>,
@@ -152,7 +171,12 @@ pub enum MoveAnswer {
         /// The verdict.
         verdict: Option<Vec<u8>>,
     },
-    /// Whether it was so: that the session was followed.
+    /// Advice on a lease: `keep`, `give_back` or `wait`; null where it is not valid any more, or its session has another exit by now.
+    LeaseAdvice {
+        /// In a word.
+        word: Option<String>,
+    },
+    /// Whether it was so: that the session was followed, that the lease was valid.
     Was {
         /// Whether.
         so: bool,
@@ -213,6 +237,13 @@ impl Client {
                 return Ok(MoveAnswer::Advice { verdict: advice.as_ref().map(packed) });
             }
             Move::ReleaseSession { session_id } => return Ok(MoveAnswer::Was { so: self.release_session(&session_id) }),
+            Move::ObserveLease { pool, lease, seen, wait_ms } => {
+                let word = self.observe_lease(pool, lease, &seen, wait_ms, now.unix, now.monotonic)?;
+                return Ok(MoveAnswer::LeaseAdvice { word });
+            }
+            Move::ReleaseLease { pool, lease } => {
+                return Ok(MoveAnswer::Was { so: self.release_lease(pool, lease, now.unix, now.monotonic) });
+            }
             Move::Cancel { command } => {
                 return Ok(MoveAnswer::Abort { step: self.lock().cancel(CommandId(command), now).map(|step| step.0) });
             }
@@ -231,7 +262,7 @@ impl Client {
             }
             Move::Stored { step, answer } => self.answer(step, Outcome::Store(answer.into()), now)?,
             Move::Taken { commands } => commands.into_iter().for_each(|command| _ = self.taken(command)),
-            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command)),
+            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command, now.unix, now.monotonic)),
         }
         Ok(MoveAnswer::Nothing)
     }

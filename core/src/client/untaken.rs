@@ -15,11 +15,12 @@ impl Client {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
-    /// Whether it makes no difference who takes the result of a command, since no record, no session and no other result hangs on it.
+    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
     pub fn is_free_to_take(&self, command: CommandId) -> bool {
         let free = |known: &Command| {
             let ended = known.ended.as_deref()?;
-            Some(known.session.is_none() && known.operation != "resume_all" && ended.left.names().next().is_none())
+            let hangs = matches!(known.operation, "resume_all" | "open_pool" | "acquire");
+            Some(known.session.is_none() && !hangs && ended.left.names().next().is_none())
         };
         self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
     }

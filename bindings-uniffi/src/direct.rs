@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use uniffi::{Lift, Lower};
 
-use crate::{Client, Move, Moved, Step, Taken, UniFfiTag};
+use crate::{Answer, Client, Move, Moved, Step, Taken, UniFfiTag};
 
 static OPEN: Mutex<BTreeMap<u64, Known>> = Mutex::new(BTreeMap::new());
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -40,7 +40,7 @@ impl Drop for Client {
 }
 
 /// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`, and a `Moved` is written there,
-/// whose answers have no `raw`, and behind it a list of those, as bytes. Returns how long that is: if it is more than there is room for, nothing was written, and the next call, with a `length` of 0 and more room, gets it.
+/// whose answers have neither `raw` nor `packed`, and behind it both of each, with their lengths. Returns how long that is: if it is more than there is room for, nothing was written, and the next call, with a `length` of 0 and more room, gets it.
 /// Returns -1 if there is no such client, or no such move.
 ///
 /// # Safety
@@ -77,19 +77,26 @@ fn answer(number: u64, mut told: &[u8], unix_ms: i64, monotonic_ms: i64) -> Opti
     };
     let what = <Move as Lift<UniFfiTag>>::try_read(&mut told).ok()?;
     let mut moved = client.advance(what, told, unix_ms, monotonic_ms);
-    let raws = moved.steps.iter_mut().filter_map(raw).map(|raw| std::mem::take(raw).into_bytes()).collect();
+    let large = moved.steps.iter_mut().filter_map(answer_of).flat_map(large).collect::<Vec<_>>();
     let mut answer = Vec::new();
     <Moved as Lower<UniFfiTag>>::write(moved, &mut answer);
-    <Vec<Vec<u8>> as Lower<UniFfiTag>>::write(raws, &mut answer);
+    for bytes in large {
+        answer.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
+        answer.extend(bytes);
+    }
     Some(answer)
 }
 
-/// What nearly nobody reads: Java makes a text of it once somebody does.
-fn raw(step: &mut Step) -> Option<&mut String> {
+fn answer_of(step: &mut Step) -> Option<&mut Answer> {
     match step {
-        Step::Completed { result: Some(Taken::Answered { answer }), .. } => Some(&mut answer.raw),
+        Step::Completed { result: Some(Taken::Answered { answer }), .. } => Some(answer),
         _ => None,
     }
+}
+
+/// What uniffi would write byte by byte. Nearly nobody reads `raw`, so Java makes a text of it only once somebody does.
+fn large(answer: &mut Answer) -> [Vec<u8>; 2] {
+    [std::mem::take(&mut answer.raw).into_bytes(), std::mem::take(&mut answer.packed)]
 }
 
 #[cfg(test)]
@@ -111,9 +118,11 @@ mod tests {
     fn moved(memory: &[u8], length: i32) -> (Moved, Vec<Vec<u8>>) {
         let mut read = &memory[..usize::try_from(length).expect("is a length")];
         let moved = <Moved as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
-        let raws = <Vec<Vec<u8>> as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
-        assert!(read.is_empty());
-        (moved, raws)
+        let mut large = Vec::new();
+        while !read.is_empty() {
+            large.push(<Vec<u8> as Lift<UniFfiTag>>::try_read(&mut read).expect("was written"));
+        }
+        (moved, large)
     }
 
     fn balance() -> Move {
@@ -143,9 +152,9 @@ mod tests {
         let what = Move::Respond { step, status: 200, headers: Vec::new(), truncated: false };
         let body = br#"{"success":true,"data":{"balance":1}}"#;
         let length = cross(client.number(), &mut memory, Some(what), body);
-        let (mut moved, raws) = moved(&memory, length);
-        assert_eq!(raws, [br#"{"balance":1}"#]);
-        assert!(moved.steps.iter_mut().filter_map(raw).eq([""]), "it comes once");
+        let (mut moved, large) = moved(&memory, length);
+        assert_eq!(large, [br#"{"balance":1}"#.to_vec(), vec![0]], "nobody documents it");
+        assert!(moved.steps.iter_mut().filter_map(answer_of).all(|answer| answer.raw.is_empty()), "it comes once");
 
         let number = client.number();
         drop(client);

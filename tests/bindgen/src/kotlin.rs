@@ -23,8 +23,14 @@ mod operations;
 mod options;
 
 /// What only the package itself is told, and its name there: the package shows it to its users in a way of its own.
-const OWN: [(&str, &str); 4] =
-    [("ErrorFields", "ErrorFields"), ("SavedPage", "SavedPage"), ("Verdict", "VerdictFields"), ("VerdictName", "VerdictName")];
+const OWN: [(&str, &str); 6] = [
+    ("ErrorFields", "ErrorFields"),
+    ("OpenedPool", "OpenedPool"),
+    ("PoolLease", "PoolLease"),
+    ("SavedPage", "SavedPage"),
+    ("Verdict", "VerdictFields"),
+    ("VerdictName", "VerdictName"),
+];
 
 /// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
 const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
@@ -232,8 +238,9 @@ fn reader_of(field: &Field, role: Role) -> String {
     if is_count(field, role) { format!("{read}.toInt()") } else { read }
 }
 
+/// A number that grows with every lease is no count.
 fn is_count(field: &Field, role: Role) -> bool {
-    role == Role::Told && field.shape == Shape::Integer
+    role == Role::Told && field.shape == Shape::Integer && field.name != "lease"
 }
 
 /// What a member is where it is not there.
@@ -271,7 +278,10 @@ fn member_of(field: &Field, role: Role) -> String {
 
 /// What a member of something that is told says of itself: words in their own spelling, and times, which have a type, without a unit.
 fn of_told(record: &Record, field: &Field) -> Vec<String> {
-    let words = |shape| if let Shape::Word(words) = shape { words.words } else { &[] };
+    let words = |shape| match shape {
+        Shape::Word(words) if words.closed => words.words,
+        _ => &[],
+    };
     let known: Vec<&str> = record.fields.iter().flat_map(|field| words(field.shape)).map(|word| word.word).collect();
     let line = |line: String| {
         let parts = line.split('`').map(|part| if known.contains(&part) { entry(part) } else { part.to_owned() });

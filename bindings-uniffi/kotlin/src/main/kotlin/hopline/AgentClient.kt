@@ -76,6 +76,16 @@ public class AgentClient(
         return (engine.ask("release_session") { Move.ReleaseSession(id) } as MoveAnswer.Was).so
     }
 
+    /**
+     * Opens a pool of sessions. That buys nothing, unless `ready` asks for it. Pools of one name in one store and account share their slots.
+     *
+     * @param name 1 to 128 bytes without control characters and `#`
+     * @throws HoplineException.Invalid if an option is refused, such as a pool without a cap (`dailyCapUsd` of it or of the client), or if the pool
+     * was opened with another request before
+     */
+    public suspend fun openPool(name: String, options: PoolOptions): Pool =
+        Pool(this, call("open_pool", { options.told(name) }, { "{}" }, Reader("OpenedPool") { readOpenedPool() }).pool, name)
+
     override val waits = Reader("Session", Packed::readSession)
 
     /** Those that somebody has a handle of, and how many there may be before those are dropped that nobody has any more. */

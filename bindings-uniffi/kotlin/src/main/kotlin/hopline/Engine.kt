@@ -111,7 +111,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /** What a command ended with, and what the store and the transport said meanwhile. */
-    class Ended(val taken: Taken, val raw: Raw, val notes: List<String>)
+    class Ended(val taken: Taken, val data: Data, val notes: List<String>)
 
     /** What is gone on with once the lock is free. */
     private class Round {
@@ -160,12 +160,23 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Has the core do something that is answered at once, and waits until the store was told what it changed. */
     suspend fun ask(operation: String, what: () -> Move): MoveAnswer =
         withContext(work) {
-            lateinit var answer: MoveAnswer
-            begin(operation, what()) { answer = it }
+            val answer = say(operation, what())
             // A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
             ArrayList(tasks).joinAll()
             answer
         }
+
+    /** Has the core do something that is answered at once, in this thread. */
+    fun say(operation: String, what: Move): MoveAnswer {
+        lateinit var answer: MoveAnswer
+        begin(operation, what) { answer = it }
+        return answer
+    }
+
+    /** Gives back what was lent, whatever has become of the caller or the client. */
+    suspend fun give(what: Move): Unit = withContext(NonCancellable + work) { move({ what }) }
+
+    fun isValid(lent: PoolLease): Boolean = lock.withLock { !closed && core.isValid(lent.pool.toUInt(), lent.lease) }
 
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
@@ -217,13 +228,13 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** What the commands ended with that a command was answered with. */
     private fun others(operation: String, ended: Ended, begun: MutableList<UInt>): List<Ended> {
         if (ended.taken !is Taken.Answered) return emptyList()
-        val others = (ended.raw.json as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
+        val others = (ended.data.raw.json as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
         begun += others
         return lock.withLock {
             if (closed) throw unheard(operation)
             others.map { other ->
                 val taken = result(core.result(other))
-                Ended(taken, if (taken is Taken.Answered) Raw(taken.answer.raw) else Raw.NONE, emptyList())
+                Ended(taken, if (taken is Taken.Answered) taken.answer.run { Data(Raw(raw), packed) } else Data.NONE, emptyList())
             }
         }
     }
@@ -285,10 +296,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 is Step.Send -> send(step, round.unlocked)
                 is Step.Completed -> {
                     val taken = result(step.result)
-                    val raw = if (taken is Taken.Answered) came.raws.next() else Raw.NONE
+                    val data = if (taken is Taken.Answered) came.data() else Data.NONE
                     waiting.remove(step.command)?.let {
                         it.isTaken = step.command in came.moved.taken
-                        round.ended += it to Ended(taken, raw, it.notes.toList())
+                        round.ended += it to Ended(taken, data, it.notes.toList())
                     }
                 }
                 is Step.Notify -> events.tell { event(step.event) }

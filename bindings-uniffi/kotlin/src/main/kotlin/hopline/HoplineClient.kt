@@ -42,7 +42,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
             val from = after
             val page = run("saved", { Move.Saved(from) }) { ended ->
                 answered(ended)
-                Packed(savedPage(ended.raw.text)).readSavedPage()
+                Packed(savedPage(ended.data.raw.text)).readSavedPage()
             }
             all += page.entries
             after = page.after
@@ -155,7 +155,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
 
     /** What waiting gave where that was what was resumed; otherwise the answer alone. */
     private fun resumed(ended: Engine.Ended): Reply =
-        if (Packed(answered(ended).packed).text() == waits.type) waited("resume", ended) else typed("resume", ended, rawReply)
+        if (answered(ended).let { Packed(ended.data.packed).text() } == waits.type) waited("resume", ended) else typed("resume", ended, rawReply)
 
     internal suspend fun lookUp(record: String, params: Params, options: Params): Reconciliation {
         sound("reconcile", "record", record)
@@ -163,7 +163,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     }
 
     private suspend fun acted(operation: String, what: () -> Move): Boolean =
-        run(operation, what) { ended -> answered(ended).let { ended.raw.text == "true" } }
+        run(operation, what) { ended -> answered(ended).let { ended.data.raw.text == "true" } }
 
     internal suspend fun <T> call(operation: String, params: Params, options: Params, read: Reader<T>): T =
         run(operation, begin(operation, params, options)) { typed(operation, it, read) }
@@ -202,12 +202,12 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
 
     internal fun <T> typed(operation: String, ended: Engine.Ended, reader: Reader<T>): T {
         val answer = answered(ended)
-        val packed = Packed(answer.packed)
+        val packed = Packed(ended.data.packed)
         if (packed.text() != reader.type && reader.type != "") {
-            throw exception(misfit(operation, answer.facts, ended.raw.text, "it is the answer of another operation"))
+            throw exception(misfit(operation, answer.facts, ended.data.raw.text, "it is the answer of another operation"))
         }
         val phase = answer.phase?.let { word -> Phase.entries.first { it.word == word } }
-        return reader.read(packed, Told(ended.raw, answer.requestId, phase)).also { heard(operation, it) }
+        return reader.read(packed, Told(ended.data.raw, answer.requestId, phase)).also { heard(operation, it) }
     }
 
     internal fun answered(ended: Engine.Ended): Answer =

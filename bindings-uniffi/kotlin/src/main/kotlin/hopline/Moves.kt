@@ -21,8 +21,10 @@ internal class Moves(core: Client, private val clock: Clock) {
     /** Memory outside the heap is given back late, so most use the same again. */
     private val kept = ByteBuffer.allocateDirect(KEPT)
 
-    /** What came of a move, and the `raw` of each answer among its steps, which is made a text only if somebody reads it. */
-    class Came(val moved: Moved, val raws: Iterator<Raw>)
+    /** What came of a move, and what each answer among its steps holds. */
+    class Came(val moved: Moved, private val memory: ByteBuffer) {
+        fun data(): Data = Data(Raw(FfiConverterByteArray.read(memory)), FfiConverterByteArray.read(memory))
+    }
 
     /** A text that can't be written as UTF-8 is an `IOException`; nothing was done then. */
     fun advance(what: Move, body: ByteArray): Came {
@@ -44,12 +46,18 @@ internal class Moves(core: Client, private val clock: Clock) {
 
     private fun read(memory: ByteBuffer): Came {
         (memory as Buffer).clear()
-        val moved = FfiConverterTypeMoved.read(memory)
-        return Came(moved, List(memory.getInt()) { Raw(FfiConverterByteArray.read(memory)) }.iterator())
+        return Came(FfiConverterTypeMoved.read(memory), memory)
     }
 
     private companion object {
         const val KEPT = 1 shl 18
+    }
+}
+
+/** What an answer holds: the whole of it, which is made a text only if somebody reads it, and the same for its type's reader. */
+internal class Data(val raw: Raw, val packed: ByteArray) {
+    companion object {
+        val NONE = Data(Raw.NONE, NOTHING)
     }
 }
 

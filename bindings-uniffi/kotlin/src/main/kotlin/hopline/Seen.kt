@@ -7,14 +7,15 @@ import java.net.NoRouteToHostException
 import java.net.UnknownHostException
 import java.nio.channels.UnresolvedAddressException
 import java.util.concurrent.TimeoutException
+import kotlin.time.Duration
 import kotlinx.coroutines.TimeoutCancellationException
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonPrimitive
 
 /** What a request through a session met. */
 public sealed interface Seen {
-    /** An answer with this HTTP status. */
-    public data class Status(val status: Int) : Seen
+    /** An answer with this HTTP status, and how long its `Retry-After` says to wait, which counts for leases of a pool. */
+    public data class Status(val status: Int, val retryAfter: Duration? = null) : Seen
 
     /** A page that asks for a captcha. */
     public data object Captcha : Seen
